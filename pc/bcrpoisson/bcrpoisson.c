@@ -26,6 +26,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_recursive (off|on)                       - recursion in three dimensions with a given radix or schedule, see `PCBCRPoissonSetRecursive()`
 . -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`
 . -pc_bcrpoisson_tune_file name                           - file that keeps what was found, see `PCBCRPoissonSetTuneFile()`
+. -pc_bcrpoisson_view_plan                               - set-up prints axes, modes, stages and why other ways were refused
 . -pc_bcrpoisson_graph (on|off)                           - on a GPU as one CUDA graph, see `PCBCRPoissonSetGraph()`
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all

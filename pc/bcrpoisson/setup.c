@@ -330,6 +330,34 @@ static PetscErrorCode set_grading(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -pc_bcrpoisson_view_plan, as its KSP has it, too: what the first rank does */
+static PetscErrorCode view_plan(PC pc)
+{
+  static const char *const names[] = {"-pc_bcrpoisson_view_plan", "-ksp_bcrpoisson_view_plan"};
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+
+  PetscFunctionBegin;
+  for (int i = 0; i < 2; i++) {
+    PetscViewer viewer = NULL, own;
+    PetscViewerFormat format;
+    PetscBool given, ascii = PETSC_FALSE;
+    PetscMPIInt rank;
+
+    PetscCall(PetscOptionsCreateViewer(comm, ((PetscObject)pc)->options, ((PetscObject)pc)->prefix, names[i], &viewer,
+                                       &format, &given));
+    if (!given) continue;
+    if (viewer) PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+    PetscCheck(ascii, comm, PETSC_ERR_SUP, "%s is for ASCII viewers: give no value, or ascii:file", names[i]);
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    PetscCall(PetscViewerGetSubViewer(viewer, PETSC_COMM_SELF, &own));
+    if (rank == 0) PetscCall(BCRSolverViewPlan(((PC_BCRPoisson *)pc->data)->solver, own));
+    PetscCall(PetscViewerRestoreSubViewer(viewer, PETSC_COMM_SELF, &own));
+    PetscCall(PetscViewerFlush(viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode set_up(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -361,6 +389,7 @@ static PetscErrorCode set_up(PC pc)
   PetscCall(PetscInfo(pc, "%s: fit %s, largest deviation %g%s, plan %s\n", done ? "New values, same plan" : "New plan",
                       bcr->ops[0].fit, (double)bcr->ops[0].deviation,
                       BCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "", bcr->info.core.plan));
+  PetscCall(view_plan(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

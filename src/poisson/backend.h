@@ -102,6 +102,7 @@ struct _BCRBackend {
   /* p->removed = what the core's last solve removed; x (or NULL): all solves of it */
   PetscErrorCode (*core_removed)(const BCRPass *p, void *core, const BCRRefine *x);
   PetscErrorCode (*core_info)(void *core, BCRRanksInfo *info);
+  PetscErrorCode (*core_plan)(void *core, BCRPlan *plan); /* NULL: this rank has no rows */
   PetscErrorCode (*core_destroy)(void **core);
 
   /* launch(context, stream), which depends on nothing but the key: as often as the same key comes */

@@ -651,6 +651,13 @@ static PetscErrorCode cpu_core_removed(const BCRPass *p, void *core, const BCRRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode cpu_core_plan(void *core, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode cpu_core_info(void *core, BCRRanksInfo *info)
 {
   return BCRRanksGetInfo((BCRRanks)core, info);
@@ -721,6 +728,7 @@ const BCRBackend *BCRBackendCpu(void)
     .core_solve = cpu_core_solve,
     .core_removed = cpu_core_removed,
     .core_info = cpu_core_info,
+    .core_plan = cpu_core_plan,
     .core_destroy = cpu_core_destroy,
     .run = cpu_run,
     .time = cpu_time,

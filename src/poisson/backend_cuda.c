@@ -654,6 +654,13 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode cuda_core_plan(void *core, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceRanksGetPlan((BCRDeviceRanks)core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
 {
   return BCRDeviceRanksGetInfo((BCRDeviceRanks)core, info);
@@ -736,6 +743,7 @@ const BCRBackend *BCRBackendCuda(void)
     .core_solve = cuda_core_solve,
     .core_removed = cuda_core_removed,
     .core_info = cuda_core_info,
+    .core_plan = cuda_core_plan,
     .core_destroy = cuda_core_destroy,
     .run = cuda_run,
     .ready = cuda_ready,

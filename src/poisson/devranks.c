@@ -768,6 +768,14 @@ PetscErrorCode BCRDeviceRanksKernels(BCRDeviceRanks r, PetscBool *window, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDeviceRanksGetPlan(BCRDeviceRanks r, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  *plan = NULL;
+  if (r->core) PetscCall(BCRDeviceCoreGetPlan(r->core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceRanksGetInfo(BCRDeviceRanks r, BCRRanksInfo *info)
 {
   PetscFunctionBegin;

@@ -40,4 +40,5 @@ PETSC_INTERN PetscErrorCode BCRDeviceRanksGetRemoved(BCRDeviceRanks ranks, const
 PETSC_INTERN PetscErrorCode BCRDeviceRanksSetShift(BCRDeviceRanks ranks, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRDeviceRanksSetFactor(BCRDeviceRanks ranks, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRDeviceRanksGetInfo(BCRDeviceRanks ranks, BCRRanksInfo *info);
+PETSC_INTERN PetscErrorCode BCRDeviceRanksGetPlan(BCRDeviceRanks ranks, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRDeviceRanksDestroy(BCRDeviceRanks *ranks);

@@ -551,6 +551,14 @@ PetscErrorCode BCRRanksSum(BCRRanks r, MPI_Op op, int n, double v[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRRanksGetPlan(BCRRanks r, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  *plan = NULL;
+  if (r->core) PetscCall(BCRCoreGetPlan(r->core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
 {
   PetscFunctionBegin;

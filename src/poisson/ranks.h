@@ -61,6 +61,8 @@ PETSC_INTERN PetscErrorCode BCRRanksSolve(BCRRanks ranks, const void *f, void *u
 PETSC_INTERN PetscErrorCode BCRRanksSetShift(BCRRanks ranks, PetscReal shift); /* collective */
 PETSC_INTERN PetscErrorCode BCRRanksSetFactor(BCRRanks ranks, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRRanksGetInfo(BCRRanks ranks, BCRRanksInfo *info);
+/* of this rank's core, whose it stays; NULL: it has none */
+PETSC_INTERN PetscErrorCode BCRRanksGetPlan(BCRRanks ranks, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRRanksDestroy(BCRRanks *ranks);
 
 /* The rows of v next to this rank's part of the box, packed (lower axis fastest): from the rank

@@ -2,6 +2,7 @@
   Creation, change and end of a solver: its components (component.c), their cores, workspace. What a solve does: pass.c.
 */
 #include "backend.h"
+#include "plan.h"
 #include "../base/agree.h"
 #include "../operator/devscale.h"
 
@@ -458,6 +459,19 @@ static void component_info(BCRSolver s, const BCRComponent *c, double solves, BC
   if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);
   info->flops += BCR_PARTS * per * box;
   if (s->mixed && c->ncorrect < 0) info->doubles++;
+}
+
+PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  for (PetscInt m = 0; m < 2 * s->ncore; m++) {
+    void *core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
+    BCRPlan plan = NULL;
+
+    if (core) PetscCall(s->be->core_plan(core, &plan));
+    if (plan) PetscCall(BCRPlanView(plan, viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)

@@ -7,6 +7,7 @@
 */
 #pragma once
 
+#include <petscviewer.h>
 #include "core.h"
 #include <petscdevicetypes.h>
 
@@ -80,3 +81,5 @@ typedef struct {
   size_t bytes_sent, messages; /* slabs: by this rank in one solve with one right-hand side */
 } BCRSolverInfo;
 PETSC_INTERN PetscErrorCode BCRSolverGetInfo(BCRSolver solver, BCRSolverInfo *info);
+/* Plans of the cores on this rank: axes, stages, ways that were refused and why. viewer: of this rank by itself */
+PETSC_INTERN PetscErrorCode BCRSolverViewPlan(BCRSolver solver, PetscViewer viewer);
