@@ -147,6 +147,7 @@ static PetscErrorCode plan_schedule(BCRPlan p)
   p->ninner = p->nlevels;
   PetscCall(PetscArraycpy(p->inner, p->schedule, p->ninner));
   if (inner >= 0 && !o->nlevels) PetscCall(BCRScheduleFromRadix(o->radix, p->n[inner], &p->ninner, p->inner));
+  p->line = 0; /* sub-problems are lines along the rows */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -114,7 +114,7 @@ struct _n_BCRPlan {
 
   /* the axes' parts */
   PetscInt blocks, across; /* see above; -1 where there is none */
-  PetscInt line;           /* FOURIER: of the lines */
+  PetscInt line;           /* FOURIER, REDUCTION: of the lines */
   PetscInt nplanes;        /* modes along `across`, or 1 */
 
   /* what is run, for the present shift */
