@@ -19,6 +19,9 @@ typedef void *BCRStream; /* a cudaStream_t */
 /* src/backend/cuda/device.cu */
 BCR_CUDA_API int BCRCudaDevices(int *n);
 BCR_CUDA_API const char *BCRCudaErrorString(int error);
+/* Bytes of shared memory that the system takes of each block from compute capability 8.0 on
+   (cudaDevAttrReservedSharedMemoryPerBlock). Plans leave as many of a block's own for static arrays of kernels. */
+#define BCR_CUDA_SHARED_RESERVED 1024
 /* of the current device; shared: bytes a block may have */
 BCR_CUDA_API int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared);
 BCR_CUDA_API int BCRCudaMemory(size_t *available, size_t *total);

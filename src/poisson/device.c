@@ -180,7 +180,7 @@ static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, Pets
   PetscFunctionBegin;
   modes_describe(n, end[0], end[1], m);
   modes_values(m, lambda, norm);
-  *fft = m->P > 32 && BCRCudaFftPossible(m->P, single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+  *fft = m->P > 32 && BCRCudaFftPossible(m->P, single, shared - BCR_CUDA_SHARED_RESERVED) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscMalloc1(4 * m->P, &tab));
   for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
     const int q = i / m->P, r = i % m->P;
@@ -222,7 +222,8 @@ PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *m, BCRStream stream, in
 
   PetscFunctionBegin;
   if (m->fft)
-    PetscCallBCRCuda(BCRCudaFft(stream, &m->modes, way, 0, m->shared - 1024, lines, f, lines, u, NULL, NULL, 0, 0));
+    PetscCallBCRCuda(BCRCudaFft(stream, &m->modes, way, 0, m->shared - BCR_CUDA_SHARED_RESERVED, lines, f, lines, u,
+                                NULL, NULL, 0, 0));
   else PetscCallBCRCuda(BCRCudaDense(stream, &m->modes, way, 0, lines, f, lines, u, NULL, NULL, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -597,7 +598,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     l->inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)];
     c->small = c->dim == 2 && c->dst == DST_PLAN && !c->dsteven && c->ng <= 2 * c->sms &&
                    c->options.launch[BCR_LAUNCH_STRIPS] <= 0 &&
-                   BCRCudaLevel0SmallPossible(l, c->single, c->shared - 1024)
+                   BCRCudaLevel0SmallPossible(l, c->single, c->shared - BCR_CUDA_SHARED_RESERVED)
                  ? PETSC_TRUE
                  : PETSC_FALSE;
     if (c->small) c->per = 1;
@@ -773,8 +774,8 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
     if (c->dim == 3 && !trans && !c->options.nlevels)
       PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[1], &ninner, inner));
     PetscCall(BCRDeviceReductionCreate(trans ? 2 : c->dim, axis, stride, nb, c->nlevels, c->schedule, ninner, inner,
-                                       c->single, c->options.launch, c->shared - 1024, c->singular, &c->rows, c->stream,
-                                       &c->tables, &c->space, &c->red));
+                                       c->single, c->options.launch, c->shared - BCR_CUDA_SHARED_RESERVED, c->singular,
+                                       &c->rows, c->stream, &c->tables, &c->space, &c->red));
     c->subproblems = BCRDeviceReductionSubproblems(c->red);
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nb * sizeof(double), "tables", &c->redshift));
     c->redtotal = 1;
@@ -934,8 +935,9 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
 
   PetscFunctionBegin;
   if (a->lower || a->end[0] != a->end[1] || c->stride[0] != 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (BCRCudaRowFftPlan((int)c->n[c->tra], a->end[0], 1, c->single, c->shared - 1024, &c->passrows, NULL, NULL, NULL)) {
-    PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
+  if (BCRCudaRowFftPlan((int)c->n[c->tra], a->end[0], 1, c->single, c->shared - BCR_CUDA_SHARED_RESERVED, &c->passrows,
+                        NULL, NULL, NULL)) {
+    PetscCall(rows_tables(c, c->shared - BCR_CUDA_SHARED_RESERVED, c->tra, &c->passrows, &c->passmodes));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (a->end[0] != BCR_END_DIRICHLET || !L) PetscFunctionReturn(PETSC_SUCCESS);
@@ -1027,8 +1029,9 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d],
                            c->lambda[d], c->norm[d], &c->fft[d]));
     /* other transforms of strided lines cost more */
-    c->product[d] =
-      c->dim == 3 && BCRCudaProductsPlan(&c->modes[d], shared - 1024, &c->matrix[d]) ? PETSC_TRUE : PETSC_FALSE;
+    c->product[d] = c->dim == 3 && BCRCudaProductsPlan(&c->modes[d], shared - BCR_CUDA_SHARED_RESERVED, &c->matrix[d])
+                      ? PETSC_TRUE
+                      : PETSC_FALSE;
     if (c->product[d]) PetscCall(product_tables(&c->fixedtables, stream, &c->modes[d], &c->matrix[d]));
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
@@ -1048,22 +1051,26 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
     l->end[0] = x->end[0];
     l->end[1] = x->end[1];
-    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024))
+    if (!c->product[0] &&
+        BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - BCR_CUDA_SHARED_RESERVED))
       c->dst = DST_CONVOLVE;
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
-      if (BCRCudaDstChirpPossible(P, 0, c->single, shared - 1024)) c->dst = DST_CHIRP;
-      if (BCRCudaDstPrimePlan(P, c->single, shared - 1024, &c->dstprime, NULL, NULL, NULL)) c->dst = DST_PRIME;
+      if (BCRCudaDstChirpPossible(P, 0, c->single, shared - BCR_CUDA_SHARED_RESERVED)) c->dst = DST_CHIRP;
+      if (BCRCudaDstPrimePlan(P, c->single, shared - BCR_CUDA_SHARED_RESERVED, &c->dstprime, NULL, NULL, NULL))
+        c->dst = DST_PRIME;
       if (c->product[0]) c->dst = DST_NONE;
-      if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
+      if (BCRCudaDstPossible(P, c->single, shared - BCR_CUDA_SHARED_RESERVED)) c->dst = DST_PLAN;
     } else if (!c->product[0] && x->end[0] == BCR_END_NEUMANN && x->end[1] == BCR_END_NEUMANN) {
-      if (BCRCudaDstChirpPossible(P, 1, c->single, shared - 1024)) c->dst = DST_CHIRP;
-      if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
+      if (BCRCudaDstChirpPossible(P, 1, c->single, shared - BCR_CUDA_SHARED_RESERVED)) c->dst = DST_CHIRP;
+      if (BCRCudaDstPossible(P, c->single, shared - BCR_CUDA_SHARED_RESERVED)) c->dst = DST_PLAN;
       if (c->dst) c->dsteven = PETSC_TRUE;
     } else if (x->end[0] == x->end[1] && (!c->product[0] || c->n[0] >= 100) &&
-               BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL))
+               BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - BCR_CUDA_SHARED_RESERVED, &c->dstrows,
+                                 NULL, NULL, NULL))
       c->dst = DST_ROWS;
     if (c->dst == DST_PRIME || c->dst == DST_ROWS)
-      PetscCall(rows_tables(c, shared - 1024, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
+      PetscCall(
+        rows_tables(c, shared - BCR_CUDA_SHARED_RESERVED, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
     else if (c->dst) {
       const int n = dst_table(c, NULL, NULL);
       double *w;
@@ -1192,7 +1199,8 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
   if (c->product[d])
     return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
   if (c->fft[d])
-    return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
+    return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - BCR_CUDA_SHARED_RESERVED, fl, f, ul, u,
+                      NULL, NULL, 0, 0);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
 
@@ -1299,8 +1307,8 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
     PetscCallBCRCuda(BCRCudaProductsApply(stream, &c->matrix[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof,
                                           c->ldd, l->eplane));
   else if (c->fft[0])
-    PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra,
-                                c->extraof, c->ldd, l->eplane));
+    PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - BCR_CUDA_SHARED_RESERVED, &sl, c->D,
+                                &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else
     PetscCallBCRCuda(
       BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
