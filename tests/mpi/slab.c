@@ -172,7 +172,7 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
 
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(solver, &info));
-  if (info.ranks[0] && (device ? strstr(info.ranks, "one pass")
+  if (info.ranks[0] && (device ? strstr(info.ranks, "one pass") != NULL
                                : (info.core.kind == BCR_PLAN_LEVEL0 || info.core.kind == BCR_PLAN_POLES)))
     nlevel0++;
   PetscCall(PetscCalloc5(n * nrhs, &f, n * nrhs, &u, n * nrhs, &v, ld * nrhs, &fl, ld * nrhs, &ul));

@@ -411,7 +411,8 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   q->groups = (s->columns + s->tx - 1) / s->tx;
   q->shared = pieces_shared(p, q->K, nt, s->tx, by, local, size, by == 1);
   blocks = pieces_blocks(single ? sizeof(float) : sizeof(double), q->K, q->threads);
-  if ((size_t)blocks > (p->shared + 1024) / (q->shared + 1024)) blocks = (int)((p->shared + 1024) / (q->shared + 1024));
+  if ((size_t)blocks > (p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED))
+    blocks = (int)((p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED));
   blocks *= p->sms; /* resident, at least */
   if (by == 1 && p->tune[4]) blocks = (blocks * p->tune[4] + 99) / 100;
   if (q->shared > p->shared || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
