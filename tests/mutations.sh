@@ -148,10 +148,6 @@ mutation "a trial of mixed precision that never asks for double" src/poisson/ref
   'c->wantdouble = j.grown;' \
   'c->wantdouble = PETSC_FALSE;' \
   '2 mpi/mixed'
-mutation "slow corrections are enough" src/poisson/refine.c \
-  'if (!j.slow && j.error <= REFINE_LIMIT' \
-  'if (!isnan(j.error)' \
-  'unit/solver -cases 0'
 mutation "slope of a plane with the other sign, transposed" src/poisson/planes.c \
   'if (transpose) term->factor = (double)plane->slope;' \
   'if (transpose) term->factor = -(double)plane->slope;' \
