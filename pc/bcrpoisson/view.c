@@ -158,13 +158,15 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   };
   double memory[KINDS]; /* bytes; VECTORS: the workspace in vectors */
   char copies[96] = "";
+  BCRSolverInfo now; /* copies are made by the first application that needs them */
 
   PetscFunctionBegin;
+  PetscCall(BCRSolverGetInfo(bcr->solver, &now));
   memory[WORKSPACE] = (double)bcr->info.workspace;
   if (bcr->slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
-  memory[COPIES] = (double)bcr->info.copies;
+  memory[COPIES] = (double)now.copies;
   if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, KINDS, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
   if (memory[COPIES] > 0)
     PetscCall(PetscSNPrintf(copies, sizeof(copies), ", copies of vectors of the host %.0f bytes", memory[COPIES]));
