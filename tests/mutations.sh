@@ -124,9 +124,17 @@ mutation "couplings of planes not divided by the change of the axes" src/poisson
   'plane->couplings[q] /= gamma;' \
   'plane->couplings[q] /= 1;' \
   'unit/solver -cases 0'
-mutation "half rows of Neumann ends unknown to the transpose" src/poisson/solver.c \
-  'if (x->end[1] == BCR_END_NEUMANN) h[n - 1] = .5;' \
-  '' \
+mutation "modes between an even and an odd end as between two odd ones" src/base/modes.c \
+  '(l.sign < 0) + (r.sign < 0)' \
+  '2 * (l.sign < 0 || r.sign < 0)' \
+  'unit/ends'
+mutation "any mode is constant" src/base/modes.c \
+  'if (lambda[j] == 0) return j;' \
+  'return j;' \
+  'unit/ends'
+mutation "half rows of Neumann ends unknown to the transpose" src/poisson/component.c \
+  'h[i] = n > 1 && !x->lower ? BCRAxisGetEndWeight(x, i) : 1;' \
+  'h[i] = 1;' \
   'unit/solver -quick -cases 100'
 mutation "wrong neighbour in the residual of mixed precision" src/poisson/refine.c \
   'w.side[1] = v + north * ldv[0] + k * ldv[1];' \
@@ -156,7 +164,7 @@ mutation "wrong fill where a plane is handed over" src/poisson/slab.c \
   'inner, mine, outer, 1, &plane->inv' \
   '3 mpi/slab -quick -cases 60'
 mutation "Neumann end counted as a whole row in the mean of slabs" src/poisson/slabrows.c \
-  'r->weight[i] = 0.5;' \
+  'r->weight[i] = rule.weight;' \
   'r->weight[i] = 1;' \
   '3 mpi/slab -quick -cases 60'
 mutation "coupling of the last interior row for that of the interface" src/poisson/ranks.c \

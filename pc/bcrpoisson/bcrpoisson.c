@@ -352,17 +352,17 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, DM da)
       end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
       if (bcr->nends <= 1 && boundary[d] == DM_BOUNDARY_PERIODIC) end[e] = BCR_END_PERIODIC;
     }
-    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC),
-               PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+    PetscCheck(BCREndIsPeriodic(end[2 * d]) == BCREndIsPeriodic(end[2 * d + 1]), PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_INCOMP,
                "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or "
                "PCBCRPoissonSetOperator(), or for none",
                (char)('x' + d));
-    PetscCheck(boundary[d] == DM_BOUNDARY_PERIODIC || end[2 * d] != BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc),
+    PetscCheck(boundary[d] == DM_BOUNDARY_PERIODIC || !BCREndIsPeriodic(end[2 * d]), PetscObjectComm((PetscObject)pc),
                PETSC_ERR_ARG_INCOMP,
                "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the "
                "DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends",
                prefix, (char)('x' + d), (char)('x' + d));
-    PetscCheck(boundary[d] != DM_BOUNDARY_PERIODIC || end[2 * d] == BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc),
+    PetscCheck(boundary[d] != DM_BOUNDARY_PERIODIC || BCREndIsPeriodic(end[2 * d]), PetscObjectComm((PetscObject)pc),
                PETSC_ERR_ARG_INCOMP,
                "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic "
                "in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA",

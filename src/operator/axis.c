@@ -2,6 +2,7 @@
   Operators apart from the matrix they may come from: made from coefficients, shown, bounded, destroyed.
 */
 #include "readimpl.h"
+#include "../base/modes.h"
 #include "devscale.h"
 #include <petscviewer.h>
 
@@ -46,23 +47,14 @@ PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 4 sin^2(t/2) for the smallest t of the table in src/backend/cpu/dtt.h: one formula, since an end
-   is so many half cells from the point where the eigenvector vanishes (Dirichlet) or is flat
-   (Neumann) */
+/* 4 sin^2(t/2) for the smallest angle t of the modes */
 double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
 {
-  const BCREnd e[2] = {low, high};
-  double cells = (double)(n - 1), t; /* between the two points */
-  int s, dirichlet = 0;
+  BCRAxisModes modes;
+  double t;
 
-  if (low == BCR_END_PERIODIC || n < 1) return 0.0;
-  for (s = 0; s < 2; s++) {
-    if (e[s] == BCR_END_DIRICHLET) cells += 1.0;
-    if (e[s] == BCR_END_CELL_NEUMANN || e[s] == BCR_END_CELL_DIRICHLET) cells += 0.5;
-    if (e[s] == BCR_END_DIRICHLET || e[s] == BCR_END_CELL_DIRICHLET) dirichlet++;
-  }
-  if (dirichlet == 0) return 0.0;
-  t = (dirichlet == 2 ? PETSC_PI : PETSC_PI / 2) / cells;
+  if (n < 1 || !BCRAxisModesDescribe(n, low, high, &modes) || modes.periodic || modes.first == 0) return 0.0;
+  t = PETSC_PI / 2 * modes.first / (0.5 * (double)modes.length);
   return 4.0 * sin((double)t / 2) * sin((double)t / 2);
 }
 
@@ -144,8 +136,7 @@ static PetscBool BCRAxisIsNeutral(const BCRAxis *ax, double tol)
   }
   if (ax->n <= 1) return PETSC_TRUE;
   for (s = 0; s < 2; s++)
-    if (ax->end[s] != BCR_END_NEUMANN && ax->end[s] != BCR_END_CELL_NEUMANN && ax->end[s] != BCR_END_PERIODIC)
-      return PETSC_FALSE;
+    if (BCREndExcess(ax->end[s]) != 0) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
@@ -262,12 +253,11 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
     PetscCheck(coupling[d] >= 0 && !PetscIsInfOrNanReal(coupling[d]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "Coupling %g along %c must be finite and not negative: the overall scale carries the sign",
                (double)coupling[d], xyz[d]);
-    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PETSC_COMM_SELF,
-               PETSC_ERR_ARG_INCOMP, "One end of %c is periodic and the other is not", xyz[d]);
+    PetscCheck(BCREndIsPeriodic(end[2 * d]) == BCREndIsPeriodic(end[2 * d + 1]), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP,
+               "One end of %c is periodic and the other is not", xyz[d]);
     for (s = 0; s < 2; s++)
-      PetscCheck(end[2 * d + s] >= BCR_END_DIRICHLET && end[2 * d + s] < BCR_END_GENERAL, PETSC_COMM_SELF,
-                 PETSC_ERR_ARG_OUTOFRANGE, "End %d of %c is of no type that coefficients alone describe", (int)s,
-                 xyz[d]);
+      PetscCheck((int)end[2 * d + s] >= 0 && end[2 * d + s] < BCR_ENDS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+                 "End %d of %c is of no type that coefficients alone describe", (int)s, xyz[d]);
   }
   PetscCall(PetscCalloc1(1, &o));
   o->dim = dim;
@@ -278,12 +268,11 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
 
     o->owner[d] = d;
     ax->n = d < dim ? n[d] : 1;
-    ax->end[0] = d < dim ? end[2 * d] : BCR_END_CELL_NEUMANN;
-    ax->end[1] = d < dim ? end[2 * d + 1] : BCR_END_CELL_NEUMANN;
+    for (s = 0; s < 2; s++) ax->end[s] = d < dim ? end[2 * d + s] : BCREndOfOne();
     if (ax->n > 1) ax->a = coupling[d];
     else if (d < dim) { /* a single row is a number, and belongs to the shift */
       o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
-      ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
+      ax->end[0] = ax->end[1] = BCREndOfOne();
     }
   }
   PetscCall(PetscStrncpy(o->fit, "user", sizeof(o->fit)));
@@ -333,9 +322,6 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char *const BCREndNames[] = {"Dirichlet",      "Neumann",  "cell Neumann",
-                                          "cell Dirichlet", "periodic", "other"};
-
 PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 {
   static const char xyz[] = "xyz";
@@ -360,8 +346,8 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g",
                                        (double)(ax->n > 1 ? lo : 0), (double)hi));
     } else if (ax->n > 1)
-      PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndNames[ax->end[0]],
-                                       BCREndNames[ax->end[1]], (double)ax->a));
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndGetRule(ax->end[0]).name,
+                                       BCREndGetRule(ax->end[1]).name, (double)ax->a));
     if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
@@ -410,27 +396,15 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
       const PetscInt f = m[d].b + i;
 
       m[d].w[f] = ax->weight ? ax->weight[i] : 1.0;
-      if (ax->lower) {
-        m[d].lo[f] = ax->lower[i];
-        m[d].up[f] = ax->upper[i];
-        m[d].dg[f] = ax->diag[i];
-      } else if (ax->n > 1) {
-        m[d].lo[f] = m[d].up[f] = a;
-        m[d].dg[f] = 2 * a;
-      }
+      BCRAxisGetRow(ax, i, &m[d].lo[f], &m[d].dg[f], &m[d].up[f]);
     }
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
       const PetscInt f = m[d].b + (s ? ax->n - 1 : 0);
       double *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
-      const PetscBool wrap = (PetscBool)(ax->end[s] == BCR_END_PERIODIC && ax->n > 1);
+      const PetscBool wrap = (PetscBool)(BCREndIsPeriodic(ax->end[s]) && ax->n > 1);
 
-      if (!ax->lower && ax->n > 1) {
-        if (ax->end[s] == BCR_END_NEUMANN) in[f] = 2 * a;
-        if (ax->end[s] == BCR_END_CELL_NEUMANN) m[d].dg[f] -= a;
-        if (ax->end[s] == BCR_END_CELL_DIRICHLET) m[d].dg[f] += a;
-        if (wrap && ax->n == 2) in[f] = 2 * a;
-      }
+      if (wrap && ax->n == 2) in[f] = 2 * a;
       if (!wrap || ax->n == 2) out[f] = 0;
       if (pl->present && pl->couple) {
         out[f] = pl->coupling;

@@ -558,7 +558,8 @@ static PetscErrorCode BCRFitEndLinks(BCRFitData *F)
     for (s = 0; s < 2; s++) {
       const PetscInt at = (s ? F->n[d] - 2 : 0) - F->so[d];
 
-      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d])
+      if (BCREndGetRule(F->op->axis[d].end[s]).inward == 1 || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 ||
+          at >= F->sn[d])
         continue;
 #if defined(PETSCBCR_HAVE_CUDA)
       if (F->device) {
@@ -578,9 +579,7 @@ static inline double BCRFitNullWeight(const BCRFitData *F, PetscInt d, PetscInt 
 {
   const BCRAxis *ax = &F->op->axis[d];
 
-  return ax->n > 1 && ((i == 0 && ax->end[0] == BCR_END_NEUMANN) || (i == ax->n - 1 && ax->end[1] == BCR_END_NEUMANN))
-           ? 0.5
-           : 1;
+  return ax->n > 1 ? BCRAxisGetEndWeight(ax, i) : 1;
 }
 
 static void BCRFitTotalJoin(BCRFitTotal *sum, const BCRFitTotal *q)
@@ -602,8 +601,7 @@ static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i,
   if (ax->n < 2) return 0;
   for (s = 0; s < 2; s++) {
     if (i != (s ? ax->n - 1 : 0)) continue;
-    if (ax->end[s] == BCR_END_CELL_NEUMANN) t -= a[d];
-    if (ax->end[s] == BCR_END_CELL_DIRICHLET) t += a[d];
+    t += BCREndGetRule(ax->end[s]).diagonal * a[d];
   }
   return t;
 }
@@ -881,7 +879,7 @@ static void BCRFitLeftPart(void *ctx)
 static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const double a[3], BCRFitTotal *q)
 {
   const PetscBool ends =
-    (PetscBool)(F->op->axis[0].end[0] == BCR_END_NEUMANN || F->op->axis[0].end[1] == BCR_END_NEUMANN);
+    (PetscBool)(BCREndGetRule(F->op->axis[0].end[0]).weight != 1 || BCREndGetRule(F->op->axis[0].end[1]).weight != 1);
 
   for (PetscInt d = 0; d < F->dim; d++) {
     const double h = (d == 1 ? 1 : BCRFitNullWeight(F, 1, o[1])) * (d == 2 ? 1 : BCRFitNullWeight(F, 2, o[2]));

@@ -207,11 +207,12 @@ static BCRCudaFitModel BCRFitDeviceModel(const BCRFitData *F, const double a[3],
   for (PetscInt d = 0; d < F->dim; d++) {
     if (F->n[d] < 2) continue;
     m.a[d] = a[d];
-    for (PetscInt s = 0; s < 2; s++)
-      m.edge[d][s] = F->op->axis[d].end[s] == BCR_END_CELL_NEUMANN
-                       ? -a[d]
-                       : (F->op->axis[d].end[s] == BCR_END_CELL_DIRICHLET ? a[d] : 0);
-    for (PetscInt s = 0; s < 2; s++) m.null[d][s] = F->op->axis[d].end[s] == BCR_END_NEUMANN ? 0.5 : 1;
+    for (PetscInt s = 0; s < 2; s++) {
+      const BCREndRule rule = BCREndGetRule(F->op->axis[d].end[s]);
+
+      m.edge[d][s] = rule.diagonal * a[d];
+      m.null[d][s] = rule.weight;
+    }
   }
   return m;
 }

@@ -51,13 +51,42 @@ typedef struct {
      holds is in the shift) */
   PetscReal a;
   /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are
-     BCR_END_GENERAL */
+     general */
   PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
   PetscReal *weight; /* w_d, n entries; NULL: all one */
   BCRPlane plane[2]; /* dropped planes */
 } BCRAxis;
+
+static inline PetscBool BCRAxisIsPeriodic(const BCRAxis *axis)
+{
+  return !axis->lower && BCREndIsPeriodic(axis->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Row i: -low u_(i-1) + diag u_i - up u_(i+1). A uniform axis of one unknown has none: it is in the shift */
+static inline void BCRAxisGetRow(const BCRAxis *axis, PetscInt i, double *low, double *diag, double *up)
+{
+  const double a = axis->n > 1 ? (double)axis->a : 0;
+
+  *low = axis->lower ? (double)axis->lower[i] : a;
+  *up = axis->lower ? (double)axis->upper[i] : a;
+  *diag = axis->lower ? (double)axis->diag[i] : 2 * a;
+  for (int s = 0; s < 2 && !axis->lower && !BCREndIsPeriodic(axis->end[s]); s++) {
+    const BCREndRule rule = BCREndGetRule(axis->end[s]);
+
+    if (i != (s ? axis->n - 1 : 0)) continue;
+    *(s ? low : up) = rule.inward * a;
+    *(s ? up : low) = 0;
+    *diag += rule.diagonal * a;
+  }
+}
+
+/* Entry i of the null vector of the transpose of a uniform axis that is singular */
+static inline double BCRAxisGetEndWeight(const BCRAxis *axis, PetscInt i)
+{
+  return (i ? 1 : BCREndGetRule(axis->end[0]).weight) * (i < axis->n - 1 ? 1 : BCREndGetRule(axis->end[1]).weight);
+}
 
 /* devscale.c: 1/rowscale as doubles in the memory of a CUDA device, for as many operators as refer
    to it. A matrix whose values are there has them made there, and a solver there takes them as they

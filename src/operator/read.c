@@ -661,10 +661,10 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
     double a[2], t[2];
 
     for (s = 0; s < 2; s++) {
-      const BCREnd e = ends[k][s];
+      const BCREndRule rule = BCREndGetRule(ends[k][s]);
 
-      a[s] = (s ? q1 : q0) / (e == BCR_END_NEUMANN ? 2 : 1);
-      t[s] = e == BCR_END_CELL_NEUMANN ? 1 : (e == BCR_END_CELL_DIRICHLET ? 3 : 2);
+      a[s] = (s ? q1 : q0) / rule.inward;
+      t[s] = 2 + rule.diagonal;
     }
     if (k == 15 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
     if (PetscAbs(a[0] - a[1]) > BCR_SAME_TOL * PetscMax(PetscAbs(a[0]), PetscAbs(a[1]))) continue;
@@ -728,6 +728,20 @@ static double BCRLineLeast(const BCRLine *L)
   return least;
 }
 
+/* The end type with this row: its coupling, and what its diagonal has beside 2 a, to within t; PETSC_FALSE: there is none */
+static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end)
+{
+  for (int e = 0; e < BCR_ENDS; e++) {
+    const BCREndRule rule = BCREndGetRule((BCREnd)e);
+
+    *end = (BCREnd)e;
+    if (!BCREndIsPeriodic(*end) && PetscAbs(in - rule.inward * a) <= rule.inward * BCR_SAME_TOL * a &&
+        PetscAbs(r - rule.diagonal * a) <= t)
+      return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
 /* Names the ends of an axis that is uniform, tol for differences of diagonals; PETSC_FALSE: it is not */
 static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol)
 {
@@ -766,13 +780,7 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
     const PetscInt e = s ? n - 1 : 0;
     const double in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
 
-    if (PetscAbs(in - L->a) <= BCR_SAME_TOL * L->a) {
-      if (PetscAbs(r) <= t) L->end[s] = BCR_END_DIRICHLET;
-      else if (PetscAbs(r + L->a) <= t) L->end[s] = BCR_END_CELL_NEUMANN;
-      else if (PetscAbs(r - L->a) <= t) L->end[s] = BCR_END_CELL_DIRICHLET;
-      else return PETSC_FALSE;
-    } else if (PetscAbs(in - 2 * L->a) <= 2 * BCR_SAME_TOL * L->a && PetscAbs(r) <= t) L->end[s] = BCR_END_NEUMANN;
-    else return PETSC_FALSE;
+    if (!BCRLineEnd(in, r, L->a, t, &L->end[s])) return PETSC_FALSE;
   }
   return PETSC_TRUE;
 }
@@ -811,7 +819,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     L[d].n = A->N[d] - b[d] - (ax->plane[1].present ? 1 : 0);
     ax->n = L[d].n;
     ax->a = 0;
-    ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
+    ax->end[0] = ax->end[1] = BCREndOfOne();
     PetscCall(PetscFree(ax->lower));
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
@@ -872,7 +880,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     int tangent = -1;
 
     for (i = 0; i < l->n; i++) l->w[i] = 1;
-    l->end[0] = l->end[1] = BCR_END_CELL_NEUMANN;
+    l->end[0] = l->end[1] = BCREndOfOne();
     if (l->n > 1) {
       for (k = 0; k < 6; k++)
         if (k / 2 != d && c0[k] > 0 && (tangent < 0 || c0[k] > c0[tangent])) tangent = k;

@@ -16,21 +16,10 @@
    the end's own right-hand side */
 static void end_image(BCREnd end, double mu, double *r, double *own)
 {
-  *own = 0;
-  switch (end) {
-  case BCR_END_NEUMANN: /* v_{-1} = v_1; the end itself has no image */
-    *r = 1 / (mu * mu);
-    *own = -1 / mu;
-    break;
-  case BCR_END_CELL_NEUMANN: /* v_{-1} = v_0 */
-    *r = 1 / mu;
-    break;
-  case BCR_END_CELL_DIRICHLET: /* v_{-1} = -v_0 */
-    *r = -1 / mu;
-    break;
-  default:
-    *r = -1;
-  }
+  const BCREndMirror mirror = BCREndGetRule(end).mirror; /* v_{-1} = sign v_{1 - distance} */
+
+  *r = mirror.sign / (mirror.distance == 0 ? mu * mu : (mirror.distance == 1 ? mu : 1));
+  *own = mirror.distance == 0 ? -1 / mu : 0; /* the end itself has no image */
 }
 
 /* With p pi/den the coarser axis' angle, that of pole s in units of pi/(8 den); 8: radix */
@@ -50,33 +39,28 @@ static double pole_delta(const BCRAxis *x, const BCRAxis *y, double shift, Petsc
 PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *a)
 {
   const double most = 0.1; /* of what a line's image is to be at its other end: where it is more, images cancel */
-  const BCREnd coarse = y->end[0] == BCR_END_NEUMANN ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET;
+  const BCREndMirror mirror[2] = {BCREndGetRule(y->end[0]).mirror, BCREndGetRule(y->end[1]).mirror};
   PetscInt gap[2] = {7, 7};
   PetscInt slowest = 1; /* p of the smoothest mode that decays along x by itself */
   double d;
 
   if (x->lower || y->lower || y->n < BCR_POLES) return PETSC_FALSE;
-  if (y->end[0] == BCR_END_PERIODIC) {
+  if (BCREndIsPeriodic(y->end[0])) {
     if (y->n % BCR_POLES || y->n < 2 * BCR_POLES) return PETSC_FALSE;
-    a->end[0] = a->end[1] = BCR_END_PERIODIC;
+    a->end[0] = a->end[1] = y->end[0];
     a->rows.n = a->ng = a->den = y->n / BCR_POLES;
     slowest = 2;
   } else {
     for (int e = 0; e < 2; e++) {
-      if (y->end[e] != BCR_END_DIRICHLET && y->end[e] != BCR_END_NEUMANN) return PETSC_FALSE;
-      if (y->end[e] == BCR_END_NEUMANN) gap[e] = 4; /* mirrored at the end, a separator is eight rows from its image */
+      if (mirror[e].distance == 1) return PETSC_FALSE;
+      if (mirror[e].distance == 0) gap[e] = 4; /* mirrored at the end, a separator is eight rows from its image */
     }
     if (gap[0] != gap[1]) gap[gap[0] == 4 ? 1 : 0] = 3; /* four rows from the node beyond a Dirichlet end */
     a->rows.n = (y->n - gap[0] - gap[1] - 1) / BCR_POLES + 1;
     if (a->rows.n < 1 || gap[0] + gap[1] + BCR_POLES * (a->rows.n - 1) + 1 != y->n) return PETSC_FALSE;
     a->ng = a->rows.n + 1;
-    a->end[0] = a->end[1] = BCR_END_DIRICHLET;
     a->den = gap[0] == 7 ? a->rows.n + 1 : (gap[0] == gap[1] ? a->rows.n : 2 * a->rows.n);
-    if (gap[0] != 7) {
-      a->end[0] = coarse;
-      a->end[1] =
-        gap[0] == gap[1] ? coarse : (coarse == BCR_END_CELL_NEUMANN ? BCR_END_CELL_DIRICHLET : BCR_END_CELL_NEUMANN);
-    }
+    for (int e = 0; e < 2; e++) a->end[e] = gap[e] == 7 ? y->end[e] : BCREndOfCell(mirror[e].sign);
   }
   a->rows.gap = a->rows.gaplast = 7;
   for (int e = 0; e < 2; e++) {
@@ -93,7 +77,7 @@ PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcr
 static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, PetscInt row, BCRArena *arena,
                                   BCRPoleLine *line)
 {
-  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool px = BCREndIsPeriodic(x->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt n = x->n - (px ? 1 : 0);
   double beyond[2], num = 0, P = 1, *inv;
 
@@ -104,8 +88,8 @@ static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, 
   line->row = row;
   line->scale = scale;
   line->ring = px;
-  line->up = !px && x->end[0] == BCR_END_NEUMANN ? 2 : 1;
-  line->low = !px && x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+  line->up = BCREndGetRule(x->end[0]).inward;
+  line->low = BCREndGetRule(x->end[1]).inward;
   line->inv = inv;
   line->last = 0;
   for (PetscInt i = 0; i < n; i++) {
@@ -154,7 +138,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
 {
   const PetscInt n = x->n, nk = across->rows.n, den = across->den, nq = (nk + lanes - 1) / lanes;
   const double eps = log(single ? 1e-9 : 1e-18); /* what decays below this does not count */
-  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool px = BCREndIsPeriodic(x->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   ptrdiff_t *near[4];
   double *tab;
 

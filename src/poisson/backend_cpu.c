@@ -527,10 +527,8 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
   const PetscInt nx = n.nx, ny = n.ny, nz = n.nz, stride[3] = {1, (PetscInt)x->v.stride[1], (PetscInt)x->v.stride[2]};
   /* has rows of other ranks beside it */
   const PetscBool split = c->slab >= 0 && c->op.axis[c->slab].n < c->whole.n ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool wrapy =
-    c->op.axis[1].end[0] == BCR_END_PERIODIC && !(split && c->slab == 1) ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool wrapz =
-    c->op.axis[2].end[0] == BCR_END_PERIODIC && !(split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool wrapy = BCREndIsPeriodic(c->op.axis[1].end[0]) && !(split && c->slab == 1) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool wrapz = BCREndIsPeriodic(c->op.axis[2].end[0]) && !(split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
   const PetscBool deep = c->op.axis[2].n > 1 || (split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt lag = deep ? ny : 1;
   /* rows that go first, for they are neighbours of the first ones */

@@ -201,7 +201,7 @@ static PetscErrorCode component_weights(BCRComponent *c, BCRPrecision precision)
     double *h, *v;
 
     PetscCall(PetscMalloc2(n, &h, n, &v));
-    for (PetscInt i = 0; i < n; i++) h[i] = 1;
+    for (PetscInt i = 0; i < n; i++) h[i] = n > 1 && !x->lower ? BCRAxisGetEndWeight(x, i) : 1;
     if (x->lower) {
       /* (H T H^-1)^T = T: h_i upper_i / h_{i+1} = lower_{i+1} */
       for (PetscInt i = 0; i + 1 < n; i++) {
@@ -216,9 +216,6 @@ static PetscErrorCode component_weights(BCRComponent *c, BCRPrecision precision)
           }
         }
       }
-    } else if (n > 1) {
-      if (x->end[0] == BCR_END_NEUMANN) h[0] = .5;
-      if (x->end[1] == BCR_END_NEUMANN) h[n - 1] = .5;
     }
     for (int t = 0; t < 2; t++) {
       for (PetscInt i = 0; i < n; i++) {

@@ -89,27 +89,19 @@ static inline PetscBool axis_general(const BCRAxis *a)
 {
   return a->lower ? PETSC_TRUE : PETSC_FALSE;
 }
-static inline PetscBool axis_periodic(const BCRAxis *a)
-{
-  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
-}
 /* null vector of the transpose of a singular axis */
 static inline double end_weight(const BCRAxis *a, PetscInt i)
 {
-  double w = 1;
-
-  if (a->weight) return a->weight[i];
-  if (i == 0 && a->end[0] == BCR_END_NEUMANN) w *= 0.5;
-  if (i == a->n - 1 && a->end[1] == BCR_END_NEUMANN) w *= 0.5;
-  return w;
+  return a->weight ? (double)a->weight[i] : BCRAxisGetEndWeight(a, i);
 }
-/* plain sums along the axis are zero for every mode but the constant */
+/* plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have
+   the constant in their null spaces */
 static inline PetscBool axis_sums(const BCRAxis *a)
 {
-  return !a->lower &&
-             (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN))
-           ? PETSC_TRUE
-           : PETSC_FALSE;
+  const BCREndRule low = BCREndGetRule(a->end[0]), high = BCREndGetRule(a->end[1]);
+
+  return !a->lower && low.excess == 0 && high.excess == 0 && low.weight == 1 && high.weight == 1 ? PETSC_TRUE
+                                                                                                 : PETSC_FALSE;
 }
 
 static double axis_weight(const BCRAxis *x)
@@ -124,7 +116,7 @@ static void line_solution(const BCRAxis *y, const double *f, double mean, double
 {
   double g = 0, sum = 0;
 
-  if (axis_periodic(y)) {
+  if (BCRAxisIsPeriodic(y)) {
     for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
     g = -sum / y->n;
   }
@@ -136,34 +128,6 @@ static void line_solution(const BCRAxis *y, const double *f, double mean, double
     sum += end_weight(y, i + 1) * m[i + 1];
   }
   for (PetscInt i = 0; i < y->n; i++) m[i] -= sum / axis_weight(y);
-}
-
-/* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
-static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up)
-{
-  const double a = ax->a;
-  const PetscBool p = axis_periodic(ax);
-
-  if (axis_general(ax)) {
-    *low = ax->lower[i];
-    *diag = ax->diag[i];
-    *up = ax->upper[i];
-    return;
-  }
-  *low = *up = a;
-  *diag = 2 * a;
-  if (!p && i == 0) {
-    *low = 0;
-    if (ax->end[0] == BCR_END_NEUMANN) *up = 2 * a;
-    if (ax->end[0] == BCR_END_CELL_NEUMANN) *diag -= a;
-    if (ax->end[0] == BCR_END_CELL_DIRICHLET) *diag += a;
-  }
-  if (!p && i == ax->n - 1) {
-    *up = 0;
-    if (ax->end[1] == BCR_END_NEUMANN) *low = 2 * a;
-    if (ax->end[1] == BCR_END_CELL_NEUMANN) *diag -= a;
-    if (ax->end[1] == BCR_END_CELL_DIRICHLET) *diag += a;
-  }
 }
 
 /* Bytes of the second-level cache, otherwise where the system does not say */
@@ -196,12 +160,12 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
   for (PetscInt i = 0; i < y->n; i++) {
-    axis_row(y, i, &l[i], &d[i], &u[i]);
+    BCRAxisGetRow(y, i, &l[i], &d[i], &u[i]);
     d[i] -= l[i] + u[i];
   }
   g->n = y->n - (c->border.open[1] ? 1 : 0);
   g->nk = nk;
-  g->periodic = axis_periodic(y);
+  g->periodic = BCRAxisIsPeriodic(y);
   g->pin = pin;
   ierr = BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower);
   if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc);
@@ -261,39 +225,36 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
   }
   c->pinx = c->piny = c->pinz = -1;
   if (c->singular) {
-    if (lx)
-      for (c->pinx = 0; c->pinx < n0 && lx[c->pinx] != 0;) c->pinx++;
-    if (ly)
-      for (c->piny = 0; c->piny < n1 && ly[c->piny] != 0;) c->piny++;
-    if (lz)
-      for (c->pinz = 0; c->pinz < z->n && lz[c->pinz] != 0;) c->pinz++;
+    if (lx) c->pinx = BCRAxisModesFindConstant(n0, lx);
+    if (ly) c->piny = BCRAxisModesFindConstant(c->poles ? c->across.rows.n : n1, ly);
+    if (lz) c->pinz = BCRAxisModesFindConstant(z->n, lz);
   }
   if (c->kind == PLAN_LINE) {
     double num = 0, P = 1, cprev = 0, upprev = 0;
-    const PetscInt n = n0 - (axis_periodic(x) ? 1 : 0);
+    const PetscInt n = n0 - (BCRAxisIsPeriodic(x) ? 1 : 0);
 
     PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
     for (PetscInt i = 0; i < n; i++) {
       double low, diag, up;
 
-      axis_row(x, i, &low, &diag, &up);
+      BCRAxisGetRow(x, i, &low, &diag, &up);
       if (i == 0) low = 0;
       if (i == n - 1) up = 0;
       if (axis_general(x)) P = diag + shift - low * upprev * cprev;
       else { /* as in lines.c: pivots without cancellation */ double rl, rd, ru;
 
-        axis_row(x, i, &rl, &rd, &ru);
+        BCRAxisGetRow(x, i, &rl, &rd, &ru);
         num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
         P = up + num;
       }
       upprev = up;
       c->pivot[i] = P != 0 ? 1 / P : 0;
-      if (c->singular && i == n - 1 && !axis_periodic(x)) c->pivot[i] = 0;
+      if (c->singular && i == n - 1 && !BCRAxisIsPeriodic(x)) c->pivot[i] = 0;
       cprev = c->pivot[i];
     }
     /* v0, v1: first and last entry of (open line)^-1 of the excess of the row sums, here the shift
        */
-    if (axis_periodic(x)) {
+    if (BCRAxisIsPeriodic(x)) {
       double y0 = 0, y1 = 0, den;
 
       for (PetscInt i = 0; i < n; i++) y1 = (shift + (i ? x->a * y1 : 0)) * c->pivot[i];
@@ -531,7 +492,7 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
     if (a->lower) {
       ngeneral++;
     } else
-      PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+      PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
     c->label[c->dim] = "xyz"[i];
     c->n[c->dim] = n;
@@ -773,7 +734,7 @@ static void solve_line(BCRCore c, const void *f, void *u)
 {
   const BCRAxis *x = &c->axis[0];
   const ptrdiff_t s = c->stride[0];
-  const PetscBool p = axis_periodic(x);
+  const PetscBool p = BCRAxisIsPeriodic(x);
   const PetscInt n = x->n - (p ? 1 : 0);
   const double a = x->a;
   double y = 0, last = 0, low, diag, up;
@@ -786,13 +747,13 @@ static void solve_line(BCRCore c, const void *f, void *u)
     last = c->lineq * (get(c->io, f, n * s) + (n ? a * (y0 + y1) : 0));
   }
   for (PetscInt i = 0; i < n; i++) {
-    axis_row(x, i, &low, &diag, &up);
+    BCRAxisGetRow(x, i, &low, &diag, &up);
     y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) *
         c->pivot[i];
     set(c->io, u, i * s, y);
   }
   for (PetscInt i = n - 2; i >= 0; i--) {
-    axis_row(x, i, &low, &diag, &up);
+    BCRAxisGetRow(x, i, &low, &diag, &up);
     y = get(c->io, u, i * s) + up * c->pivot[i] * y;
     set(c->io, u, i * s, y);
   }
@@ -1403,7 +1364,7 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
     double *g = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
 
     for (ptrdiff_t s = 0; s < n; s++) {
-      axis_row(&c->axis[1], s, &low, &diag, &up);
+      BCRAxisGetRow(&c->axis[1], s, &low, &diag, &up);
       if (s == 0 && c->border.open[0]) low = c->border.reach[0]; /* a Dirichlet end has it in its diagonal alone */
       g[s] = c->factor * (nrm[i] * norm * g[s] - mean);
       if (s == 0 && c->border.open[0]) g[s] += c->border.reach[0] * before[i];

@@ -17,8 +17,7 @@ struct _n_BCRDeviceBox {
 
 static PetscBool axis_transformed(const BCRAxis *a)
 {
-  return !a->lower && a->end[0] == BCR_END_DIRICHLET && a->end[1] == BCR_END_DIRICHLET &&
-             BCRCudaBoxPossible((int)a->n + 1)
+  return !a->lower && BCREndIsZero(a->end[0]) && BCREndIsZero(a->end[1]) && BCRCudaBoxPossible((int)a->n + 1)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -67,7 +66,7 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
     b->planes.planes = (int)axis[across].n;
     b->planes.ld = stride[3 - across];
     b->planes.plane = stride[across];
-    for (int e = 0; e < 2; e++) b->planes.half[e] = axis[line].end[e] == BCR_END_NEUMANN;
+    for (int e = 0; e < 2; e++) b->planes.half[e] = BCREndGetRule(axis[line].end[e]).weight < 1;
     if (!BCRCudaBoxFits(&b->planes, single)) continue;
     *box = b;
     b->axis = axis;
@@ -112,7 +111,7 @@ PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lamb
 {
   PetscFunctionBegin;
   *box = NULL;
-  if (axis[along].n < 4 || axis[along].end[0] == BCR_END_PERIODIC) PetscFunctionReturn(PETSC_SUCCESS);
+  if (axis[along].n < 4 || BCREndIsPeriodic(axis[along].end[0])) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(box_create(3, axis, lambda, norm, stride, single, along, open, stream, box));
   /* larger ones wait longer for others than two more passes take */
   if (*box)
@@ -158,7 +157,7 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, Pe
       b->planes.a = z->a;
     }
     r.n = b->planes.n;
-    r.ring = z->end[0] == BCR_END_PERIODIC;
+    r.ring = BCREndIsPeriodic(z->end[0]);
     for (int e = 0; e < 2; e++) r.end[e] = z->end[e];
     r.nk = (int)nk;
     r.planes = (int)planes;

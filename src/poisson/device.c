@@ -102,55 +102,20 @@ struct _n_BCRDeviceCore {
   double redtotal;
 };
 
-static PetscBool axis_periodic(const BCRAxis *a)
+/* The modes as the kernels take them: angles pi (ja j + jb)/P */
+static void modes_describe(const BCRAxisModes *modes, BCREnd left, BCREnd right, BCRCudaModes *m)
 {
-  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
-}
+  const int common = modes->periodic || modes->first % 2 || modes->length % 2 ? 1 : 2; /* factor of angle and length */
 
-/* Eigenvectors as dtt.h has them, in natural order */
-static void modes_describe(PetscInt n, BCREnd left, BCREnd right, BCRCudaModes *m)
-{
-  const BCREnd D = BCR_END_DIRICHLET, N = BCR_END_NEUMANN, CN = BCR_END_CELL_NEUMANN, CD = BCR_END_CELL_DIRICHLET;
-  const int k = (int)n;
-
-  m->n = k;
-  m->half[0] = left == N;
-  m->half[1] = right == N;
-  m->periodic = left == BCR_END_PERIODIC;
-  m->ib = left == D ? 2 : (left == N || m->periodic ? 0 : 1);
-  m->cosine = left == N || left == CN;
-  m->ja = 1;
-  m->jb = 0;
-  m->P = k;
-  if (m->periodic) return;
-  if (left == D && right == D) m->P = k + 1, m->jb = 1;
-  else if (left == N && right == N) m->P = k - 1;
-  else if (left == CD && right == CD) m->jb = 1;
-  else if (left == CN && right == CN) m->jb = 0;
-  else { /* mixed */
-    const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE,
-                    cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
-    const PetscBool nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE,
-                    nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
-
-    m->ja = 2;
-    m->jb = nl != nr ? 1 : (nl ? 0 : 2); /* sine at one end and cosine at the other: odd multiples */
-    m->P = 2 * k;
-    if (cl != cr) m->P = left == N || right == N ? 2 * k - 1 : 2 * k + 1;
-  }
-}
-
-static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
-{
-  for (int j = 0; j < m->n; j++) {
-    const int J = m->periodic ? 2 * ((j + 1) / 2) : m->ja * j + m->jb;
-    const double s = sin(0.5 * M_PI * J / m->P),
-                 half = m->periodic ? 0.5 * m->n : (m->ja == 2 && m->P % 2 ? 0.25 : (m->ja == 2 ? 0.25 : 0.5)) * m->P;
-
-    lambda[j] = J == 0 ? 0 : 4 * s * s;
-    norm[j] = 1 / half;
-    if (J == 0 || J == m->P) norm[j] *= 0.5; /* constant, or alternating */
-  }
+  m->n = (int)modes->n;
+  m->half[0] = BCREndGetRule(left).weight < 1;
+  m->half[1] = BCREndGetRule(right).weight < 1;
+  m->periodic = modes->periodic;
+  m->ib = modes->offset;
+  m->cosine = !modes->periodic && !modes->odd;
+  m->ja = modes->periodic ? 1 : 2 / common;
+  m->jb = modes->first / common;
+  m->P = (int)(modes->length / common);
 }
 
 /* The matrices of a transform as a product */
@@ -173,11 +138,14 @@ static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, co
 static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, int shared, PetscInt n,
                                    const BCREnd end[2], BCRCudaModes *m, double lambda[], double norm[], PetscBool *fft)
 {
+  BCRAxisModes modes;
   double *tab;
 
   PetscFunctionBegin;
-  modes_describe(n, end[0], end[1], m);
-  modes_values(m, lambda, norm);
+  PetscCheck(BCRAxisModesDescribe(n, end[0], end[1], &modes), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "No transform for an axis with ends %s and %s", BCREndGetRule(end[0]).name, BCREndGetRule(end[1]).name);
+  BCRAxisModesGetValues(&modes, lambda, norm);
+  modes_describe(&modes, end[0], end[1], m);
   *fft = m->P > 32 && BCRCudaFftPossible(m->P, single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscMalloc1(4 * m->P, &tab));
   for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
@@ -208,7 +176,7 @@ PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream s
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &m->shared));
-  m->sine = end[0] == BCR_END_DIRICHLET && end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
+  m->sine = BCREndIsZero(end[0]) && BCREndIsZero(end[1]) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(modes_tables(&m->arena, stream, PETSC_FALSE, m->shared, n, end, &m->modes, lambda, norm, &m->fft));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,8 +204,8 @@ PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *m)
 static PetscBool separators_stay(BCRDeviceCore c)
 {
   /* even modes, then odd ones */
-  if (c->dst == DST_CONVOLVE && c->level0.end[0] == c->level0.end[1] &&
-      (c->level0.end[0] == BCR_END_DIRICHLET || c->level0.end[0] == BCR_END_NEUMANN))
+  if (c->dst == DST_CONVOLVE && c->axis[0].end[0] == c->axis[0].end[1] && !BCREndIsPeriodic(c->axis[0].end[0]) &&
+      c->level0.mirror[0].distance != 1)
     return PETSC_FALSE;
   return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -343,9 +311,8 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
   const PetscBool plane =
-    c->dim == 2 && !c->open[0] && !c->open[1] && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET
-      ? PETSC_TRUE
-      : PETSC_FALSE;
+    c->dim == 2 && !c->open[0] && !c->open[1] && BCREndIsZero(y->end[0]) && BCREndIsZero(y->end[1]) ? PETSC_TRUE
+                                                                                                    : PETSC_FALSE;
   const PetscInt m = c->n[c->blk] + 1;
   const PetscBool eight =
     c->dst == DST_PLAN && !c->dsteven && m % 8 == 0 && m / 8 <= c->sms && m / 4 > c->sms ? PETSC_TRUE : PETSC_FALSE;
@@ -371,10 +338,10 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   }
   c->ndrows = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
   l->ng = (int)c->ng;
-  l->yperiodic = axis_periodic(y);
+  l->yperiodic = BCRAxisIsPeriodic(y);
   l->short0 = c->seprows.gapend[0] == l->radix - 2 && !l->yperiodic;
-  l->g0 = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
-  l->g1 = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+  l->g0 = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || !BCREndIsZero(y->end[0])) ? 1 : 0;
+  l->g1 = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && !BCREndIsZero(y->end[1])) ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -407,7 +374,7 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
   p->planes = (int)c->planes;
   p->ld = c->stride[c->blk];
   p->plane = c->stride[c->tra];
-  for (int e = 0; e < 2; e++) p->half[e] = x->end[e] == BCR_END_NEUMANN;
+  for (int e = 0; e < 2; e++) p->half[e] = BCREndGetRule(x->end[e]).weight < 1;
   if (!BCRCudaBoxProductFits(p, &c->matrix[c->blk], c->single)) PetscFunctionReturn(PETSC_SUCCESS);
   c->onchip = PETSC_TRUE;
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
@@ -419,7 +386,7 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
   if (c->onchip) {
     PetscCall(PetscMemzero(&r, sizeof(r)));
     r.n = (int)c->n[0];
-    r.ring = axis_periodic(x);
+    r.ring = BCRAxisIsPeriodic(x);
     r.nk = (int)nk;
     r.planes = (int)c->planes;
     r.pin = -1;
@@ -447,8 +414,8 @@ static PetscErrorCode separators_onchip(BCRDeviceCore c)
 
   PetscFunctionBegin;
   c->sepchip = PETSC_FALSE;
-  if (!c->whole || c->dst != DST_PLAN || c->dsteven || c->singular || c->bordered || axis_periodic(&c->axis[c->blk]) ||
-      !BCRCudaBoxPossible((int)c->n[0] + 1))
+  if (!c->whole || c->dst != DST_PLAN || c->dsteven || c->singular || c->bordered ||
+      BCRAxisIsPeriodic(&c->axis[c->blk]) || !BCRCudaBoxPossible((int)c->n[0] + 1))
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(p, sizeof(*p)));
   p->kind = BCR_CUDA_BOX_ROWS;
@@ -501,7 +468,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   for (int j = 0; j < BCR_CUDA_LEVEL0_MODES; j++) c->level0.steps[j] = 0;
   for (PetscInt k = 0; k < c->planes; k++) { /* the slowest decay along a row decides about tiles */
     for (int kind = 0; kind < 3; kind++) {
-      const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
+      const BCREnd end = kind == 0 || BCRAxisIsPeriodic(y) ? BCREndAtSeparator() : (kind == 1 ? y->end[0] : y->end[1]);
       double lambda[16], A[256], S[256], delta;
 
       if (h[kind] < 1) continue;
@@ -532,7 +499,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     scales[k] = scale /= y->a;
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
-      const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
+      const BCREnd end = kind == 0 || BCRAxisIsPeriodic(y) ? BCREndAtSeparator() : (kind == 1 ? y->end[0] : y->end[1]);
       double lambda[16], A[256] = {0}, S[256] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M),
                          *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
@@ -682,7 +649,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     PetscCall(
       BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
     PetscCall(PetscMemzero(&r, sizeof(r)));
-    r.periodic = axis_periodic(y);
+    r.periodic = BCRAxisIsPeriodic(y);
     r.n = (int)c->seprows.n - r.periodic;
     for (int e = 0; e < 2; e++) {
       r.end[e] = y->end[e];
@@ -785,7 +752,7 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, v, &c->redscale[d]));
       for (PetscInt i = 0; i < n && d < c->dim; i++) {
         if (c->axis[d].weight) v[i] = c->axis[d].weight[i];
-        else if (c->axis[d].end[i ? 1 : 0] == BCR_END_NEUMANN && (i == 0 || i == n - 1)) v[i] = 0.5;
+        else v[i] = BCRAxisGetEndWeight(&c->axis[d], i);
       }
       for (PetscInt i = 0; i < n; i++) sum += v[i];
       c->redtotal *= sum;
@@ -861,7 +828,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   }
   c->rows.removedfactor = 1;
   {
-    const PetscBool p = c->dim > 0 ? axis_periodic(x) : PETSC_FALSE;
+    const PetscBool p = c->dim > 0 ? BCRAxisIsPeriodic(x) : PETSC_FALSE;
     const PetscInt m = n - (p ? 1 : 0);
     double *low, *exc, *up, *w;
 
@@ -887,15 +854,13 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
         exc[0] += a;
         exc[m - 1] += a;
       } else {
-        exc[0] += x->end[0] == BCR_END_DIRICHLET ? a : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 * a : 0);
-        exc[m - 1] += x->end[1] == BCR_END_DIRICHLET ? a : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 * a : 0);
-        if (x->end[0] == BCR_END_NEUMANN) {
-          up[0] = 2 * a;
-          w[0] *= 0.5;
-        }
-        if (x->end[1] == BCR_END_NEUMANN) {
-          low[m - 1] = 2 * a;
-          w[m - 1] *= 0.5;
+        for (int e = 0; e < 2; e++) {
+          const BCREndRule rule = BCREndGetRule(x->end[e]);
+          const PetscInt i = e ? m - 1 : 0;
+
+          exc[i] += rule.excess * a;
+          *(e ? &low[i] : &up[i]) = rule.inward * a;
+          w[i] *= rule.weight;
         }
       }
     }
@@ -936,7 +901,7 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
     PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (a->end[0] != BCR_END_DIRICHLET || !L) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCREndIsZero(a->end[0]) || !L) PetscFunctionReturn(PETSC_SUCCESS);
   for (int chirp = 0; chirp < 2; chirp++) {
     int n = chirp ? BCRCudaBoxChirp(N, L, NULL) : BCRCudaBoxRoots(L, NULL);
     double *w;
@@ -963,7 +928,7 @@ static int dst_table(BCRDeviceCore c, double *w, int *modes)
 
   if (c->dst == DST_PLAN) return BCRCudaDstTable(P, c->single, w);
   if (c->dst == DST_CHIRP) return BCRCudaDstChirpTable(P, c->dsteven, c->single, w);
-  return BCRCudaDstConvolveTable((int)c->n[0], c->level0.end, c->single, w, modes);
+  return BCRCudaDstConvolveTable((int)c->n[0], c->axis[0].end, c->single, w, modes);
 }
 
 static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
@@ -1043,22 +1008,23 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     BCRCudaLevel0 *l = &c->level0;
 
     c->kind = DEVICE_LEVEL0;
-    for (int e = 0; e < 2; e++) l->open[e] = open[e];
-    l->end[0] = x->end[0];
-    l->end[1] = x->end[1];
-    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024))
+    for (int e = 0; e < 2; e++) {
+      l->open[e] = open[e];
+      l->mirror[e] = BCREndGetRule(x->end[e]).mirror;
+    }
+    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], x->end, c->single, shared - 1024))
       c->dst = DST_CONVOLVE;
-    if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
+    if (BCREndIsZero(x->end[0]) && BCREndIsZero(x->end[1])) {
       if (BCRCudaDstChirpPossible(P, 0, c->single, shared - 1024)) c->dst = DST_CHIRP;
       if (BCRCudaDstPrimePlan(P, c->single, shared - 1024, &c->dstprime, NULL, NULL, NULL)) c->dst = DST_PRIME;
       if (c->product[0]) c->dst = DST_NONE;
       if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
-    } else if (!c->product[0] && x->end[0] == BCR_END_NEUMANN && x->end[1] == BCR_END_NEUMANN) {
+    } else if (!c->product[0] && x->end[0] == x->end[1] && !BCRAxisIsPeriodic(x) && l->mirror[0].distance == 0) {
       if (BCRCudaDstChirpPossible(P, 1, c->single, shared - 1024)) c->dst = DST_CHIRP;
       if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
       if (c->dst) c->dsteven = PETSC_TRUE;
     } else if (x->end[0] == x->end[1] && (!c->product[0] || c->n[0] >= 100) &&
-               BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL))
+               BCRCudaRowFftPlan((int)c->n[0], x->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL))
       c->dst = DST_ROWS;
     if (c->dst == DST_PRIME || c->dst == DST_ROWS)
       PetscCall(rows_tables(c, shared - 1024, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
@@ -1186,7 +1152,7 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
                      const void *f, const BCRCudaLines *ul, void *u)
 {
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
-  if (synthesis && c->axis[d].end[0] == BCR_END_DIRICHLET && c->axis[d].end[1] == BCR_END_DIRICHLET) synthesis = 0;
+  if (synthesis && BCREndIsZero(c->axis[d].end[0]) && BCREndIsZero(c->axis[d].end[1])) synthesis = 0;
   if (c->product[d])
     return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
   if (c->fft[d])
@@ -1212,7 +1178,7 @@ static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines
   if (c->dst == DST_CHIRP)
     return BCRCudaDstChirp(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof,
                            c->ldd, extrab, more);
-  return BCRCudaDstConvolve(stream, (int)c->n[0], c->level0.end, back, c->single, c->dsttable, c->sms, fl, f, ul, u,
+  return BCRCudaDstConvolve(stream, (int)c->n[0], c->axis[0].end, back, c->single, c->dsttable, c->sms, fl, f, ul, u,
                             extra, c->extraof, c->ldd, extrab, more);
 }
 
@@ -1647,8 +1613,8 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     }
     PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c, schedule %s, %s%s", pre,
                             c->label[c->dim - 1], radices,
-                            c->axis[0].lower || axis_periodic(&c->axis[0]) ? "lines by elimination"
-                                                                           : "lines by scalar cyclic reduction",
+                            c->axis[0].lower || BCRAxisIsPeriodic(&c->axis[0]) ? "lines by elimination"
+                                                                               : "lines by scalar cyclic reduction",
                             c->dim == 3 && !trans ? ", its sub-problems by reduction along the axis before" : ""));
     info->nlevels = c->nlevels;
     PetscCall(PetscArraycpy(info->schedule, c->schedule, c->nlevels));

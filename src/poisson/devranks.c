@@ -178,7 +178,7 @@ static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], Petsc
     for (PetscInt d = 0; d < r->dim; d++) r->axes[d] = whole[d];
     axes[r->axis].n = mine->m;
     for (int e = 0; e < 2; e++) {
-      if (open[e]) axes[r->axis].end[e] = BCR_END_DIRICHLET;
+      if (open[e]) axes[r->axis].end[e] = BCREndAtSeparator();
     }
     PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, r->singular, stride, &r->options, r->axis,
                                         open, r->stream, &r->core));

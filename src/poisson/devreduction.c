@@ -132,7 +132,7 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
   red->s[2] = stride[dim - 1];
   red->a = (double)y->a;
   for (int e = 0; e < 2; e++) { /* others have their rows */
-    red->end[e] = x->end[e] == BCR_END_PERIODIC || x->end[e] == BCR_END_GENERAL ? BCR_END_DIRICHLET : x->end[e];
+    red->end[e] = BCREndGetRule(x->end[e]).mirror.sign ? x->end[e] : BCREndAtSeparator();
   }
   /* the steps depend on the block axis alone; with one unknown along the other one the weights have
      no scale of lines in them */
@@ -152,7 +152,7 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
     red->gline = (ptrdiff_t)x->n * axis[1].n;
   } else {
     red->gline = (x->n + 3) / 4 * 4;
-    if (!x->lower && x->end[0] != BCR_END_PERIODIC && x->n > 1 && x->a > 0) {
+    if (!x->lower && !BCREndIsPeriodic(x->end[0]) && x->n > 1 && x->a > 0) {
       default_shape(x->n, schedule[0], &red->width, &red->shared);
       if (launch[BCR_LAUNCH_GROUP] > 0) red->width = launch[BCR_LAUNCH_GROUP];
       if (launch[BCR_LAUNCH_SHARED] > 0) red->shared = launch[BCR_LAUNCH_SHARED];

@@ -18,64 +18,51 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool o
   rows->n = ng - 1;
   if (open[1]) { /* the last row is one to which the rows of another rank lead on */
     last--;
-    rows->end[1] = BCR_END_DIRICHLET;
-  } else if (y->end[0] == BCR_END_PERIODIC) {
+    rows->end[1] = BCREndAtSeparator();
+  } else if (BCREndIsPeriodic(y->end[0])) {
     last--;
     rows->n = ng;
     rows->gaplast = last;
-  } else if (last == 1 && y->end[1] == BCR_END_NEUMANN) {
+  } else if (last == 1 && BCREndGetRule(y->end[1]).inward != 1) {
     first--;
     last++;
   }
-  if (open[0]) rows->end[0] = BCR_END_DIRICHLET;
+  if (open[0]) rows->end[0] = BCREndAtSeparator();
   rows->gapend[0] = first;
   rows->gapend[1] = last;
   *ngroups = ng;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end
-   (BCR_END_DIRICHLET also stands for a separator), the other side a separator; the formulas of
-   dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end. high: the end is behind the
-   last row. */
+/* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end, the
+   other side a separator. S, [row][mode] of leading dimension ld: phi (modes.h); A, [mode][row]:
+   phi times the weight of the row over the sum of squares. high: the end is behind the last row. */
 void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[])
 {
+  const double weight = BCREndGetRule(end).weight;
   double s[17] = {0}; /* sin(m pi/(h + 1)) */
+  BCRAxisModes modes;
 
+  (void)BCRAxisModesDescribe(h, end, BCREndAtSeparator(), &modes);
   for (PetscInt m = 1; m <= h; m++) s[m] = sin(m * M_PI / (h + 1));
   for (PetscInt j = 0; j < h; j++) {
-    double t, norm = 0, phi[16];
+    const double t = (2 * j + modes.first) * M_PI / (double)modes.length;
+    double norm = 0, phi[16];
 
-    switch (end) {
-    case BCR_END_NEUMANN:
-      t = (2 * j + 1) * M_PI / (2 * h);
-      break;
-    case BCR_END_CELL_NEUMANN:
-      t = (2 * j + 1) * M_PI / (2 * h + 1);
-      break;
-    case BCR_END_CELL_DIRICHLET:
-      t = 2 * (j + 1) * M_PI / (2 * h + 1);
-      break;
-    default:
-      t = (j + 1) * M_PI / (h + 1);
-    }
     lambda[j] = 4 * sin(t / 2) * sin(t / 2);
     for (PetscInt i = 0; i < h; i++) {
       const PetscInt r = high ? h - 1 - i : i; /* row of the group that is i rows from the end */
       const PetscInt m = (i + 1) * (j + 1) % (2 * h + 2);
 
-      phi[r] = end == BCR_END_NEUMANN
-                 ? cos(i * t)
-                 : (end == BCR_END_CELL_NEUMANN
-                      ? cos((i + 0.5) * t)
-                      : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : (m <= h ? s[m] : -s[m - h - 1])));
-      norm += (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] * phi[r];
+      if (BCREndIsZero(end)) phi[r] = m <= h ? s[m] : -s[m - h - 1]; /* few values: equal ones are the same */
+      else phi[r] = modes.odd ? sin((i + 0.5 * modes.offset) * t) : cos((i + 0.5 * modes.offset) * t);
+      norm += (i == 0 ? weight : 1) * phi[r] * phi[r];
     }
     for (PetscInt r = 0; r < h; r++) {
       const PetscInt i = high ? h - 1 - r : r;
 
       S[ld * r + j] = phi[r];
-      A[ld * j + r] = (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] / norm;
+      A[ld * j + r] = (i == 0 ? weight : 1) * phi[r] / norm;
     }
   }
 }
@@ -87,7 +74,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
                                   BCRLevel0Kind *k)
 {
   const double eps = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
-  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool px = BCREndIsPeriodic(x->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt nx = x->n;
   const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   /* least: -log of the largest mu */
@@ -99,8 +86,8 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscFunctionBegin;
   k->h = (int)h;
   k->regular = regular;
-  k->up = x->end[0] == BCR_END_NEUMANN ? 2 : 1;
-  k->low = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+  k->up = BCREndGetRule(x->end[0]).inward;
+  k->low = BCREndGetRule(x->end[1]).inward;
   for (PetscInt l = 0; l < lanes; l++) {
     const PetscInt j = l % 8;
 
@@ -143,8 +130,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
     for (PetscInt i = 0; i < nx; i++) {
       const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-      const double up = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1),
-                   low = last && x->end[1] == BCR_END_NEUMANN ? 2 : 1, end = last ? b1 : 0;
+      const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1, end = last ? b1 : 0;
       PetscBool same = PETSC_TRUE;
 
       if (i == max) {
@@ -185,7 +171,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         const PetscInt j = l % 8;
 
         if (j < h) {
-          const double e = 1 / mu[l] - 1, w = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+          const double e = 1 / mu[l] - 1, w = k->low;
 
           Cn[l] = w * mu[l];
           Fn[l] = 1 / (delta[j] + b1 + w * e * mu[l]) / mu[l];
@@ -218,7 +204,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
                                PetscBool *possible)
 {
   const double rx = (double)x->a / (double)y->a;
-  const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool periodic = BCREndIsPeriodic(y->end[0]) && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   PetscInt r;
   unsigned char *kind;
   ptrdiff_t *row;
@@ -229,7 +215,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   shape->nx = x->n;
   shape->nb = (x->n + lanes - 1) / lanes;
   shape->nv = (int)(x->n - (shape->nb - 1) * lanes);
-  shape->xperiodic = x->end[0] == BCR_END_PERIODIC;
+  shape->xperiodic = BCREndIsPeriodic(x->end[0]);
   shape->yperiodic = periodic;
   shape->ng = ng;
   shape->right = periodic || open[1];
@@ -244,14 +230,14 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
     row[g] = at;
     at += h + 1;
     kind[g] = 0;
-    if (g == 0 && !periodic && (h != 7 || rows->end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
-    if (g == ng - 1 && (h != 7 || (!periodic && rows->end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
+    if (g == 0 && !periodic && (h != 7 || !BCREndIsZero(rows->end[0]))) kind[g] = 1;
+    if (g == ng - 1 && (h != 7 || (!periodic && !BCREndIsZero(rows->end[1])))) kind[g] = 2;
   }
   shape->kind = kind;
   shape->row = row;
   for (r = 0; r < 3; r++) {
     const PetscInt h = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
-    const BCREnd end = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows->end[0] : rows->end[1]);
+    const BCREnd end = r == 0 || periodic ? BCREndAtSeparator() : (r == 1 ? rows->end[0] : rows->end[1]);
     const PetscBool used =
       r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
 

@@ -8,7 +8,8 @@
    the row sum + low num/P of the row before, a sum of positive terms. */
 static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
 {
-  const double beta = BCREndExcess(end);
+  const BCREndRule rule = BCREndGetRule(end);
+  const double beta = rule.excess;
   double r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
 
   for (PetscInt k = 0; k < n; k++) {
@@ -17,7 +18,7 @@ static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], d
     num[k] = beta;
   }
   for (PetscInt i = 0; i < h; i++) {
-    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1, low = i ? 1 : 0, first = i ? 0 : beta;
+    const double up = i == 0 ? rule.inward : 1, low = i ? 1 : 0, first = i ? 0 : beta;
 
     for (PetscInt k = 0; k < n; k++) {
       y[k] = 1 + y[k] * r[k];
@@ -37,14 +38,14 @@ static void gap_end(PetscInt h, BCREnd end, double delta, double *extra, double 
 /* The same for rows between two rows of the line: t, the coupling of the two, and the share of either */
 static void gap_between(PetscInt h, double delta, double *t, double *sigma)
 {
-  gaps_end(1, h, BCR_END_DIRICHLET, &delta, t, sigma);
+  gaps_end(1, h, BCREndAtSeparator(), &delta, t, sigma);
 }
 
 double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s)
 {
   double t, sl, sr, x;
 
-  if (rows->end[0] == BCR_END_PERIODIC) {
+  if (BCREndIsPeriodic(rows->end[0])) {
     gap_between(s == 0 ? rows->gapend[0] : (s == rows->n - 1 ? rows->gaplast : rows->gap), 0, &t, &sl);
     gap_between(s == rows->n - 1 ? rows->gapend[0] : (s == rows->n - 2 ? rows->gaplast : rows->gap), 0, &t, &sr);
   } else {
@@ -64,6 +65,13 @@ double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta)
   return t;
 }
 
+/* By what the coupling of the first or last row of the line to the next one is more than that between
+   others: where it is the end row itself, not one with eliminated rows beyond it */
+static double end_coupling(const BCRLineRows *rows, int end)
+{
+  return rows->gapend[end] == 0 ? BCREndGetRule(rows->end[end]).inward : 1;
+}
+
 void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
 {
   const PetscInt n = rows->n;
@@ -73,8 +81,8 @@ void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
   gap_end(rows->gapend[0], rows->end[0], 0, &xl, &sigma);
   gap_end(rows->gapend[1], rows->end[1], 0, &xr, &sigma);
   for (PetscInt s = 0; s < n; s++) {
-    const double up = s == n - 1 ? 0 : (s == 0 && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? 2 : t);
-    const double low = s == 0 ? 0 : (s == n - 1 && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN ? 2 : t);
+    const double up = s == n - 1 ? 0 : (s == 0 ? end_coupling(rows, 0) : 1) * t;
+    const double low = s == 0 ? 0 : (s == n - 1 ? end_coupling(rows, 1) : 1) * t;
 
     g[s] = (g[s] + (s ? low * g[s - 1] : 0));
     num = (s ? low * num / P : xl) + (s == n - 1 ? xr : 0);
@@ -97,10 +105,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
                                  PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab)
 {
   const PetscInt nq = (nk + strip - 1) / strip;
-  const PetscBool periodic = rows->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  /* the first row */
-  const PetscBool mirrored =
-    !periodic && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool periodic = BCREndIsPeriodic(rows->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   /* rows of the open line */
   const PetscInt n = rows->n - (periodic ? 1 : 0);
   const size_t sz = single ? sizeof(float) : sizeof(double);
@@ -115,13 +120,14 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
 
   PetscFunctionBegin;
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
-  PetscCheck(!mirrored || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A mirrored row beside eliminated ones");
+  PetscCheck(end_coupling(rows, 0) == 1 || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "A mirrored row beside eliminated ones");
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &off));
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &nt));
   tab->n = rows->n;
   tab->nk = nk;
   tab->periodic = periodic;
-  tab->first = mirrored ? 0.5 : 1;
+  tab->first = rows->gapend[0] == 0 ? BCREndGetRule(rows->end[0]).weight : 1;
   tab->off = off;
   tab->nt = nt;
   if (periodic) {
@@ -146,17 +152,17 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       nrm[k] = norm[kk];
       num[k] = P[k] = r[k] = 0;
     }
-    gaps_end(strip, rows->gap, BCR_END_DIRICHLET, d, t, sg);
+    gaps_end(strip, rows->gap, BCREndAtSeparator(), d, t, sg);
     if (periodic) {
-      gaps_end(strip, rows->gapend[0], BCR_END_DIRICHLET, d, ta, sl);
-      gaps_end(strip, rows->gaplast, BCR_END_DIRICHLET, d, tb, sr);
+      gaps_end(strip, rows->gapend[0], BCREndAtSeparator(), d, ta, sl);
+      gaps_end(strip, rows->gaplast, BCREndAtSeparator(), d, tb, sr);
       PetscCall(PetscArraycpy(xl, ta, strip));
       PetscCall(PetscArraycpy(xr, tb, strip));
     } else {
       for (int e = 0; e < 2; e++) {
         double *extra = e ? xr : xl, *sigma = e ? sr : sl;
 
-        if (rows->gapend[e] == rows->gap && rows->end[e] == BCR_END_DIRICHLET) { /* as between two rows */
+        if (rows->gapend[e] == rows->gap && BCREndIsZero(rows->end[e])) { /* as between two rows */
           PetscCall(PetscArraycpy(extra, t, strip));
           PetscCall(PetscArraycpy(sigma, sg, strip));
         } else gaps_end(strip, rows->gapend[e], rows->end[e], d, extra, sigma);
@@ -170,6 +176,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     off[iq] = used;
     for (PetscInt s = 0; s < n; s++) {
       const PetscBool first = s == 0 ? PETSC_TRUE : PETSC_FALSE, last = s == n - 1 ? PETSC_TRUE : PETSC_FALSE;
+      const double upend = first ? end_coupling(rows, 0) : 1, lowend = last ? end_coupling(rows, 1) : 1;
       double change = 0;
 
       if (done && !last && !periodic) { /* nothing changes up to the last row */
@@ -177,14 +184,10 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         continue;
       }
       for (PetscInt k = 0; k < strip; k++) {
-        low[k] = first ? 0 : t[k];
-        up[k] = last ? 0 : t[k];
+        low[k] = first ? 0 : lowend * t[k];
+        up[k] = last ? 0 : upend * t[k];
         eps0[k] = d[k] * (1 + (first ? sl[k] : sg[k]) + (last ? sr[k] : sg[k]));
         eps[k] = eps0[k] + ((first ? xl[k] : 0) + (last ? xr[k] : 0));
-      }
-      for (PetscInt k = 0; k < strip && !periodic; k++) {
-        if (first && !last && mirrored) up[k] = 2;
-        if (last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
       }
       for (PetscInt k = 0; k < strip; k++) {
         l[k] = low[k] * r[k];

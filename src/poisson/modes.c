@@ -161,9 +161,7 @@ PetscErrorCode BCRModesCreate(PetscInt n, const BCRAxis axes[], PetscBool singul
         PetscCall(BCRDttCreate(a->n, axes[i].end[0], axes[i].end[1], PETSC_FALSE, &a->dtt));
         PetscCall(BCRDttGetModes(a->dtt, &lambda, &a->norm));
         for (PetscInt k = 0; k < a->n; k++) a->lambda[k] = (double)axes[i].a * lambda[k];
-        for (PetscInt k = 0; k < a->n && singular; k++) {
-          if (lambda[k] == 0) a->constant = k;
-        }
+        if (singular) a->constant = BCRAxisModesFindConstant(a->n, lambda);
         work = PetscMax(work, BCRDttWork(a->dtt, m->cpu->lanes));
       }
     }

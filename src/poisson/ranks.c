@@ -214,7 +214,7 @@ static PetscErrorCode core_create(BCRRanks r)
     border.open[0] = r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE;
     border.open[1] = mine->has;
     for (int s = 0; s < 2; s++) {
-      if (border.open[s] && !a->lower) a->end[s] = BCR_END_DIRICHLET;
+      if (border.open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
     }
     border.reach[0] = border.open[0] ? r->p.low[first] : 0;
     border.reach[1] = border.open[1] ? r->p.up[last] : 0;

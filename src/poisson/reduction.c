@@ -96,39 +96,6 @@ static double cospi_ratio(PetscInt64 num, PetscInt64 den)
   return sinpi_ratio(2 * num + den, 2 * den);
 }
 
-/* Eigenpairs of a block (dtt.h has the table): t = num pi/den */
-static void block_angle(PetscInt m, BCREnd l, BCREnd r, PetscInt j, PetscInt64 *num, PetscInt64 *den)
-{
-  const PetscBool lc = (PetscBool)(l == BCR_END_CELL_NEUMANN || l == BCR_END_CELL_DIRICHLET),
-                  rc = (PetscBool)(r == BCR_END_CELL_NEUMANN || r == BCR_END_CELL_DIRICHLET);
-  const PetscBool lz = (PetscBool)(l == BCR_END_DIRICHLET || l == BCR_END_CELL_DIRICHLET),
-                  rz = (PetscBool)(r == BCR_END_DIRICHLET || r == BCR_END_CELL_DIRICHLET);
-  /* twice the distance between the points where the value (a Dirichlet end) or the slope is zero */
-  const PetscInt64 len = 2 * ((PetscInt64)m - 1) + (lc ? 1 : (lz ? 2 : 0)) + (rc ? 1 : (rz ? 2 : 0));
-
-  if (lz == rz) {
-    *num = 2 * (j + (lz ? 1 : 0));
-    *den = len;
-  } else {
-    *num = 2 * j + 1;
-    *den = len;
-  }
-}
-
-static double block_vector(BCREnd l, PetscInt64 num, PetscInt64 den, PetscInt i)
-{
-  switch (l) {
-  case BCR_END_DIRICHLET:
-    return sinpi_ratio((i + 1) * num, den);
-  case BCR_END_NEUMANN:
-    return cospi_ratio(i * num, den);
-  case BCR_END_CELL_NEUMANN:
-    return cospi_ratio((2 * i + 1) * num, 2 * den);
-  default:
-    return sinpi_ratio((2 * i + 1) * num, 2 * den);
-  }
-}
-
 static PetscErrorCode weights_create(BCRReduction red, PetscInt np, PetscInt nw, void **w)
 {
   const size_t bytes =
@@ -234,18 +201,20 @@ static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Poles of any other block. coupleR: of row R to the block (2 where R is a node-centred Neumann row) */
+/* Poles of any other block, between ends l and r. coupleR: of row R to the block, in couplings */
 static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCREnd r, double coupleR, Block *b)
 {
   const PetscInt m = b->m, ns = b->ns, nsrc = ns + (b->left ? 1 : 0) + (b->right ? 1 : 0);
+  const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right);
+  BCRAxisModes modes;
   PoleSet *p;
-  /* of each pole: its vector at the level's rows, in the first and the last row, the sum of its
-     squares */
-  double *keep;
+  double
+    *keep; /* [pole][ns + 3]: its mode at the level's rows, in the first and the last row, the sum of its squares */
   PetscInt np = 0;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
+  (void)BCRAxisModesDescribe(m, l, r, &modes);
   b->nset = 1;
   b->nred = (b->left ? 1 : 0) + (b->right ? 1 : 0);
   PetscCall(BCRArenaGet(&red->plan, sizeof(PoleSet), &b->set));
@@ -254,29 +223,21 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   PetscCall(BCRArenaGet(&red->plan, m * sizeof(double), &p->lambda));
   PetscCall(PetscMalloc1((size_t)m * (ns + 3), &keep));
   for (PetscInt j = 0; j < m; j++) {
-    const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right),
-                    periodic = (PetscBool)(l == BCR_END_PERIODIC);
-    const PetscInt f = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
     double *k = keep + (size_t)np * (ns + 3);
-    PetscInt64 num = 2 * (PetscInt64)f, den = m;
+    PetscInt64 num, den;
     PetscBool used = PETSC_FALSE;
 
-    if (!periodic && !single) block_angle(m, l, r, j, &num, &den);
     for (PetscInt s = 0; s < ns + 2; s++) {
-      const PetscInt i = s < ns ? b->p0 + s * Q - (periodic ? 0 : 1) : (s == ns ? 0 : m - 1);
+      const PetscInt i = s < ns ? b->p0 + s * Q - (modes.periodic ? 0 : 1) : (s == ns ? 0 : m - 1);
 
       if (single) k[s] = 1; /* an axis of one row: nothing along it */
-      else if (periodic) k[s] = j == 0 || j % 2 ? cospi_ratio(num * i, den) : sinpi_ratio(num * i, den);
-      else k[s] = block_vector(l, num, den, i);
+      else k[s] = BCRAxisModesGetPhase(&modes, j, i, &num, &den) ? sinpi_ratio(num, den) : cospi_ratio(num, den);
       if (s < ns && k[s] != 0) used = PETSC_TRUE;
     }
     if (!used) continue;
-    /* the sum of squares, a node-centred Neumann row half, is a quarter of the period's rows, twice
-       that for t = 0 and t = pi */
-    if (single) k[ns + 2] = 1;
-    else k[ns + 2] = (periodic ? 0.5 : 0.25) * (double)den * (num % den ? 1 : 2);
-    if (single) num = 0;
-    p->lambda[np] = sinpi_ratio(num, 2 * den);
+    k[ns + 2] = single ? 1 : BCRAxisModesGetSquares(&modes, j);
+    BCRAxisModesGetAngle(&modes, j, &num, &den);
+    p->lambda[np] = sinpi_ratio(single ? 0 : num, 2 * den);
     p->lambda[np] *= 4 * p->lambda[np];
     np++;
   }
@@ -291,12 +252,9 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
     PetscInt o = 0;
 
     for (PetscInt s = 0; s < ns; s++) {
-      /* rows of the level at a node-centred Neumann end weigh half in the analysis */
+      /* rows of the level have the weights of end rows in the analysis */
       const PetscInt i = b->p0 + s * Q - 1;
-      const double w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) &&
-                           ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN))
-                         ? 0.5
-                         : 1;
+      const double w = single ? 1 : (i == 0 ? BCREndGetRule(l).weight : 1) * (i == m - 1 ? BCREndGetRule(r).weight : 1);
 
       if (b->nred) weight_set(red, p->wsrc, ns, j, s, w * k[s] / norm);
       weight_set(red, p->wback, nsrc, j, s, w * k[s] / norm);
@@ -321,8 +279,8 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
                                    PetscInt ngroups, Block **block)
 {
   Block *b;
-  BCREnd l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET,
-         r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
+  const BCREnd l = L == 0 && !red->periodic ? red->end[0] : BCREndAtSeparator(),
+               r = R == last && !red->periodic ? red->end[1] : BCREndAtSeparator();
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&red->plan, sizeof(Block), &b));
@@ -332,7 +290,7 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
     b->m = red->n;
     b->ns = (red->n + Q - 1) / Q;
     b->p0 = 0;
-    PetscCall(block_general(red, Q, BCR_END_PERIODIC, BCR_END_PERIODIC, 1, b));
+    PetscCall(block_general(red, Q, red->end[0], red->end[1], 1, b));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   b->m = R - L - 1;
@@ -341,12 +299,12 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
   if (!b->ns) PetscFunctionReturn(PETSC_SUCCESS);
   b->left = (PetscBool)(red->periodic || L > 0);
   b->right = (PetscBool)(red->periodic || R < last);
-  if (red->n > 1 && l == BCR_END_DIRICHLET && r == BCR_END_DIRICHLET && (b->m + 1) % Q == 0) {
+  if (red->n > 1 && BCREndIsZero(l) && BCREndIsZero(r) && (b->m + 1) % Q == 0) {
     b->classes = PETSC_TRUE;
     b->q = (b->m + 1) / Q;
     PetscCall(block_classes(red, Q, b));
     if (red->dim == 2 && 2 * Q <= red->lanes) PetscCall(block_segments(red, Q, ngroups, b));
-  } else PetscCall(block_general(red, Q, l, r, R == red->n && b->right && red->end[1] == BCR_END_NEUMANN ? 2 : 1, b));
+  } else PetscCall(block_general(red, Q, l, r, R == red->n && b->right ? BCREndGetRule(red->end[1]).inward : 1, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -377,7 +335,7 @@ static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const Pets
       if (lev->block[0]->classes) lev->block[1] = lev->block[0];
       else if (lev->ngroups > 2)
         PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[1]));
-      if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || red->end[1] == BCR_END_DIRICHLET))
+      if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || BCREndIsZero(red->end[1])))
         lev->block[2] = lev->block[1];
       else PetscCall(block_create(red, lev->Q, lastL, beyond, beyond, PETSC_FALSE, 1, &lev->block[2]));
     } else PetscCall(block_create(red, lev->Q, 0, beyond, beyond, PETSC_TRUE, 1, &lev->block[2]));
@@ -429,6 +387,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
 {
   const PetscInt bl = red->lanes, nn = red->nx - (red->periodic_x ? 1 : 0);
   const double tol = red->single ? 1e-7 : 2.5e-16; /* an ulp of the pivots */
+  const BCREndRule low = BCREndGetRule(red->x.end[0]), high = BCREndGetRule(red->x.end[1]);
   double e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES],
     sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
   PetscInt i = 0;
@@ -436,10 +395,8 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
 
   PetscFunctionBegin;
   for (PetscInt l = 0; l < bl; l++) {
-    const BCREnd end = red->x.end[0];
-
     c[l] = red->periodic_x ? 1 : 0;
-    e[l] = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + BCREndExcess(end);
+    e[l] = delta[l] * low.weight + low.excess;
     fix[l] = delta[l] > 0 ? BCRRootGap(delta[l]) : 0;
     sum[l] = delta[l];
   }
@@ -462,7 +419,6 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
   }
   *nt = i;
   for (PetscInt l = 0; l < bl; l++) {
-    const BCREnd end = red->x.end[1];
     double p;
 
     r[l] = 1 / (1 + fix[l]);
@@ -476,7 +432,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
       sum[l] += (c[l] + 1) * e[l] * tail[l];
       sum[l] = sum[l] == 0 ? 0 : 1 / sum[l]; /* singular: that unknown is set to zero */
     } else {
-      p = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + BCREndExcess(end) + carry[l];
+      p = delta[l] * high.weight + high.excess + carry[l];
       tail[l] = p == 0 ? 0 : 1 / p;
     }
   }
@@ -653,9 +609,8 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
   red->n = y->n;
   red->nx = axis[0].n;
   red->ny = dim == 3 ? axis[1].n : 1;
-  red->end[0] = y->n > 1 ? y->end[0] : BCR_END_DIRICHLET; /* one row has no ends */
-  red->end[1] = y->n > 1 ? y->end[1] : BCR_END_DIRICHLET;
-  red->periodic = (PetscBool)(y->end[0] == BCR_END_PERIODIC && y->n > 1);
+  for (int e = 0; e < 2; e++) red->end[e] = y->n > 1 ? y->end[e] : BCREndAtSeparator(); /* one row has no ends */
+  red->periodic = (PetscBool)BCREndIsPeriodic(red->end[0]);
   red->a = (double)y->a;
   red->scale = 1;
   red->kernels = BCRCpuPoles(isa, single);
@@ -667,10 +622,10 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
     red->x = *x;
     red->line.n = x->n;
     red->line.general = x->lower || x->n == 1 || !(x->a > 0);
-    red->periodic_x = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
+    red->periodic_x = (PetscBool)(!red->line.general && BCREndIsPeriodic(x->end[0]));
     red->line.periodic = red->periodic_x;
-    red->line.first = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
-    red->line.last = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.first = BCREndGetRule(x->end[0]).weight;
+    red->line.last = BCREndGetRule(x->end[1]).weight;
     if (red->line.general) {
       void *lo, *up;
 
@@ -1136,7 +1091,7 @@ static PetscErrorCode levels(Solve *S)
       if (left == right && left->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, left, it));
       else {
         it.right = PETSC_FALSE;
-        it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
+        it.twice = (PetscBool)(i == red->n && BCREndGetRule(red->end[1]).inward == 2);
         if (left->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, left, it));
         it.left = PETSC_FALSE;
         it.right = PETSC_TRUE;
@@ -1370,7 +1325,7 @@ static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *lis
       if (left == right && left->classes) PetscCall(step_reduce(list, r, left, Q, &it, src));
       else {
         it.right = PETSC_FALSE;
-        it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
+        it.twice = (PetscBool)(i == red->n && BCREndGetRule(red->end[1]).inward == 2);
         if (left->classes) PetscCall(step_reduce(list, r, left, Q, &it, src));
         it.left = PETSC_FALSE;
         it.right = PETSC_TRUE;

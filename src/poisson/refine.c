@@ -45,28 +45,12 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = op->axis[d].n, first = d == c->slab ? c->first : 0;
-    double largest = 0, *lo, *di, *up;
+    double largest = 0, *lo, *di, *up; /* n each, the first lo and the last up of a periodic axis lead round */
 
     if (!c->lower[d]) PetscCall(PetscMalloc3(here, &c->lower[d], here, &c->diag[d], here, &c->upper[d]));
     PetscCall(PetscMalloc3(n, &lo, n, &di, n, &up));
-    for (PetscInt i = 0; i < n; i++) {
-      const double a = n > 1 ? (double)x->a : 0;
-
-      lo[i] = x->lower ? (double)x->lower[i] : a;
-      di[i] = x->lower ? (double)x->diag[i] : 2 * a;
-      up[i] = x->lower ? (double)x->upper[i] : a;
-    }
-    if (n > 1 && !x->lower) {
-      const double a = (double)x->a;
-
-      if (x->end[0] == BCR_END_NEUMANN) up[0] = 2 * a;
-      if (x->end[0] == BCR_END_CELL_NEUMANN) di[0] -= a;
-      if (x->end[0] == BCR_END_CELL_DIRICHLET) di[0] += a;
-      if (x->end[1] == BCR_END_NEUMANN) lo[n - 1] = 2 * a;
-      if (x->end[1] == BCR_END_CELL_NEUMANN) di[n - 1] -= a;
-      if (x->end[1] == BCR_END_CELL_DIRICHLET) di[n - 1] += a;
-    }
-    if (n > 0 && (x->lower || x->end[0] != BCR_END_PERIODIC)) lo[0] = up[n - 1] = 0;
+    for (PetscInt i = 0; i < n; i++) BCRAxisGetRow(x, i, &lo[i], &di[i], &up[i]);
+    if (n > 0 && x->lower) lo[0] = up[n - 1] = 0;
     for (PetscInt i = 0; i < n; i++) largest = PetscMax(largest, fabs(lo[i]) + fabs(di[i]) + fabs(up[i]));
     c->norm += largest;
     PetscCall(PetscArraycpy(c->lower[d], lo + first, here));

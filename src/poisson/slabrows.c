@@ -21,16 +21,14 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
     r->weight[i] = 1;
   }
   for (int s = 0; s < 2 && !x->lower && !r->periodic && n > 1; s++) {
+    const BCREndRule rule = BCREndGetRule(x->end[s]);
     const PetscInt i = s ? n - 1 : 0;
     double *out = s ? &r->up[i] : &r->low[i], *in = s ? &r->low[i] : &r->up[i];
 
     *out = 0;
-    if (x->end[s] == BCR_END_NEUMANN) {
-      *in = 2 * a;
-      r->weight[i] = 0.5;
-    }
-    if (x->end[s] == BCR_END_DIRICHLET) r->excess[i] += a;
-    if (x->end[s] == BCR_END_CELL_DIRICHLET) r->excess[i] += 2 * a;
+    *in = rule.inward * a;
+    r->weight[i] = rule.weight;
+    r->excess[i] += rule.excess * a;
   }
   if (n == 1 && !x->lower) r->low[0] = r->up[0] = r->excess[0] = 0;
   for (PetscInt i = 1; i < n && x->lower; i++)
@@ -130,7 +128,7 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
   PetscCall(PetscMemzero(r, sizeof(*r)));
   r->n = x->n;
   r->uniform = x->lower ? PETSC_FALSE : PETSC_TRUE;
-  r->periodic = x->end[0] == BCR_END_PERIODIC && !x->lower ? PETSC_TRUE : PETSC_FALSE;
+  r->periodic = BCRAxisIsPeriodic(x);
   ierr = axis_rows(x, r);
   if (!ierr) ierr = PetscMalloc1(size, &r->part);
   if (!ierr) ierr = PetscMalloc1(2 * size, &all);
@@ -172,7 +170,7 @@ PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zer
     a->diag = a->diag + mine->first;
   } else {
     for (int s = 0; s < 2; s++) {
-      if (r->periodic || (s ? mine->first + interior < r->n : mine->first > 0)) a->end[s] = BCR_END_DIRICHLET;
+      if (r->periodic || (s ? mine->first + interior < r->n : mine->first > 0)) a->end[s] = BCREndAtSeparator();
     }
     if (interior == 1) {
       *single = r->excess[mine->first] + r->low[mine->first] + r->up[mine->first];

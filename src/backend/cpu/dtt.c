@@ -1,30 +1,5 @@
 #include "dttimpl.h"
 
-/* cos and sin of 2 pi a/b, a >= 0: reduced to an eighth of the circle first, so that every value is
-   right to the last place */
-static void BCRUnit(PetscInt64 a, PetscInt64 b, long double *c, long double *s)
-{
-  const long double pi = 3.14159265358979323846264338327950288L;
-  long double x, y, t;
-  PetscInt64 e; /* eighths */
-
-  a %= b;
-  a *= 8; /* angle 2 pi a/(8 b) */
-  e = a / b;
-  a -= e * b;
-  if (e & 1) a = b - a;
-  t = pi * (long double)a / (4 * (long double)b);
-  x = cosl(t);
-  y = sinl(t);
-  if (((e + 1) & 3) >= 2) { /* eighths 1, 2, 5, 6: beside the y axis */
-    t = x;
-    x = y;
-    y = t;
-  }
-  *c = (e >= 2 && e < 6) ? -x : x;
-  *s = e >= 4 ? -y : y;
-}
-
 static void BCRTablePut(void *table, PetscBool single, size_t k, long double v)
 {
   if (single) ((float *)table)[k] = (float)v;
@@ -563,60 +538,25 @@ static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *byt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what dtt.h's table says: phi_j(i) = sin or cos of 2 pi (ia i + ib) (ja j + jb)/F; F = fn n + f0 */
+/* phi_j(i) = sin or cos of 2 pi (ia i + ib) (ja j + jb)/F in lowest terms; F = fn n + f0 */
 typedef struct {
-  BCREnd left, right;
   int odd, ia, ib, ja, jb, fn, f0;
 } BCRDttType;
 
-static const BCRDttType types[] = {
-  {BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      1, 1, 1, 1, 1, 2, 2 },
-  {BCR_END_NEUMANN,        BCR_END_NEUMANN,        0, 1, 0, 1, 0, 2, -2},
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   0, 2, 1, 1, 0, 4, 0 },
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, 1, 2, 1, 1, 1, 4, 0 },
-  {BCR_END_DIRICHLET,      BCR_END_NEUMANN,        1, 1, 1, 2, 1, 4, 0 },
-  {BCR_END_NEUMANN,        BCR_END_DIRICHLET,      0, 1, 0, 2, 1, 4, 0 },
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET, 0, 2, 1, 2, 1, 8, 0 },
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN,   1, 2, 1, 2, 1, 8, 0 },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN,   1, 1, 1, 2, 1, 4, 2 },
-  {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET,      0, 2, 1, 2, 1, 8, 4 },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET, 1, 1, 1, 1, 1, 2, 1 },
-  {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET,      1, 2, 1, 1, 1, 4, 2 },
-  {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN,   0, 1, 0, 1, 0, 2, -1},
-  {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN,        0, 2, 1, 1, 0, 4, -2},
-  {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET, 0, 1, 0, 2, 1, 4, -2},
-  {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN,        1, 2, 1, 2, 1, 8, -4},
-};
-
-static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
+static BCRDttType dtt_type(const BCRAxisModes *m)
 {
-  const int n = d->n;
-  double length = n; /* of the axis in units of the mesh width */
-  long double c, s;
+  const int half = m->offset % 2,
+            apart = m->first % 2; /* the first row is half a cell from the mirror; sine here, cosine there */
+  BCRDttType t;
 
-  PetscFunctionBegin;
-  for (int k = 0; k < 2; k++)
-    length += d->end[k] == BCR_END_DIRICHLET ? 0.5 : (d->end[k] == BCR_END_NEUMANN ? -0.5 : 0);
-  PetscCall(PetscMalloc2(n, &d->lambda, n, &d->norm));
-  d->bytes += 2 * (size_t)n * sizeof(double);
-  for (int j = 0; j < n; j++) {
-    if (!t) { /* angle 2 pi m/n, half of it for lambda */
-      const int m = (j + 1) / 2;
-
-      BCRUnit(m, 2 * (PetscInt64)n, &c, &s);
-      d->norm[j] = (m == 0 || 2 * m == n) ? 1. / n : 2. / n;
-    } else {
-      /* the angle from one row to the next is 2 pi ia b/F */
-      const PetscInt64 b = (PetscInt64)t->ja * j + t->jb;
-      /* it is 0 or pi: all |phi_j(i)| are 1, else they average 1/2 */
-      const PetscBool ends = (PetscBool)(2 * b * t->ia % F == 0);
-
-      BCRUnit(t->ia * b, 2 * F, &c, &s);
-      d->norm[j] = (ends ? 1 : 2) / length;
-    }
-    d->lambda[j] = (double)(4 * s * s);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  t.odd = m->odd;
+  t.ia = half ? 2 : 1;
+  t.ib = half ? m->offset : m->offset / 2;
+  t.ja = apart ? 2 : 1;
+  t.jb = apart ? m->first : m->first / 2;
+  t.fn = 2 * t.ia * t.ja;
+  t.f0 = (int)(t.ia * t.ja * m->length - t.fn * (PetscInt64)m->n);
+  return t;
 }
 
 /* one halving, M its half length: even M the tables of type III by a half-length FFT, odd M those for two lines */
@@ -847,7 +787,8 @@ static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 
 
 PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool single, BCRDtt *dtt)
 {
-  const BCRDttType *t = NULL;
+  BCRAxisModes modes;
+  BCRDttType type, *t = NULL;
   BCRDtt d;
   PetscInt64 F;
   long double c[2];
@@ -855,26 +796,26 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
   PetscFunctionBegin;
   PetscCheck(n >= 1 && n <= (1 << 26), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "An axis of %" PetscInt_FMT " unknowns cannot be transformed: 1 to 2^26", n);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++)
-    if (types[k].left == left && types[k].right == right) t = &types[k];
-  PetscCheck(t || (left == BCR_END_PERIODIC && right == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "No transform for an axis with ends %d and %d", (int)left, (int)right);
+  PetscCheck(BCRAxisModesDescribe(n, left, right, &modes), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "No transform for an axis with ends %s and %s", BCREndGetRule(left).name, BCREndGetRule(right).name);
+  type = dtt_type(&modes);
+  if (!modes.periodic) t = &type;
   PetscCall(PetscNew(&d));
   *dtt = d;
   d->n = (int)n;
-  d->end[0] = left;
-  d->end[1] = right;
   d->single = single;
   d->bytes = sizeof(*d);
   d->lines = 1;
   d->odd = t ? t->odd : 0;
-  d->half[0] = left == BCR_END_NEUMANN;
-  d->half[1] = right == BCR_END_NEUMANN && n > 1;
+  d->half[0] = BCREndGetRule(left).weight < 1;
+  d->half[1] = BCREndGetRule(right).weight < 1;
   F = t ? (PetscInt64)t->fn * n + t->f0 : n;
-  PetscCall(BCRDttModes(d, t, PetscMax(F, 1)));
+  PetscCall(PetscMalloc2(n, &d->lambda, n, &d->norm));
+  d->bytes += 2 * (size_t)n * sizeof(double);
+  BCRAxisModesGetValues(&modes, d->lambda, d->norm);
   if (n == 1) {
-    if (F == 0) d->norm[0] = 2; /* two Neumann ends: the constant, weight 1/2 */
-    d->half[0] = d->half[0] || right == BCR_END_NEUMANN;
+    d->half[0] = d->half[0] || d->half[1]; /* the row counts half once */
+    d->half[1] = 0;
     if (t) BCRUnit((PetscInt64)t->ib * t->jb, PetscMax(F, 1), &c[0], &c[1]);
     else c[0] = 1;
     d->kind = BCR_DTT_SCALE;

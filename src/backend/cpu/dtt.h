@@ -7,33 +7,13 @@
   synthesis  x_i = sum_j phi_j(i) X_j        phi_j: the eigenvector of T for lambda[j]
   analysis   X_j = sum_i w_i phi_j(i) x_i    w_i = 1/2 at a node-centred Neumann end, else 1
 
-  Both are unnormalised: synthesis(norm[j] * analysis(x)_j) = x. Modes may come in any fixed order,
-  lambda and norm tell which position holds what; lambda is computed as 4 sin^2 so that small values
-  have full relative accuracy.
-
-  left        right          phi_j(i), i = 0..n-1, j = 0..n-1
-  DIRICHLET   DIRICHLET      sin((i+1) t)      t = (j+1) pi/(n+1)
-  NEUMANN     NEUMANN        cos(i t)          t = j pi/(n-1)             (n = 1: phi = 1, lambda = 0)
-  CELL_NEU    CELL_NEU       cos((i+1/2) t)    t = j pi/n
-  CELL_DIR    CELL_DIR       sin((i+1/2) t)    t = (j+1) pi/n
-  DIRICHLET   NEUMANN        sin((i+1) t)      t = (2j+1) pi/(2n)
-  NEUMANN     DIRICHLET      cos(i t)          t = (2j+1) pi/(2n)
-  CELL_NEU    CELL_DIR       cos((i+1/2) t)    t = (2j+1) pi/(2n)
-  CELL_DIR    CELL_NEU       sin((i+1/2) t)    t = (2j+1) pi/(2n)
-  DIRICHLET   CELL_NEU       sin((i+1) t)      t = (2j+1) pi/(2n+1)
-  CELL_NEU    DIRICHLET      cos((i+1/2) t)    t = (2j+1) pi/(2n+1)
-  DIRICHLET   CELL_DIR       sin((i+1) t)      t = 2(j+1) pi/(2n+1)
-  CELL_DIR    DIRICHLET      sin((i+1/2) t)    t = 2(j+1) pi/(2n+1)
-  NEUMANN     CELL_NEU       cos(i t)          t = 2j pi/(2n-1)
-  CELL_NEU    NEUMANN        cos((i+1/2) t)    t = 2j pi/(2n-1)
-  NEUMANN     CELL_DIR       cos(i t)          t = (2j+1) pi/(2n-1)
-  CELL_DIR    NEUMANN        sin((i+1/2) t)    t = (2j+1) pi/(2n-1)
-  PERIODIC    PERIODIC       cos/sin(2 pi m i/n): order 1, c1, s1, c2, s2, ...
+  Both are unnormalised: synthesis(norm[j] * analysis(x)_j) = x. lambda, norm and phi_j of all pairs of
+  ends: src/base/modes.h.
 */
 #pragma once
 
 #include "../../base/petscbcrimpl.h"
-#include "../../base/ends.h"
+#include "../../base/modes.h"
 
 typedef struct _n_BCRDtt *BCRDtt;
 

@@ -121,7 +121,6 @@ typedef struct {
 */
 struct _n_BCRDtt {
   int n;
-  BCREnd end[2];
   PetscBool single;
   BCRDttKind kind;
   double *lambda, *norm;

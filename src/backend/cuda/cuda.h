@@ -213,16 +213,16 @@ BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, in
                                  const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
                                  const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
 
-/* The same for n unknowns between ends BCR_CUDA_..., by two or three convolutions each: periodic,
+/* The same for n unknowns between these ends, by two or three convolutions each: periodic,
    two cell-centred ends of a kind, one Dirichlet and one node-centred Neumann end; and what is too
    long for the others between two of a kind of these (n odd), not in place. Places have n modes
    (modes: n of them, then their signs), the constant first */
-BCR_CUDA_API int BCRCudaDstConvolvePossible(int n, const int end[2], int single, int shared);
-BCR_CUDA_API int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int *modes);
-BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int single, const void *table,
-                                    int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
-                                    const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
-                                    int more);
+BCR_CUDA_API int BCRCudaDstConvolvePossible(int n, const BCREnd end[2], int single, int shared);
+BCR_CUDA_API int BCRCudaDstConvolveTable(int n, const BCREnd end[2], int single, double *w, int *modes);
+BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const BCREnd end[2], int back, int single,
+                                    const void *table, int sms, const BCRCudaLines *fl, const void *f,
+                                    const BCRCudaLines *ul, void *u, const void *extra, const int *extraof,
+                                    ptrdiff_t extrald, ptrdiff_t extrab, int more);
 
 /* dstprime.cu: the same for lengths with a prime factor of its own, n modes: passes in shared
    memory, whose tables are w (complex numbers, in the work type) and index. Plan fills w, index and
@@ -253,11 +253,11 @@ BCR_CUDA_API int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *p
                                       const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
                                       int more);
 
-/* rowfft.cu: the same for rows that are periodic (ends BCR_END_PERIODIC), or between two ends of
-   the same kind, BCR_END_CELL_NEUMANN or BCR_END_CELL_DIRICHLET, where n has small factors only.
+/* rowfft.cu: the same for rows that are periodic, or between two cell-centred ends of the same kind,
+   where n has small factors only.
    The constant mode, if there is one, comes first */
 typedef struct {
-  int n, end, np, pad, threads, shared;
+  int n, np, pad, threads, shared;
   int half;        /* in w: half roots, or -1 */
   int in, partner; /* in index */
   int nw, ni;
@@ -265,8 +265,8 @@ typedef struct {
   const void *w;
   const int *index;
 } BCRCudaRowFft;
-BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w,
-                                   int *index, int *modes);
+BCR_CUDA_API int BCRCudaRowFftPlan(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan,
+                                   double *w, int *index, int *modes);
 BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms,
                                     const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
                                     const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
@@ -322,8 +322,8 @@ typedef struct {
   /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end
      */
   int g0, g1, per, strips;
-  int end[2]; /* along the row, BCR_CUDA_... */
-  int halo;   /* columns */
+  BCREndMirror mirror[2]; /* of the ends along the row, none: it is periodic */
+  int halo;               /* columns */
   /* regular groups: doublings after which mu^K is below rounding, for each mode */
   int steps[BCR_CUDA_LEVEL0_MODES];
   ptrdiff_t ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */

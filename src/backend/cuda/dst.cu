@@ -951,25 +951,25 @@ int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, con
 }
 
 /* kind and period of the convolutions for n unknowns; 0: none. *natural: transposed */
-static int convolve_period(int n, const int end[2], int *kind, int *natural)
+static int convolve_period(int n, const BCREnd end[2], int *kind, int *natural)
 {
+  const BCREndMirror left = BCREndGetRule(end[0]).mirror, right = BCREndGetRule(end[1]).mirror;
+  const int nodes = left.distance != 1 && right.distance != 1;
+
   *natural = 0;
-  *kind = end[0] == BCR_END_PERIODIC
-            ? CONVOLVE_CIRCLE
-            : (end[0] == BCR_END_DIRICHLET ? CONVOLVE_SINES
-                                           : (end[0] == BCR_END_NEUMANN ? CONVOLVE_COSINES : CONVOLVE_CELLS));
+  if (BCREndIsGeneral(end[0])) return 0;
+  *kind = BCREndIsPeriodic(end[0]) ? CONVOLVE_CIRCLE
+                                   : (nodes ? (left.sign < 0 ? CONVOLVE_SINES : CONVOLVE_COSINES) : CONVOLVE_CELLS);
   if (end[0] != end[1]) {
-    if ((end[0] != BCR_END_DIRICHLET && end[0] != BCR_END_NEUMANN) ||
-        (end[1] != BCR_END_DIRICHLET && end[1] != BCR_END_NEUMANN))
-      return 0;
+    if (!nodes) return 0;
     *kind = CONVOLVE_CELLS; /* sin(pi i (2 m + 1)/(2 n)), cos: modes of n cells, with unknowns and modes exchanged */
-    *natural = end[0] == BCR_END_NEUMANN ? 1 : 2;
+    *natural = left.sign > 0 ? 1 : 2;
   }
   if (*kind < CONVOLVE_SINES) return n > 2 ? n : 0;
   return n > 3 && n % 2 ? (*kind == CONVOLVE_SINES ? n + 1 : n - 1) : 0;
 }
 
-int BCRCudaDstConvolvePossible(int n, const int end[2], int single, int shared)
+int BCRCudaDstConvolvePossible(int n, const BCREnd end[2], int single, int shared)
 {
   int possible = 0, device = 0, major = 0, kind, natural;
 
@@ -998,10 +998,11 @@ static int convolve_fill(int kind, int P, int single, double *w)
   return count + h + 1;
 }
 
-int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int *modes)
+int BCRCudaDstConvolveTable(int n, const BCREnd end[2], int single, double *w, int *modes)
 {
   int kind, natural;
-  const int P = convolve_period(n, end, &kind, &natural), count = convolve_fill(kind, P, single, w);
+  const int P = convolve_period(n, end, &kind, &natural), count = convolve_fill(kind, P, single, w),
+            even = BCREndGetRule(end[0]).mirror.sign > 0;
 
   for (int j = 0; j < n && modes; j++) {
     modes[j] = j;
@@ -1011,9 +1012,9 @@ int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int 
     int lo, hi;
 
     convolve_places(kind, 0, P, 0, j, &lo, &hi);
-    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (end[0] == BCR_END_CELL_NEUMANN ? j : n - 1 - j);
+    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (even ? j : n - 1 - j);
     if (j > 0 && 2 * j < P) {
-      modes[hi] = kind == CONVOLVE_CIRCLE ? 2 * j : (end[0] == BCR_END_CELL_NEUMANN ? n - j : j - 1);
+      modes[hi] = kind == CONVOLVE_CIRCLE ? 2 * j : (even ? n - j : j - 1);
       modes[n + hi] = -1;
     }
   }
@@ -1037,7 +1038,7 @@ static int convolve_launch(ConvolveArgs *args, const void *table, const void *f,
                              (const T *)f, (T *)u, (const T *)extra);
 }
 
-int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int single, const void *table, int sms,
+int BCRCudaDstConvolve(BCRStream stream, int n, const BCREnd end[2], int back, int single, const void *table, int sms,
                        const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                        const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
@@ -1050,7 +1051,7 @@ int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int 
   args.roles = args.kind >= CONVOLVE_SINES ? 1 : 2;
   args.back = (back != 0) != (args.natural != 0);
   args.odd = 0;
-  args.high = end[0] == BCR_END_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
+  args.high = args.kind == CONVOLVE_CELLS && BCREndGetRule(end[0]).mirror.sign < 0 ? -1 : 1;
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.npairs = (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;

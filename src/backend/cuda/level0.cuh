@@ -186,34 +186,29 @@ static __device__ __forceinline__ void sine(T *x)
 }
 
 /* where column col of the line that goes on beyond its ends lies; 0 where it is zero, else its sign */
-static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
+static __device__ __forceinline__ int reflect(int *col, int n, BCREndMirror left, BCREndMirror right)
 {
+  const int low = -left.distance,
+            high = 2 * n - 2 + right.distance; /* a column and its image in an end have that sum */
   int c = *col, sign = 1;
 
-  if (e0 == BCR_END_DIRICHLET && e1 == BCR_END_DIRICHLET && c >= -n && c <= 2 * n) { /* once at most */
-    if (c < 0) c = -2 - c, sign = -1;
-    else if (c >= n) c = 2 * n - c, sign = -1;
-    if (c < 0 || c >= n) c = sign = 0;
-  } else if (e0 == BCR_END_PERIODIC) {
+  if (left.sign == 0) {
     c %= n;
     if (c < 0) c += n;
+  } else if (c > -n && c < 2 * n - 1) { /* once at most */
+    if (c < 0) c = low - c, sign = left.sign;
+    else if (c >= n) c = high - c, sign = right.sign;
+    if (c < 0 || c >= n) c = sign = 0; /* the zero itself */
   } else {
     while (c < 0 || c >= n) {
-      if (c < 0) {
-        if (e0 == BCR_END_DIRICHLET && c == -1) {
-          *col = 0;
-          return 0;
-        }
-        c = e0 == BCR_END_DIRICHLET ? -2 - c : (e0 == BCR_END_NEUMANN ? -c : -1 - c);
-        if (e0 == BCR_END_DIRICHLET || e0 == BCR_END_CELL_DIRICHLET) sign = -sign;
-      } else {
-        if (e1 == BCR_END_DIRICHLET && c == n) {
-          *col = 0;
-          return 0;
-        }
-        c = e1 == BCR_END_DIRICHLET ? 2 * n - c : (e1 == BCR_END_NEUMANN ? 2 * n - 2 - c : 2 * n - 1 - c);
-        if (e1 == BCR_END_DIRICHLET || e1 == BCR_END_CELL_DIRICHLET) sign = -sign;
+      const int sum = c < 0 ? low : high;
+
+      if (2 * c == sum) { /* the zero itself */
+        *col = 0;
+        return 0;
       }
+      sign *= c < 0 ? left.sign : right.sign;
+      c = sum - c;
     }
   }
   *col = c;
@@ -392,7 +387,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   if (!inner) {
     for (int q = lane; q < CH; q += 32) {
       int c = c0 + q;
-      const int sign = outside ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
+      const int sign = outside ? 0 : reflect(&c, p.nx, p.mirror[0], p.mirror[1]);
 
       cols[q] = sign ? 2 * c + (sign < 0) : -1;
     }

@@ -48,7 +48,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
 #pragma unroll 1
   for (int q = lane; q < CH; q += 32) {
     int c = c0 + q;
-    const int sign = c0 >= hi + p.halo ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
+    const int sign = c0 >= hi + p.halo ? 0 : reflect(&c, p.nx, p.mirror[0], p.mirror[1]);
 
     cols[q] = sign ? 2 * c + (sign < 0) : -1;
   }

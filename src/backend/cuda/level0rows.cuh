@@ -93,7 +93,10 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   const int nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   /* columns of a warp, of this one; last lane with any */
   const int CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1;
-  const bool rightmost = warp == nw - 1, periodic = p.end[0] == BCR_END_PERIODIC;
+  const bool rightmost = warp == nw - 1, periodic = p.mirror[0].sign == 0;
+  /* the end row is its own image: it is not in what comes back */
+  const bool own[2] = {p.mirror[0].sign != 0 && p.mirror[0].distance == 0,
+                       p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
   /* carry: what the separator before has from its left, BACK = 0 */
@@ -162,9 +165,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     for (int e = 0; e < 2; e++)
       s.end[e][i] = i >= h || periodic
                       ? (T)0
-                      : (p.end[e] == BCR_END_DIRICHLET
-                           ? -m
-                           : (p.end[e] == BCR_END_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_END_CELL_NEUMANN ? 1 : -1)));
+                      : (T)p.mirror[e].sign * (p.mirror[e].distance == 0 ? 1 / m : (p.mirror[e].distance == 1 ? 1 : m));
     s.inverse[i] = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
     s.share[0][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + i] : 0;
     s.share[1][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + 8 + i] : 0;
@@ -315,7 +316,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
     for (int j = 0; j < R; j++) {
       if (lane == end) ex[0][j][warp] = F[j];
-      if (lane == 0) ex[1][j][warp] = warp == 0 && p.end[0] == BCR_END_NEUMANN ? B[j] - x[j][0] : B[j];
+      if (lane == 0) ex[1][j][warp] = warp == 0 && own[0] ? B[j] - x[j][0] : B[j];
       F[j] = __shfl_up_sync(BCR_FULL, F[j], 1);
       B[j] = __shfl_down_sync(BCR_FULL, B[j], 1);
       if (lane == 0) F[j] = 0;
@@ -328,7 +329,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 
 #pragma unroll
         for (int i = 0; i < K; i++) {
-          const bool minus = K * lane + i == mine - 1 && p.end[1] == BCR_END_NEUMANN;
+          const bool minus = K * lane + i == mine - 1 && own[1];
 
           v = K * lane + i < mine ? (minus ? (T)0 : x[j][i]) + s.mu[j] * v : v;
         }

@@ -294,9 +294,9 @@ int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared)
   const int R = p->radix - 1;
   size_t bytes = 0;
 
-  if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->end[0] != BCR_END_DIRICHLET ||
-      p->end[1] != BCR_END_DIRICHLET || p->g0 || p->g1 < p->ng || p->sepend)
-    return 0;
+  if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->g0 || p->g1 < p->ng || p->sepend) return 0;
+  for (int e = 0; e < 2; e++)
+    if (p->mirror[e].sign != -1 || p->mirror[e].distance != 2) return 0;
   BCR_CUDA_TYPE(single,
                 bytes = p->nx == 511 ? Small<Dst512<T>, 7>::BACK : (p->nx == 1023 ? Small<Dst1024<T>, 7>::BACK : 0));
   for (int j = 0; j < R; j++) {

@@ -190,12 +190,10 @@ static __device__ void line_factors(Factors *f, int n, double delta, int first, 
 {
   const int e = threadIdx.x;
   double t = 1, dl = delta, s;
-  const int kind = e == 2 ? last : first;
+  const BCREndRule rule = BCREndGetRule((BCREnd)(e == 2 ? last : first));
 
   if (e > 2) return;
-  s = kind == BCR_END_NEUMANN
-        ? 0.5 * delta
-        : (kind == BCR_END_CELL_NEUMANN ? delta : (kind == BCR_END_CELL_DIRICHLET ? 2 + delta : 1 + delta));
+  s = rule.weight * delta + rule.excess;
   for (int r = 0;; r++, n = halved(n)) {
     const double d = 2 * t + dl, inv = 1 / d, q = t * inv, diag = e ? s + t : d, einv = e ? 1 / diag : inv;
     const double dn = dl * (1 + 2 * q), tn = t * q;
@@ -296,9 +294,11 @@ __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double
     int level = 0, m = n, top, base = 0, r2 = 0;
 
     line_factors(&f, n, scale * (shift[b] + a * st.lambda[p]), first, last);
-    if (w == 0) { /* node-centred Neumann rows count half */
-      if (first == BCR_END_NEUMANN) g[0] *= (T)0.5;
-      if (last == BCR_END_NEUMANN) g[n - 1] *= (T)0.5;
+    if (w == 0) { /* rows times their weights are symmetric */
+      const T w0 = (T)BCREndGetRule((BCREnd)first).weight, wn = (T)BCREndGetRule((BCREnd)last).weight;
+
+      if (w0 != 1) g[0] *= w0;
+      if (wn != 1) g[n - 1] *= wn;
     }
     __syncthreads();
     /* first stage, in global memory, for what does not fit the shared memory */

@@ -243,19 +243,18 @@ static size_t row_bytes(int n, int pad, int single)
   return 2 * (size_t)((pad ? PassField<double, 1>::at(n) : n) + 1) * (single ? sizeof(float) : sizeof(double));
 }
 
-int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
+int BCRCudaRowFftPlan(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
                       int *modes)
 {
-  const int each = across ? COLUMNS : 1;
+  const int each = across ? COLUMNS : 1, periodic = BCREndIsPeriodic(end);
+  const BCREndMirror mirror = BCREndGetRule(end).mirror;
   int R[BCR_CUDA_DST_PASSES + 1], now[BCR_CUDA_DST_PASSES + 1], *in, *out, *where;
   BCRCudaRowFft t;
 
   memset(&t, 0, sizeof(t));
-  if (n < 2 || (end != BCR_END_PERIODIC && end != BCR_END_CELL_NEUMANN && end != BCR_END_CELL_DIRICHLET) ||
-      pass_choose(n, 0, n * each, 0, R, &t.np, now, 0, 1e30) > 1e29)
+  if (n < 2 || (!periodic && mirror.distance != 1) || pass_choose(n, 0, n * each, 0, R, &t.np, now, 0, 1e30) > 1e29)
     return 0;
   t.n = n;
-  t.end = end;
   t.pad = !across && n % 32 == 0;
   if (each * row_bytes(n, t.pad, single) > (size_t)shared) return 0;
   in = (int *)malloc(3 * (size_t)n * sizeof(int));
@@ -263,32 +262,30 @@ int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCud
   out = in + n;
   where = out + n;
   t.nw = pass_tables(t.np, R, n, each, t.pass, in, out, w, 0);
-  t.half = end == BCR_END_PERIODIC ? -1 : t.nw;
+  t.half = periodic ? -1 : t.nw;
   t.in = 0;
   t.partner = n;
   t.ni = 2 * n;
-  for (int p = 0; p < n && w && end != BCR_END_PERIODIC; p++) {
+  for (int p = 0; p < n && w && !periodic; p++) {
     const double a = 3.14159265358979323846 * out[p] / (2. * n);
 
     w[2 * (t.half + p)] = cos(a);
     w[2 * (t.half + p) + 1] = -sin(a);
   }
-  if (end != BCR_END_PERIODIC) t.nw += n;
+  if (!periodic) t.nw += n;
   for (int i = 0; i < n && index; i++) where[in[i]] = i;
   for (int i = 0; i < n && index; i++)
     index[t.in + i] =
-      end == BCR_END_PERIODIC
+      periodic
         ? where[i]
-        : (i % 2 == 0 ? where[i / 2]
-                      : (int)((unsigned)where[n - 1 - i / 2] | (end == BCR_END_CELL_DIRICHLET ? 0x80000000u : 0u)));
+        : (i % 2 == 0 ? where[i / 2] : (int)((unsigned)where[n - 1 - i / 2] | (mirror.sign < 0 ? 0x80000000u : 0u)));
   for (int p = 0; p < n && index; p++) where[out[p]] = p;
   for (int p = 0; p < n && index; p++) {
     const int k = out[p];
 
-    index[t.partner + p] =
-      (int)((unsigned)where[(n - k) % n] | (end == BCR_END_PERIODIC && 2 * k > n ? 0x80000000u : 0u));
-    if (end == BCR_END_PERIODIC) modes[p] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
-    else modes[p] = end == BCR_END_CELL_NEUMANN ? k : n - 1 - k;
+    index[t.partner + p] = (int)((unsigned)where[(n - k) % n] | (periodic && 2 * k > n ? 0x80000000u : 0u));
+    if (periodic) modes[p] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
+    else modes[p] = mirror.sign > 0 ? k : n - 1 - k;
     modes[n + p] = 1;
   }
   free(in);

@@ -26,11 +26,12 @@ static __device__ void between(int h, double delta, double *t, double *sigma)
 /* the same beyond the first or last row; extra: what the row's diagonal keeps besides */
 static __device__ void beyond(int h, int end, double delta, double *extra, double *sigma)
 {
-  const double beta = BCREndExcess((BCREnd)end);
+  const BCREndRule rule = BCREndGetRule((BCREnd)end);
+  const double beta = rule.excess;
   double P = 1, num = 0, y = 0, prod = 1;
 
   for (int i = 0; i < h; i++) {
-    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1;
+    const double up = i == 0 ? rule.inward : 1;
 
     y = i ? 1 + y / P : 1;
     num = i ? delta + num / P : delta + beta;
@@ -75,9 +76,9 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     for (int i = 0; i < BCR_CUDA_SEP_TAB; i++) tab[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB + i) * r.nk + k] = v[i];
     return;
   }
-  /* an end row that is node-centred Neumann itself is halved, with its right-hand side */
-  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_END_NEUMANN ? 0.5 : 1,
-               wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+  /* a separator that is the end row itself has its weight, with its right-hand side */
+  const double w0 = r.gapend[0] == 0 ? BCREndGetRule((BCREnd)r.end[0]).weight : 1,
+               wn = r.gapend[1] == 0 ? BCREndGetRule((BCREnd)r.end[1]).weight : 1;
   const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl,
                el = wn * delta * (1 + sg + sr) + xr;
   /* 1 - mu^2n, small where delta is rounding */
