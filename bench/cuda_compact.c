@@ -29,6 +29,7 @@ static PetscBool single = PETSC_FALSE;
 typedef struct {
   BCRCompact c;
   BCRRecurrence r;
+  BCRDeviceRecurrence work;
   PetscReal *f, *u, *s;
   size_t bytes;
   BCRCudaCompact single; /* the pass in single precision, while that is what is timed */
@@ -50,7 +51,7 @@ static int Recur(void *context)
 {
   Run *r = (Run *)context;
 
-  return (int)BCRDeviceRecurrenceSolve(&r->r, stream, (PetscScalar *)r->f, 1, (PetscScalar *)r->u, NULL);
+  return (int)BCRDeviceRecurrenceSolve(r->work, &r->r, stream, (PetscScalar *)r->f, 1, (PetscScalar *)r->u, NULL);
 }
 
 static PetscErrorCode Fill(PetscReal *to, PetscInt64 n)
@@ -172,6 +173,7 @@ static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivati
   const double h = 1 / (double)n;
   BCRCompactScheme s;
   BCRTriOptions options;
+  BCRCompactSpec spec;
   double ms, residual = 0;
 
   PetscFunctionBegin;
@@ -181,8 +183,13 @@ static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivati
   options.device = PETSC_TRUE;
   options.stream = stream;
   options.method = method;
-  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n,
-                             axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  spec.n = spec.local = n;
+  spec.periodic = periodic;
+  spec.h = (PetscReal)h;
+  spec.inner = axis == 0 ? 1 : (axis == 1 ? n : n * n);
+  spec.outer = axis == 0 ? n * n : (axis == 1 ? n : 1);
+  spec.rep = 1;
+  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, &spec, &options, &r->c));
   PetscCall(BenchDeviceMedian(stream, Derive, r, 3, reps, &ms));
   PetscCall(Residual(r, &s, n, axis, periodic, h, &residual));
   printf("compact,%s,%d,%c,%s,%s,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", MatCompactSchemes[scheme], (int)derivative,
@@ -255,6 +262,7 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   const double h = 1 / (double)(n * size);
   BCRCompactScheme s;
   BCRTriOptions options;
+  BCRCompactSpec spec;
   BCRTransport transport = NULL;
   BCRTransportInfo info;
   double t[2] = {0, 0}, least, residual = 0;
@@ -270,9 +278,14 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   options.device = PETSC_TRUE;
   options.stream = stream;
   options.transport = transport;
-  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, periodic, (PetscReal)h,
-                             axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1,
-                             &options, &r->c));
+  spec.n = n * size;
+  spec.local = n;
+  spec.periodic = periodic;
+  spec.h = (PetscReal)h;
+  spec.inner = axis == 0 ? 1 : (axis == 1 ? n : n * n);
+  spec.outer = axis == 0 ? n * n : (axis == 1 ? n : 1);
+  spec.rep = 1;
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, &spec, &options, &r->c));
   PetscCall(BenchRanksMedian(stream, CopyRanks, r, reps, batch, &t[0], &least));
   PetscCall(BenchRanksMedian(stream, DeriveRanks, r, reps, batch, &t[1], &least));
   if (transport) PetscCall(BCRTransportCount(transport));
@@ -377,6 +390,7 @@ int main(int argc, char **argv)
       for (int constant = 0; constant < 2; constant++) {
         double ms;
 
+        PetscCall(BCRDeviceRecurrenceGet(PETSC_COMM_SELF, &r.work));
         r.r.n = size;
         r.r.s = constant ? NULL : (PetscScalar *)r.s;
         r.r.scale = (PetscScalar)0.9;

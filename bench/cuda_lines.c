@@ -233,7 +233,7 @@ static PetscErrorCode Solve(const Case *c)
   o.parts = c->parts;
   o.memory = c->memory;
   o.precision = c->precision;
-  BCRTriDeviceTune(c->tune);
+  PetscCall(PetscArraycpy(o.tune, c->tune, 5));
   PetscCall(PetscTime(&t0));
   if (single) {
     BCRTriScanLine *L;

@@ -179,8 +179,8 @@ mutation "mean of a slab for that of all" src/poisson/ranks.c \
 # ---- lines ----
 
 mutation "neighbours couple with 100 times the rounding" src/tridiagonal/tridiagonal.c \
-  'ierr = BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps,' \
-  'ierr = BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, 100 * eps,' \
+  'ierr = BCRReducedCreate(t->comm, &ends, &t->reduced);' \
+  'ends.eps *= 100; ierr = BCRReducedCreate(t->comm, &ends, &t->reduced);' \
   '2 mpi/tri' '2 mpi/neatosolve'
 mutation "eps may differ between ranks" src/tridiagonal/reduced.c \
   'for (int k = 1; k < 6; k++) {' \

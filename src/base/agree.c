@@ -35,7 +35,34 @@ PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t by
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
+/* an error handler */
+static PetscErrorCode fault_catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code,
+                                  PetscErrorType type, const char *message, void *ctx)
+{
+  (void)comm;
+  (void)line;
+  (void)function;
+  (void)file;
+  if (type == PETSC_ERROR_INITIAL) (void)BCRFaultSet((BCRFault *)ctx, code, "%s", message ? message : "");
+  return code;
+}
+
+PetscErrorCode BCRFaultCatchBegin(BCRFault *fault)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscPushErrorHandler(fault_catch, fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFaultCatchEnd(BCRFault *fault, PetscErrorCode ierr)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscPopErrorHandler());
+  if (ierr) PetscCall(BCRFaultSet(fault, ierr, "%s", ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFaultAgreeAmong(MPI_Comm comm, const BCRFault *fault, const char which[])
 {
   struct {
     int rank;
@@ -55,7 +82,15 @@ PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
   told.rank = (int)rank;
   told.fault = *fault;
   PetscCall(BCRTakeFrom(comm, (double)mine, &told, sizeof(told), NULL));
+  PetscCheck(!which, comm, told.fault.code, "Rank %d of the %d %s: %s", told.rank, (int)size, which, told.fault.text);
   SETERRQ(comm, told.fault.code, "Rank %d: %s", told.rank, told.fault.text);
+}
+
+PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRFaultAgreeAmong(comm, fault, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[])

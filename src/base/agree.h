@@ -16,6 +16,12 @@ PETSC_INTERN PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, co
   PETSC_ATTRIBUTE_FORMAT(3, 4);
 /* Collective. The same error on every rank, that of the lowest rank which has one, named where there are several */
 PETSC_INTERN PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
+/* The same where comm is a part of the ranks, for the message: which ("along the lines") */
+PETSC_INTERN PetscErrorCode BCRFaultAgreeAmong(MPI_Comm comm, const BCRFault *fault, const char which[]);
+/* Between the two an error that is raised is not printed, but kept with its text, the first one. ierr: what
+   the calls between have returned, which is kept too where nothing was raised */
+PETSC_INTERN PetscErrorCode BCRFaultCatchBegin(BCRFault *fault);
+PETSC_INTERN PetscErrorCode BCRFaultCatchEnd(BCRFault *fault, PetscErrorCode ierr);
 /* Collective. A call that has returned an error on some ranks: those go on returning it, the others
    raise it and name the lowest of them */
 PETSC_INTERN PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);

@@ -18,6 +18,13 @@ typedef PetscOptionItems *BCROptionItems;
 typedef PetscOptionItems BCROptionItems;
 #endif
 
+/* Is there a CUDA backend? Calls of it are in branches of this constant, and compilers leave them out where it is 0 */
+#if defined(PETSCBCR_HAVE_CUDA)
+  #define BCR_HAVE_CUDA 1
+#else
+  #define BCR_HAVE_CUDA 0
+#endif
+
 /* PetscCall() in a function that has something to give back first: temporary arrays, a half-built object */
 #define BCRCallElse(call, ...) \
   do { \

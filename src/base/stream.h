@@ -16,10 +16,9 @@ typedef enum {
   BCR_VECS_DEVICE,
   BCR_VECS_MIXED
 } BCRVecPlace;
-#if defined(PETSCBCR_HAVE_CUDA)
+/* With a CUDA backend: */
 /* Of two arrays */
 PETSC_INTERN BCRVecPlace BCRMemPlace(PetscMemType f, PetscMemType u);
 /* Arrays to read x and to write y where they are, with no copy between host and device on the way to place */
 PETSC_INTERN PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place);
 PETSC_INTERN PetscErrorCode BCRVecsRestoreArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u);
-#endif

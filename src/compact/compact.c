@@ -1,12 +1,6 @@
 /* Compact derivatives along lines, see compact.h */
-#include "compact.h"
+#include "compactimpl.h"
 #include "../base/agree.h"
-#include "devpass.h"
-#include "devstencil.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../backend/cuda/compact.h"
-  #include "../tridiagonal/triimpl.h"
-#endif
 
 static void compact_band_row(const BCRCompactRow *r, double scale, BCRBandRow *b)
 {
@@ -38,27 +32,6 @@ PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBoo
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-struct _n_BCRCompact {
-  MPI_Comm comm;
-  BCRCompactScheme s;
-  BCRBand band;
-  PetscInt inner, local, outer, rep, start;
-  BCRTriOptions options;
-  BCRStencil rhs, rhsT;
-  PetscInt block, width; /* lines solved at a time: of outer; of inner */
-  PetscReal *buffer;     /* width lines, where they are not all of inner */
-  BCRTri lines, rest, linesT;
-  PetscReal *work; /* transposes */
-#if defined(PETSCBCR_HAVE_CUDA)
-  BCRDeviceArena space; /* on a device: work, staging */
-  BCRDeviceStencil drhs, drhsT;
-  PetscReal *dwork, *stage[2];
-  PetscBool begun, fused; /* fused: right-hand side and lines in one pass */
-  BCRCudaCompact pass;
-  BCRDevicePass ranks; /* of it over several */
-#endif
-};
 
 /* fits with what it is made from into a second-level cache */
 #define COMPACT_BLOCK_BYTES (256 * 1024)
@@ -95,8 +68,7 @@ static PetscErrorCode compact_block(BCRCompact c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The left-hand side of the rows [start, start + local) */
-static PetscErrorCode compact_spec(BCRCompact c, PetscInt start, PetscInt local, BCRTriSpec *spec, BCRTriRows *rows)
+PetscErrorCode BCRCompactGetLines(BCRCompact c, PetscInt start, PetscInt local, BCRTriSpec *spec, BCRTriRows *rows)
 {
   const PetscInt n = c->band.n, closed = c->s.closed;
 
@@ -126,66 +98,6 @@ static PetscErrorCode compact_spec(BCRCompact c, PetscInt start, PetscInt local,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA)
-static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows, BCRCudaCompactRow *to)
-{
-  for (PetscInt e = 0; e < rows; ++e) {
-    BCRBandRow r;
-
-    (void)BCRBandGetRow(band, from + e, &r);
-    to[e].start = (int)r.start;
-    to[e].points = (int)r.points;
-    for (PetscInt k = 0; k < r.points; ++k) to[e].c[k] = r.c[k];
-  }
-}
-
-/* One pass, if the lines, or each rank's parts of them, are not too short and nobody has asked for another method */
-static PetscErrorCode compact_pass(BCRCompact c, const BCRTriOptions *options)
-{
-  const PetscInt n = c->local, N = c->band.n, ends = PetscMax(c->s.half, c->s.closed);
-  BCRCudaCompact *p = &c->pass;
-  PetscMPIInt size, mine, all;
-  BCRTriSpec spec;
-  BCRTriRows rows;
-  BCRTriScanLine line;
-  double reach;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(c->comm, &size));
-  if (N < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS ||
-      (options->method != BCR_TRI_AUTO && options->method != BCR_TRI_SCAN) || options->precision != BCR_TRI_DOUBLE)
-    PetscFunctionReturn(PETSC_SUCCESS);
-  if (size > 1 && (!options->transport || options->coupling == BCR_TRI_COUPLING_REDUCED))
-    PetscFunctionReturn(PETSC_SUCCESS);
-  p->inner = c->inner;
-  p->n = n;
-  p->outer = c->outer;
-  p->single = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
-  p->half = (int)c->s.half;
-  p->sign = (int)c->band.sign;
-  p->periodic = c->band.periodic ? 1 : 0;
-  p->h = p->t = (int)ends;
-  for (PetscInt k = 0; k <= c->s.half; ++k) p->c[k] = c->band.inner.c[c->s.half + k];
-  compact_pass_rows(&c->band, 0, ends, p->first);
-  compact_pass_rows(&c->band, N - ends, ends, p->last);
-  for (PetscInt e = 0; e < ends; ++e) p->last[e].start -= (int)(N - n);
-  PetscCall(compact_spec(c, 0, N, &spec, &rows));
-  PetscCall(BCRTriScanSetLine(&spec, p->single, 0, ends, ends, &line));
-  p->root = line.alpha;
-  p->gamma = line.gamma;
-  for (PetscInt e = 0; e < 2 * ends * (2 * ends + 2); ++e) p->G[e] = line.G[e];
-  reach = BCRTriScanDecay(line.alpha, p->single);
-  p->reach = (int)PetscMin(reach, 2. * BCR_CUDA_COMPACT_REACH);
-  mine = size == 1 || n >= 2 * (p->reach + BCR_CUDA_COMPACT_WIDTH) ? 1 : 0;
-  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm));
-  if (line.alpha != line.beta || reach > BCR_CUDA_COMPACT_REACH || !all) PetscFunctionReturn(PETSC_SUCCESS);
-  c->fused = PETSC_TRUE;
-  if (size > 1)
-    PetscCall(BCRDevicePassCreate(c->comm, c->band.periodic, p, options->transport, options->stream, &c->ranks));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
 /* The left-hand side: near-Toeplitz lines, of which this rank has the rows [start, start + local) */
 static PetscErrorCode compact_lines(BCRCompact c)
 {
@@ -193,10 +105,8 @@ static PetscErrorCode compact_lines(BCRCompact c)
   BCRTriRows rows;
 
   PetscFunctionBegin;
-  PetscCall(compact_spec(c, c->start, c->local, &spec, &rows));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (c->options.device) PetscCall(compact_pass(c, &c->options));
-#endif
+  PetscCall(BCRCompactGetLines(c, c->start, c->local, &spec, &rows));
+  if (BCR_HAVE_CUDA && c->options.device) PetscCall(BCRCompactFuse(c));
   PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
   if (c->width < c->inner) spec.inner = c->inner % c->width;
   else spec.outer = c->outer % c->block;
@@ -239,33 +149,29 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompactScheme *s, PetscInt n,
-                                    PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer,
-                                    PetscInt rep, const BCRTriOptions *options)
+static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompactScheme *s, const BCRCompactSpec *spec,
+                                    const BCRTriOptions *options)
 {
   PetscFunctionBegin;
   c->comm = comm;
   c->s = *s;
-  c->inner = inner;
-  c->local = local;
-  c->outer = outer;
-  c->rep = rep;
+  c->inner = spec->inner;
+  c->local = spec->local;
+  c->outer = spec->outer;
+  c->rep = spec->rep;
   c->options = *options;
-  PetscCallMPI(MPI_Scan(&local, &c->start, 1, MPIU_INT, MPI_SUM, comm));
-  c->start -= local;
-  PetscCall(BCRFaultShare(comm, BCRCompactGetBand(s, n, periodic, h, &c->band), BCR_NO_MEMORY));
-  PetscCall(BCRStencilCreate(comm, &c->band, inner, local, outer, &c->rhs));
+  PetscCallMPI(MPI_Scan(&c->local, &c->start, 1, MPIU_INT, MPI_SUM, comm));
+  c->start -= c->local;
+  PetscCall(BCRFaultShare(comm, BCRCompactGetBand(s, spec->n, spec->periodic, spec->h, &c->band), BCR_NO_MEMORY));
+  PetscCall(BCRStencilCreate(comm, &c->band, c->inner, c->local, c->outer, &c->rhs));
   PetscCall(compact_block(c));
   PetscCall(compact_lines(c));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (options->device && !c->fused)
+  if (BCR_HAVE_CUDA && options->device && !c->fused)
     PetscCall(BCRDeviceStencilCreate(c->rhs, options->transport, options->stream, &c->drhs));
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h,
-                                PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep,
+PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, const BCRCompactSpec *spec,
                                 const BCRTriOptions *options, BCRCompact *compact)
 {
   PetscErrorCode ierr;
@@ -273,7 +179,7 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
   PetscFunctionBegin;
   *compact = NULL;
   BCRCallElse(BCRFaultShare(comm, PetscNew(compact), BCR_NO_MEMORY), (void)PetscFree(*compact));
-  ierr = compact_setup(*compact, comm, s, n, periodic, h, inner, local, outer, rep, options);
+  ierr = compact_setup(*compact, comm, s, spec, options);
   if (ierr) (void)BCRCompactDestroy(compact);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -290,7 +196,7 @@ static PetscErrorCode compact_transpose_band(BCRCompact c, BCRBand *band)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode compact_transpose(BCRCompact c)
+PetscErrorCode BCRCompactMakeTranspose(BCRCompact c)
 {
   PetscErrorCode ierr;
   BCRBand band;
@@ -302,84 +208,6 @@ static PetscErrorCode compact_transpose(BCRCompact c)
   BCRCallElse(ierr, (void)BCRStencilDestroy(&c->rhsT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-#if defined(PETSCBCR_HAVE_CUDA)
-PetscErrorCode BCRCompactBeginDevice(BCRCompact c, void *stream, const PetscReal *f)
-{
-  PetscFunctionBegin;
-  c->begun = PETSC_TRUE;
-  if (c->ranks) PetscCall(BCRDevicePassBegin(c->ranks, stream, f));
-  if (c->fused) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));
-  PetscCall(BCRDeviceStencilExchange(c->drhs));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRCompactCancelDevice(BCRCompact c)
-{
-  PetscFunctionBegin;
-  c->begun = PETSC_FALSE; /* the messages are ordered on their stream */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRCompactEndDevice(BCRCompact c, void *stream, const PetscReal *f, PetscReal *d)
-{
-  const PetscBool begun = c->begun;
-
-  PetscFunctionBegin;
-  c->begun = PETSC_FALSE;
-  if (c->fused) {
-    if (c->ranks && !begun) PetscCall(BCRDevicePassBegin(c->ranks, stream, f));
-    if (c->ranks) PetscCall(BCRDevicePassEnd(c->ranks, stream, f, d));
-    else PetscCallBCRCuda(BCRCudaCompactSolve(stream, &c->pass, f, d, NULL));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (!begun) PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));
-  PetscCall(BCRDeviceStencilInner(c->drhs, stream, f, d));
-  if (!begun) PetscCall(BCRDeviceStencilExchange(c->drhs));
-  PetscCall(BCRDeviceStencilEdges(c->drhs, stream, f, d));
-  PetscCall(BCRTriSolveDevice(c->lines, stream, d, d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact c, void *stream, const PetscReal *d, PetscReal *f)
-{
-  PetscFunctionBegin;
-  if (!c->rhsT) {
-    PetscCall(compact_transpose(c));
-    PetscCall(BCRDeviceStencilCreate(c->rhsT, c->options.transport, c->options.stream, &c->drhsT));
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal),
-                                "a transposed derivative", &c->dwork));
-  }
-  PetscCall(BCRTriSolveDevice(c->linesT, stream, d, c->dwork));
-  PetscCall(BCRDeviceStencilPack(c->drhsT, stream, c->dwork));
-  PetscCall(BCRDeviceStencilInner(c->drhsT, stream, c->dwork, f));
-  PetscCall(BCRDeviceStencilExchange(c->drhsT));
-  PetscCall(BCRDeviceStencilEdges(c->drhsT, stream, c->dwork, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRCompactGetPass(BCRCompact c, const BCRCudaCompact **pass)
-{
-  PetscFunctionBegin;
-  *pass = c->fused && !c->ranks ? &c->pass : NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRCompactStage(BCRCompact c, void *stream, const PetscReal *f, PetscReal *d, PetscReal *stage[2])
-{
-  const size_t bytes = (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal);
-
-  PetscFunctionBegin;
-  for (int i = 0; i < 2; i++) {
-    if (!c->stage[i]) PetscCall(BCRDeviceArenaGet(&c->space, bytes, "a copy of a vector of the host", &c->stage[i]));
-    stage[i] = c->stage[i];
-  }
-  if (f && bytes) PetscCallBCRCuda(BCRCudaPut(stage[0], f, bytes, stream));
-  if (d && bytes) PetscCallBCRCuda(BCRCudaGet(d, stage[1], bytes, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
 
 PetscErrorCode BCRCompactBegin(BCRCompact c, const PetscReal *f)
 {
@@ -451,7 +279,7 @@ PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscR
     PetscCall(BCRFaultShare(c->comm,
                             PetscMalloc1(PetscMax((size_t)c->inner * (size_t)c->local * (size_t)c->outer, 1), &c->work),
                             BCR_NO_MEMORY));
-  if (!c->rhsT) PetscCall(compact_transpose(c));
+  if (!c->rhsT) PetscCall(BCRCompactMakeTranspose(c));
   PetscCall(BCRTriSolve(c->linesT, d, c->work));
   PetscCall(BCRStencilBegin(c->rhsT, c->work));
   PetscCall(BCRStencilInner(c->rhsT, c->work, f, 0, c->outer));
@@ -472,19 +300,7 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
                    ? info->lines.flops * ((double)c->outer / (double)c->block) * ((double)c->inner / (double)c->width)
                    : 0);
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
-#if defined(PETSCBCR_HAVE_CUDA)
-  info->workspace += c->space.bytes;
-  if (c->ranks) {
-    size_t room;
-
-    PetscCall(BCRDevicePassGetInfo(c->ranks, &info->messages, &info->bytes_sent, &room));
-    info->workspace += room;
-    info->lines.bytes_sent = 0; /* they go with these */
-  }
-  if (c->fused)
-    PetscCall(PetscSNPrintf(info->lines.what, sizeof(info->lines.what),
-                            "with their right-hand side in one pass, ends reach %d rows", c->pass.reach));
-#endif
+  if (BCR_HAVE_CUDA && c->options.device) PetscCall(BCRCompactGetInfoDevice(c, info));
   if (c->buffer) info->workspace += (size_t)(c->width * c->local) * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -495,12 +311,7 @@ PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
 
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRDeviceStencilDestroy(&c->drhs));
-  PetscCall(BCRDevicePassDestroy(&c->ranks));
-  PetscCall(BCRDeviceStencilDestroy(&c->drhsT));
-  PetscCall(BCRDeviceArenaFree(&c->space));
-#endif
+  if (BCR_HAVE_CUDA && c->options.device) PetscCall(BCRCompactDestroyDevice(c));
   PetscCall(BCRTriDestroy(&c->lines));
   PetscCall(BCRTriDestroy(&c->rest));
   PetscCall(BCRTriDestroy(&c->linesT));

@@ -6,17 +6,21 @@
 #include "scheme.h"
 #include "stencil.h"
 #include "../tridiagonal/tridiagonal.h"
+#include "../backend/cuda/compact.h"
 
 /* the right-hand side stencils of a scheme on lines of n points with spacing h */
 PETSC_INTERN PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h,
                                               BCRBand *band);
 
 typedef struct _n_BCRCompact *BCRCompact;
-/* collective over comm, the ranks along the lines in their order; n: points of the whole lines,
-   local: mine; inner and outer count reals and rep of them have the same coefficients, as in
-   BCRTriSpec */
-PETSC_INTERN PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic,
-                                             PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep,
+typedef struct {
+  PetscInt n; /* points of the whole lines */
+  PetscBool periodic;
+  PetscReal h;                       /* from a point to the next */
+  PetscInt inner, local, outer, rep; /* points of this rank, local of each line, as in BCRTriSpec */
+} BCRCompactSpec;
+/* Collective over comm, the ranks along the lines in their order */
+PETSC_INTERN PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, const BCRCompactSpec *spec,
                                              const BCRTriOptions *options, BCRCompact *compact);
 /* d = derivative of f, in two steps: start the messages; right-hand side and lines. Cancel instead
    of the second: wait for the messages. Nothing is allocated */
@@ -33,11 +37,8 @@ PETSC_INTERN PetscErrorCode BCRCompactEndDevice(BCRCompact compact, void *stream
 PETSC_INTERN PetscErrorCode BCRCompactCancelDevice(BCRCompact compact);
 PETSC_INTERN PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact compact, void *stream, const PetscReal *d,
                                                            PetscReal *f);
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../backend/cuda/compact.h"
 /* For tests and benches: right-hand side and lines in one pass over the field, where that is how it is done */
 PETSC_INTERN PetscErrorCode BCRCompactGetPass(BCRCompact compact, const BCRCudaCompact **pass);
-#endif
 /* Two arrays of the device for fields of the host, which are brought there (f, or NULL) and back (d, or NULL); waits */
 PETSC_INTERN PetscErrorCode BCRCompactStage(BCRCompact compact, void *stream, const PetscReal *f, PetscReal *d,
                                             PetscReal *stage[2]);

@@ -10,9 +10,8 @@
 #pragma once
 
 #include "../base/petscbcrimpl.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../backend/cuda/compact.h"
-  #include "../transport/transport.h"
+#include "../backend/cuda/compact.h"
+#include "../transport/transport.h"
 
 typedef struct _n_BCRDevicePass *BCRDevicePass;
 /* Every rank has rows of its own beyond what the roots reach, in the order of the ranks. pass:
@@ -26,4 +25,3 @@ PETSC_INTERN PetscErrorCode BCRDevicePassEnd(BCRDevicePass device, BCRStream str
 PETSC_INTERN PetscErrorCode BCRDevicePassGetInfo(BCRDevicePass device, PetscInt *messages, size_t *bytes_sent,
                                                  size_t *workspace);
 PETSC_INTERN PetscErrorCode BCRDevicePassDestroy(BCRDevicePass *device);
-#endif

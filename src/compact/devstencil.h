@@ -5,10 +5,9 @@
 #pragma once
 
 #include "stencil.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
-  #include "../transport/transport.h"
+#include "../base/device.h"
+#include "../backend/cuda/cuda.h"
+#include "../transport/transport.h"
 
 typedef struct _n_BCRDeviceStencil *BCRDeviceStencil;
 /* stencil: not owned, used as long as this lives; transport: of the same ranks, NULL on one */
@@ -24,4 +23,3 @@ PETSC_INTERN PetscErrorCode BCRDeviceStencilInner(BCRDeviceStencil device, BCRSt
 PETSC_INTERN PetscErrorCode BCRDeviceStencilEdges(BCRDeviceStencil device, BCRStream stream, const PetscReal *f,
                                                   PetscReal *u);
 PETSC_INTERN PetscErrorCode BCRDeviceStencilDestroy(BCRDeviceStencil *device);
-#endif

@@ -34,9 +34,7 @@ static PetscErrorCode MatCompactReset(MatCompact *c)
 {
   PetscFunctionBegin;
   PetscCall(BCRCompactDestroy(&c->plan));
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTransportDestroy(&c->transport));
-#endif
+  if (BCR_HAVE_CUDA) PetscCall(BCRTransportDestroy(&c->transport));
   if (c->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&c->comm));
   c->comm = MPI_COMM_NULL;
   c->begun = NULL;
@@ -63,38 +61,33 @@ static PetscErrorCode MatCompactContextDestroy(void *ctx)
 /* On the devices if the vectors of the DMDA are there, and every rank has one. The same on all ranks */
 static PetscErrorCode MatCompactChoose(Mat A, MatCompact *c)
 {
+  VecType type;
+  PetscBool cuda;
+  PetscMPIInt mine, all, size;
+  PetscErrorCode ierr;
+  char option[96];
+
   PetscFunctionBegin;
   c->options.device = PETSC_FALSE;
   c->options.transport = NULL;
-#if defined(PETSCBCR_HAVE_CUDA)
-  {
-    VecType type;
-    PetscBool cuda;
-    PetscMPIInt mine, all, size;
-    PetscErrorCode ierr;
-    char option[96];
-
-    PetscCall(DMGetVecType(c->dm, &type));
-    PetscCall(BCRTypesOnDevice(type, NULL, &cuda));
-    if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
-    mine = BCRTriDevicePossible(&c->options, NULL) ? 1 : 0;
-    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
-    if (!all) PetscFunctionReturn(PETSC_SUCCESS);
-    c->options.device = PETSC_TRUE;
-    PetscCall(BCRGetStream(&c->options.stream));
-    PetscCallMPI(MPI_Comm_size(c->comm, &size));
-    if (size > 1) {
-      PetscCall(PetscSNPrintf(option, sizeof(option), "%smat_compact_transport",
-                              ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
-      ierr = BCRTransportCreate(c->comm, option, (BCRTransportKind)c->kind, use_gpu_aware_mpi, &c->transport);
-      PetscCall(
-        BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, "cannot use its transport, as its own message says"));
-      c->options.transport = c->transport;
-    }
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DMGetVecType(c->dm, &type));
+  PetscCall(BCRTypesOnDevice(type, NULL, &cuda));
+  if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  mine = BCRTriDevicePossible(&c->options, NULL) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
+  if (!all) PetscFunctionReturn(PETSC_SUCCESS);
+  c->options.device = PETSC_TRUE;
+  PetscCall(BCRGetStream(&c->options.stream));
+  PetscCallMPI(MPI_Comm_size(c->comm, &size));
+  if (BCR_HAVE_CUDA && size > 1) {
+    PetscCall(PetscSNPrintf(option, sizeof(option), "%smat_compact_transport",
+                            ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
+    ierr = BCRTransportCreate(c->comm, option, (BCRTransportKind)c->kind, use_gpu_aware_mpi, &c->transport);
+    PetscCall(
+      BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, "cannot use its transport, as its own message says"));
+    c->options.transport = c->transport;
   }
-#else
-  (void)A;
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,8 +121,8 @@ static PetscErrorCode MatCompactChanging(Mat A, MatCompact *c, PetscBool other)
 static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
 {
   const PetscInt a = (PetscInt)c->axis;
-  const PetscInt rep = PetscDefined(USE_COMPLEX) ? 2 : 1;
-  PetscInt m[3], procs[3], at[3], dof, inner;
+  PetscInt m[3], procs[3], at[3], dof;
+  BCRCompactSpec spec;
   PetscMPIInt rank;
   BCRCompactInfo info;
   PetscErrorCode ierr;
@@ -157,10 +150,15 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscCallMPI(MPI_Comm_split(PetscObjectComm((PetscObject)c->dm),
                               (int)(rank - at[a] * (a == 0 ? 1 : (a == 1 ? procs[0] : procs[0] * procs[1]))),
                               (int)at[a], &c->comm));
-  inner = rep * dof * (a > 0 ? m[0] : 1) * (a > 1 ? m[1] : 1);
   PetscCall(MatCompactChoose(A, c));
-  ierr = BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1),
-                          rep, &c->options, &c->plan);
+  spec.n = c->n;
+  spec.periodic = c->periodic;
+  spec.h = c->h;
+  spec.rep = PetscDefined(USE_COMPLEX) ? 2 : 1;
+  spec.inner = spec.rep * dof * (a > 0 ? m[0] : 1) * (a > 1 ? m[1] : 1);
+  spec.local = m[a];
+  spec.outer = (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1);
+  ierr = BCRCompactCreate(c->comm, &c->s, &spec, &c->options, &c->plan);
   /* ranks of other lines may have theirs */
   BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, BCR_NO_MEMORY), (void)BCRCompactDestroy(&c->plan));
   PetscCall(BCRCompactGetInfo(c->plan, &info));
@@ -170,7 +168,6 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA)
 /* A plan on the device. Vectors that this rank has on the host are brought there and back: what it
    sends and receives is the same */
 static PetscErrorCode MatCompactDevice(MatCompact *c, PetscBool transpose, Vec x, Vec y)
@@ -184,6 +181,7 @@ static PetscErrorCode MatCompactDevice(MatCompact *c, PetscBool transpose, Vec x
   void *stream;
 
   PetscFunctionBegin;
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRGetStream(&stream));
   PetscCall(BCRVecsGetArrays(x, y, &f, &d, &place));
   if (place != BCR_VECS_DEVICE) {
@@ -224,6 +222,7 @@ static PetscErrorCode MatCompactBeginDevice(MatCompact *c, Vec x)
   void *stream;
 
   PetscFunctionBegin;
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRGetStream(&stream));
   PetscCall(VecGetArrayReadAndMemType(x, &f, &type));
   if (PetscMemTypeCUDA(type)) {
@@ -239,7 +238,6 @@ static PetscErrorCode MatCompactBeginDevice(MatCompact *c, Vec x)
   c->begun = x;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
 {
@@ -250,12 +248,10 @@ static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscCall(MatCompactSetUp(A, c));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (c->options.device) {
+  if (BCR_HAVE_CUDA && c->options.device) {
     PetscCall(MatCompactDevice(c, PETSC_FALSE, x, y));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &d));
   if (c->begun && c->begun != x) PetscCall(BCRCompactCancel(c->plan)); /* planes of another vector */
@@ -277,12 +273,10 @@ static PetscErrorCode MatMultTranspose_Compact(Mat A, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscCall(MatCompactSetUp(A, c));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (c->options.device) {
+  if (BCR_HAVE_CUDA && c->options.device) {
     PetscCall(MatCompactDevice(c, PETSC_TRUE, x, y));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
   PetscCall(VecGetArrayRead(x, &d));
   PetscCall(VecGetArrayWrite(y, &f));
   PetscCall(BCRCompactApplyTranspose(c->plan, (const PetscReal *)d, (PetscReal *)f));
@@ -891,12 +885,10 @@ PetscErrorCode PetscBCRCompactGradient(PetscInt n, const Mat D[], Vec f, Vec d[]
 
     PetscCall(MatShellGetContext(D[i], &c));
     if (c->begun) continue; /* a matrix that is there twice */
-#if defined(PETSCBCR_HAVE_CUDA)
-    if (c->options.device) {
+    if (BCR_HAVE_CUDA && c->options.device) {
       PetscCall(MatCompactBeginDevice(c, f));
       continue;
     }
-#endif
     PetscCall(VecGetArrayRead(f, &v));
     PetscCall(BCRCompactBegin(c->plan, (const PetscReal *)v));
     PetscCall(VecRestoreArrayRead(f, &v));

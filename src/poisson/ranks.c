@@ -148,7 +148,11 @@ static PetscErrorCode ranks_share(BCRRanks r, PetscErrorCode ierr, const char wh
 static PetscErrorCode ranks_tables(BCRRanks r)
 {
   const PetscInt rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
-  const PetscReal eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
+  BCRReducedSpec spec = {.rows = rows,
+                         .periodic = r->p.periodic,
+                         .flags = BCR_REDUCED_BEFORE | BCR_REDUCED_ADD,
+                         .eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9,
+                         .coupling = BCR_TRI_COUPLING_AUTO};
   double *low = NULL, *diag = NULL, *up = NULL;
 
   PetscFunctionBegin;
@@ -168,10 +172,11 @@ static PetscErrorCode ranks_tables(BCRRanks r)
     const PetscInt k = r->parted[c] * r->no[0];
 
     PetscCall(BCRReducedDestroy(&r->reduced[c]));
-    BCRCallElse(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k,
-                                 r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO,
-                                 &r->reduced[c]),
-                (void)PetscFree3(low, diag, up));
+    spec.nsys = r->parted[c + 1] * r->no[0] - k;
+    spec.low = low + k;
+    spec.diag = diag + k;
+    spec.up = up + k;
+    BCRCallElse(BCRReducedCreate(r->comm, &spec, &r->reduced[c]), (void)PetscFree3(low, diag, up));
   }
   PetscCall(PetscFree3(low, diag, up));
   for (PetscInt p = 0; p < r->p.ninterface && r->constant >= 0; p++) {

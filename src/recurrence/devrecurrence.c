@@ -1,36 +1,45 @@
 #include "devrecurrence.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
+  #include "../base/shared.h"
   #include "../backend/cuda/cuda.h"
   #include "../backend/cuda/recurrence.h"
 
-static BCRDeviceArena workspace; /* of this process, for calls on any stream: they are one after another for the host */
-static void *work;
-static size_t room;
-static void *last;
+struct _n_BCRDeviceRecurrence {
+  BCRDeviceArena arena;
+  void *room; /* bytes of it: workspace of the kernels, and last the carry */
+  size_t bytes;
+  BCRStream stream; /* of the last call: calls are one after another for the host, on any stream */
+};
 
-static PetscErrorCode RecurrenceFinalize(void)
+static PetscErrorCode recurrence_destroy(void *data)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceArenaFree(&workspace));
-  work = NULL;
-  room = 0;
+  PetscCall(BCRDeviceArenaFree(&((BCRDeviceRecurrence)data)->arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RecurrenceWork(const BCRCudaRecurrence *p, BCRStream stream)
+PetscErrorCode BCRDeviceRecurrenceGet(MPI_Comm comm, BCRDeviceRecurrence *work)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCommGetShared(comm, sizeof(**work), recurrence_destroy, work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RecurrenceWork(BCRDeviceRecurrence work, const BCRCudaRecurrence *p, BCRStream stream)
 {
   const size_t bytes = (BCRCudaRecurrenceWorkspace(p) + 15) / 16 * 16 + 3 * sizeof(double); /* and the carry */
 
   PetscFunctionBegin;
-  if (work && last != stream) PetscCallBCRCuda(BCRCudaSynchronize(last)); /* it may be in use there */
-  last = stream;
-  if (work && bytes <= room) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!work) PetscCall(PetscRegisterFinalize(RecurrenceFinalize));
+  if (work->room && work->stream != stream)
+    PetscCallBCRCuda(BCRCudaSynchronize(work->stream)); /* may be in use there */
+  work->stream = stream;
+  if (work->room && bytes <= work->bytes) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallBCRCuda(BCRCudaSynchronize(stream));
-  PetscCall(BCRDeviceArenaFree(&workspace));
-  PetscCall(BCRDeviceArenaGet(&workspace, bytes, "the parts of a recurrence", &work));
-  room = bytes;
+  PetscCall(BCRDeviceArenaFree(&work->arena));
+  work->room = NULL;
+  PetscCall(BCRDeviceArenaGet(&work->arena, bytes, "the parts of a recurrence", &work->room));
+  work->bytes = bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -43,8 +52,8 @@ static void RecurrenceDescribe(const BCRRecurrence *r, BCRCudaRecurrence *p)
   p->growth = (double)BCR_RECUR_GROWTH;
 }
 
-PetscErrorCode BCRDeviceRecurrenceSolve(const BCRRecurrence *r, void *stream, const PetscScalar *t, PetscScalar start,
-                                        PetscScalar *w, PetscScalar *end)
+PetscErrorCode BCRDeviceRecurrenceSolve(BCRDeviceRecurrence work, const BCRRecurrence *r, void *stream,
+                                        const PetscScalar *t, PetscScalar start, PetscScalar *w, PetscScalar *end)
 {
   BCRCudaRecurrence p;
 
@@ -52,23 +61,23 @@ PetscErrorCode BCRDeviceRecurrenceSolve(const BCRRecurrence *r, void *stream, co
   if (end) *end = start;
   if (!r->n) PetscFunctionReturn(PETSC_SUCCESS);
   RecurrenceDescribe(r, &p);
-  PetscCall(RecurrenceWork(&p, stream));
-  PetscCallBCRCuda(BCRCudaRecurrenceSolve(stream, &p, t, (double)PetscRealPart(start), w, work));
+  PetscCall(RecurrenceWork(work, &p, stream));
+  PetscCallBCRCuda(BCRCudaRecurrenceSolve(stream, &p, t, (double)PetscRealPart(start), w, work->room));
   if (end) PetscCallBCRCuda(BCRCudaGet(end, w + r->n - 1, sizeof(*end), stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceRecurrenceReduce(const BCRRecurrence *r, void *stream, const PetscScalar *t,
-                                         BCRRecurrenceCarry *carry)
+PetscErrorCode BCRDeviceRecurrenceReduce(BCRDeviceRecurrence work, const BCRRecurrence *r, void *stream,
+                                         const PetscScalar *t, BCRRecurrenceCarry *carry)
 {
   BCRCudaRecurrence p;
   double numbers[3], *on;
 
   PetscFunctionBegin;
   RecurrenceDescribe(r, &p);
-  PetscCall(RecurrenceWork(&p, stream));
-  on = (double *)((char *)work + room - sizeof(numbers));
-  PetscCallBCRCuda(BCRCudaRecurrenceReduce(stream, &p, t, on, work));
+  PetscCall(RecurrenceWork(work, &p, stream));
+  on = (double *)((char *)work->room + work->bytes - sizeof(numbers));
+  PetscCallBCRCuda(BCRCudaRecurrenceReduce(stream, &p, t, on, work->room));
   PetscCallBCRCuda(BCRCudaGet(numbers, on, sizeof(numbers), stream));
   carry->S = (PetscScalar)numbers[0];
   carry->T = (PetscScalar)numbers[1];

@@ -15,7 +15,8 @@
 typedef struct {
   const BCRRecurTable *table;
   PetscInt parts, m; /* full parts and their length; what is left of the array is done in order */
-  PetscReal *powers; /* of a constant coefficient */
+  BCRRecurrenceWork own;
+  PetscReal *powers; /* of a constant coefficient: in the caller's work, or in own */
   PetscInt k;
   PetscReal growth; /* of a constant coefficient over a part */
 } Cut;
@@ -73,10 +74,22 @@ static PetscErrorCode CutCreate(const BCRRecurrence *r, Cut *cut)
   cut->parts = r->parts > 0 ? PetscMin(r->parts, PetscMax(r->n, 1)) : BCRRecurrenceParts(r->n, cut->table->lanes);
   cut->m = r->n / cut->parts;
   cut->powers = NULL;
+  cut->own.powers = NULL;
+  cut->own.room = 0;
   cut->k = 0;
   cut->growth = 1;
   if (!r->s && cut->parts > 1) {
-    PetscCall(PetscMalloc1(W * cut->m, &cut->powers));
+    const size_t need = (size_t)W * (size_t)cut->m;
+
+    BCRRecurrenceWork *work = r->work ? r->work : &cut->own;
+
+    if (need > work->room) {
+      work->room = 0;
+      PetscCall(PetscFree(work->powers));
+      PetscCall(PetscMalloc1(need, &work->powers));
+      work->room = need;
+    }
+    cut->powers = work->powers;
     PetscCall(BCRRecurrencePowers(r->scale, cut->m, cut->powers, &cut->k));
     if (PetscAbsScalar(r->scale) > 1) cut->growth = PetscAbsScalar(((PetscScalar *)cut->powers)[cut->m - 1]);
     if (PetscIsNanScalar(r->scale)) cut->growth = PETSC_INFINITY;
@@ -87,7 +100,7 @@ static PetscErrorCode CutCreate(const BCRRecurrence *r, Cut *cut)
 static PetscErrorCode CutDestroy(Cut *cut)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(cut->powers));
+  PetscCall(PetscFree(cut->own.powers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,6 +17,12 @@
 
 #define BCR_RECUR_GROWTH ((PetscReal)16)
 
+/* Room for the powers of one coefficient, which grows when a call needs more */
+typedef struct {
+  PetscReal *powers;
+  size_t room;
+} BCRRecurrenceWork;
+
 typedef struct {
   PetscInt n;
   const PetscScalar *s; /* n coefficients, or NULL: */
@@ -25,7 +31,8 @@ typedef struct {
   /* steps gather their operands from the places of the parts; else the array is rearranged on the
      fly */
   PetscBool plain;
-  int isa; /* -1: the best of this machine */
+  int isa;                 /* -1: the best of this machine */
+  BCRRecurrenceWork *work; /* the caller's; NULL: each call makes its own */
 } BCRRecurrence;
 
 typedef struct { /* w_end = S w_start + T */

@@ -3,6 +3,7 @@
 #include "devrecurrence.h"
 #include "../base/agree.h"
 #include "../base/log.h"
+#include "../base/shared.h"
 #include "../base/stream.h"
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
@@ -15,22 +16,39 @@ typedef struct {
 
 /* The arrays' place; and what is done there */
 typedef struct {
+  MPI_Comm comm; /* whose vectors share workspace */
   PetscBool device;
   void *stream;
 } Place;
 
+static PetscErrorCode work_destroy(void *data)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(((BCRRecurrenceWork *)data)->powers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode work_get(const Place *place, BCRRecurrence *r)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCommGetShared(place->comm, sizeof(*r->work), work_destroy, &r->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start,
                             PetscScalar *w, PetscScalar *end)
 {
+  BCRDeviceRecurrence device;
+  BCRRecurrence h = *r;
+
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (place->device) {
-    PetscCall(BCRDeviceRecurrenceSolve(r, place->stream, t, start, w, end));
+  if (BCR_HAVE_CUDA && place->device) {
+    PetscCall(BCRDeviceRecurrenceGet(place->comm, &device));
+    PetscCall(BCRDeviceRecurrenceSolve(device, r, place->stream, t, start, w, end));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
-  (void)place;
-  PetscCall(BCRRecurrenceSolve(r, t, start, w));
+  PetscCall(work_get(place, &h));
+  PetscCall(BCRRecurrenceSolve(&h, t, start, w));
   if (end) *end = w[r->n - 1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -38,15 +56,17 @@ static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const Pe
 static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const PetscScalar *t,
                              BCRRecurrenceCarry *carry)
 {
+  BCRDeviceRecurrence device;
+  BCRRecurrence h = *r;
+
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (place->device) {
-    PetscCall(BCRDeviceRecurrenceReduce(r, place->stream, t, carry));
+  if (BCR_HAVE_CUDA && place->device) {
+    PetscCall(BCRDeviceRecurrenceGet(place->comm, &device));
+    PetscCall(BCRDeviceRecurrenceReduce(device, r, place->stream, t, carry));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
-  (void)place;
-  PetscCall(BCRRecurrenceReduce(r, t, carry));
+  PetscCall(work_get(place, &h));
+  PetscCall(BCRRecurrenceReduce(&h, t, carry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,14 +175,13 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
 /* Whether all of this rank's arrays are there; another rank's may be elsewhere */
 static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
 {
   Vec v[3] = {w, t, s};
 
   PetscFunctionBegin;
-  *device = PETSC_TRUE;
+  *device = (PetscBool)(BCR_HAVE_CUDA && !PetscDefined(USE_COMPLEX));
   for (int i = 0; i < 3 && *device; i++) {
     const PetscScalar *a;
     PetscMemType type;
@@ -174,7 +193,6 @@ static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 /*@
   PetscBCRRecurrenceSolve - solves a first-order linear recurrence on vectors, in parallel
@@ -226,12 +244,12 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
 {
   MPI_Comm comm;
   PetscMPIInt size;
-  BCRRecurrence r = {0, NULL, scale, 0, PETSC_FALSE, -1};
+  BCRRecurrence r = {0, NULL, scale, 0, PETSC_FALSE, -1, NULL};
   const PetscScalar *ta, *sa = NULL;
   PetscScalar *wa;
   PetscInt N, n, first;
   PetscBool bad = PETSC_FALSE;
-  Place place = {PETSC_FALSE, NULL};
+  Place place = {MPI_COMM_NULL, PETSC_FALSE, NULL};
 
   PetscFunctionBegin;
   if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
@@ -245,6 +263,7 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   PetscCall(PetscBCRCiteRecurrence());
   PetscCall(PetscObjectGetComm((PetscObject)t, &comm));
   PetscCallMPI(MPI_Comm_size(comm, &size));
+  place.comm = comm;
   PetscCall(VecGetSize(t, &N));
   PetscCall(VecGetLocalSize(t, &r.n));
   PetscCall(VecGetOwnershipRange(t, &first, NULL));
@@ -261,9 +280,8 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
     if (n != r.n) bad = PETSC_TRUE;
   }
   PetscCall(PetscLogEventBegin(BCR_Recurrence, t, w, 0, 0));
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
   PetscCall(OnDevice(s, t, w, &place.device));
-  if (place.device) {
+  if (BCR_HAVE_CUDA && place.device) {
     PetscMemType type;
 
     PetscCall(BCRGetStream(&place.stream));
@@ -273,9 +291,7 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
     if (s == w) sa = wa;
     else if (s == t) sa = ta;
     else if (s) PetscCall(VecGetArrayReadAndMemType(s, &sa, &type));
-  } else
-#endif
-  { /* one access for each vector: w may be t or s */
+  } else { /* one access for each vector: w may be t or s */
     PetscCall(VecGetArray(w, &wa));
     if (t == w) ta = wa;
     else PetscCall(VecGetArrayRead(t, &ta));
@@ -287,14 +303,11 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   if (s && !r.n) r.s = &scale; /* no array, but not a constant either */
   if (size == 1) PetscCall(r.n ? Solve(&place, &r, ta, initial, wa, NULL) : PETSC_SUCCESS);
   else PetscCall(Distributed(comm, &place, &r, first, N, ta, initial, wa, bad));
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
   if (place.device) {
     if (s && s != w && s != t) PetscCall(VecRestoreArrayReadAndMemType(s, &sa));
     if (t != w) PetscCall(VecRestoreArrayReadAndMemType(t, &ta));
     PetscCall(VecRestoreArrayAndMemType(w, &wa));
-  } else
-#endif
-  {
+  } else {
     if (s && s != w && s != t) PetscCall(VecRestoreArrayRead(s, &sa));
     if (t != w) PetscCall(VecRestoreArrayRead(t, &ta));
     PetscCall(VecRestoreArray(w, &wa));

@@ -1,6 +1,7 @@
 #include "transport.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/agree.h"
+  #include "../base/shared.h"
   #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
   #include <string.h>
@@ -21,6 +22,7 @@ struct _n_BCRTransport {
   BCRTransportInfo info;
   BCRNccl nccl; /* of shared */
   struct _n_Shared *shared;
+  struct _n_Process *process;
   BCRTransportWindow windows;
   char *pinned[2]; /* of what is sent, received */
   size_t room[2];
@@ -74,7 +76,8 @@ static PetscErrorCode transport_sharing(BCRTransport t, const unsigned char mine
   To make a communicator of NCCL takes a second and more. All transports between the same ranks have
   the same one, from the first of them until PetscFinalize(): NCCL orders what it is given for a
   communicator, on whatever streams, and objects are called in the same order by all of their ranks.
-  All ranks of a communicator add and take away such entries together.
+  All ranks of a communicator add and take away such entries together. They are the process's, since
+  ranks are the same in communicators that come and go (those of the lines of a DMDA).
 */
 typedef struct _n_Shared *Shared;
 struct _n_Shared {
@@ -85,20 +88,38 @@ struct _n_Shared {
   PetscMPIInt size, world[]; /* its ranks in MPI_COMM_WORLD */
 };
 
-static Shared shared; /* the oldest first, on every rank: they go in that order */
+typedef struct _n_Process {
+  Shared first; /* the oldest first, on every rank: they go in that order */
+  int fault;    /* BCRTransportFault() */
+} Process;
 
-static PetscErrorCode SharedFinalize(void)
+static PetscErrorCode process_destroy(void *data)
 {
-  PetscFunctionBegin;
-  while (shared) {
-    Shared s = shared;
+  Process *process = (Process *)data;
 
-    shared = s->next;
+  PetscFunctionBegin;
+  while (process->first) {
+    Shared s = process->first;
+
+    process->first = s->next;
     if (s->failed) BCRNcclAbort(s->nccl); /* not all ranks may have it */
     BCRNcclDestroy(&s->nccl);
     PetscCall(PetscFree(s));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode process_get(Process **process)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCommGetShared(PETSC_COMM_SELF, sizeof(**process), process_destroy, process));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* NCCL refuses this exchange, for a test */
+static PetscBool process_fails(Process *process)
+{
+  return (PetscBool)(process->fault > 0 && --process->fault == 0);
 }
 
 /* That of these ranks and of the device that each has now, or NULL on all of them; what some have
@@ -109,7 +130,7 @@ static PetscErrorCode SharedFind(BCRTransport t, const PetscMPIInt world[], cons
   PetscMPIInt mine, all;
 
   PetscFunctionBegin;
-  for (*found = shared; *found; *found = (*found)->next) {
+  for (*found = t->process->first; *found; *found = (*found)->next) {
     if (!(*found)->failed && (*found)->size == t->size &&
         !memcmp((*found)->world, world, (size_t)t->size * sizeof(*world)))
       break;
@@ -130,14 +151,13 @@ static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc(sizeof(*s) + (size_t)t->size * sizeof(*world), &s));
-  if (!shared) PetscCall(PetscRegisterFinalize(SharedFinalize));
   s->next = NULL;
   s->nccl = nccl;
   s->failed = PETSC_FALSE;
   s->size = t->size;
   memcpy(s->device, device, 16);
   memcpy(s->world, world, (size_t)t->size * sizeof(*world));
-  for (last = &shared; *last;) last = &(*last)->next;
+  for (last = &t->process->first; *last;) last = &(*last)->next;
   *last = s;
   *added = s;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -217,6 +237,7 @@ PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTranspo
   PetscCall(PetscCommDuplicate(comm, &t->comm, &t->tag));
   PetscCallMPI(MPI_Comm_rank(t->comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(t->comm, &t->size));
+  PetscCall(process_get(&t->process));
   PetscCall(PetscStrncpy(t->option, option, sizeof(t->option)));
   error = BCRCudaDeviceId(device);
   if (error)
@@ -297,11 +318,26 @@ static PetscErrorCode transport_copy(BCRTransport t, BCRStream stream, int way, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int transport_fault;
-
-void BCRTransportFault(int exchange)
+PetscErrorCode BCRTransportFault(int exchange)
 {
-  transport_fault = exchange;
+  Process *process;
+
+  PetscFunctionBegin;
+  PetscCall(process_get(&process));
+  process->fault = exchange;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* room for the messages of an exchange */
+static PetscErrorCode transport_requests(BCRTransport t, int n)
+{
+  PetscFunctionBegin;
+  if (n <= t->nrequest) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFree(t->request));
+  t->nrequest = 0;
+  PetscCall(PetscMalloc1(n, &t->request));
+  t->nrequest = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, const BCRMessage send[], int nrecv,
@@ -331,7 +367,7 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
     PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB,
                "NCCL has failed between these ranks before. Use -%s host", t->option);
     TransportCallNccl(t, BCRNcclBegin(t->nccl));
-    why = transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, stream) : NULL;
+    why = process_fails(t->process) ? BCRNcclSend(t->nccl, NULL, 1, t->size, stream) : NULL;
     for (int i = 0; i < nsend && !why; i++) {
       if (send[i].rank != t->rank && send[i].bytes)
         why = BCRNcclSend(t->nccl, send[i].p, send[i].bytes, send[i].rank, stream);
@@ -345,11 +381,7 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
     TransportCallNccl(t, why);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (nsend + nrecv > t->nrequest) {
-    PetscCall(PetscFree(t->request));
-    t->nrequest = nsend + nrecv;
-    PetscCall(PetscMalloc1(t->nrequest, &t->request));
-  }
+  PetscCall(transport_requests(t, nsend + nrecv));
   PetscCall(transport_copy(t, stream, 0, nsend, send, PETSC_FALSE, &bytes[0]));
   PetscCall(transport_copy(t, stream, 1, nrecv, recv, PETSC_FALSE, &bytes[1]));
   if (host) {
@@ -558,6 +590,7 @@ PetscErrorCode BCRTransportPlanCreate(BCRTransport t, int nsend, const BCRMessag
   PetscCall(PetscMalloc2(nsend, &p->send, nrecv, &p->recv));
   PetscCall(PetscArraycpy(p->send, send, nsend));
   PetscCall(PetscArraycpy(p->recv, recv, nrecv));
+  PetscCall(transport_requests(t, nsend + nrecv));
   if (t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscCalloc3(2 * t->size, &count, t->size, &offset, t->size, &told));
   for (int i = 0; i < nsend; i++) count[2 * send[i].rank] += (PetscInt64)(send[i].bytes / sizeof(double));
@@ -632,8 +665,7 @@ PetscErrorCode BCRTransportWindowBegin(BCRTransport t, size_t bytes, size_t mess
   PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB,
              "NCCL has failed between these ranks before. Use -%s host", t->option);
   TransportCallNccl(t, BCRNcclError(t->nccl));
-  TransportCallNccl(t, transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, NULL)
-                                                                     : NULL);
+  TransportCallNccl(t, process_fails(t->process) ? BCRNcclSend(t->nccl, NULL, 1, t->size, NULL) : NULL);
   t->info.bytes_sent += bytes;
   t->info.messages += messages;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -50,8 +50,8 @@ PETSC_INTERN PetscErrorCode BCRTransportExchange(BCRTransport transport, void *s
    the transport is good for nothing more. Hosts tell one another, the devices go on. Other
    transports: returns `mine` */
 PETSC_INTERN PetscErrorCode BCRTransportAgree(BCRTransport transport, PetscErrorCode mine);
-/* For tests: NCCL refuses this rank's exchange of that number from now on (1: the next; 0: none) */
-PETSC_INTERN void BCRTransportFault(int exchange);
+/* For tests: NCCL refuses this process's exchange of that number from now on (1: the next; 0: none) */
+PETSC_INTERN PetscErrorCode BCRTransportFault(int exchange);
 /* Memory of each rank that kernels of all ranks reach (NCCL's windows), each byte set to this;
    (*base)[q] is that of rank q. *window NULL: a rank does not want one, or there are none, as
    between hosts. *control: three numbers of this rank's kernels, zeros; the third one is set where

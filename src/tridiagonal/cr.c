@@ -68,65 +68,94 @@ static void cr_levels(PetscInt m, PetscInt first, PetscInt last, CR *cr)
   }
 }
 
-/* line and row: what c is of, where it came from */
-static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const double *c, const double unit[2], PetscInt line,
-                             PetscInt row, PetscInt set, PetscInt lanes, PetscInt k, PetscInt e)
+/* Where coefficients go: lane k of the `lanes` of a set; and of which line they are, -1: of the identity */
+typedef struct {
+  PetscInt set, lanes, k, line;
+} Lane;
+
+/* Entry e; row: of the line, where c came from */
+static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const Lane *lane, PetscInt e, PetscInt row,
+                             const double c[CR_COEFFICIENTS], const double unit[2])
 {
   PetscFunctionBegin;
   for (PetscInt q = 0; q < CR_COEFFICIENTS; q++) {
-    const size_t at = (((size_t)set * cr->entries + e) * CR_COEFFICIENTS + q) * lanes + k;
+    const size_t at =
+      (((size_t)lane->set * cr->entries + e) * CR_COEFFICIENTS + q) * (size_t)lane->lanes + (size_t)lane->k;
 
-    PetscCall(
-      BCRTriPutRatio(&t->spec, t->single, cr->table, at, line, row, q < 2 ? unit[q] : (q < 4 ? 1 : HUGE_VAL), c[q]));
+    PetscCall(BCRTriPutRatio(&t->spec, t->single, cr->table, at, PetscMax(lane->line, 0), row,
+                             q < 2 ? unit[q] : (q < 4 ? 1 : HUGE_VAL), c[q]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* coefficients of all levels of one line into lane k of a set; line < 0: none */
-static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscInt set, PetscInt lanes, PetscInt k)
+/* Row i of the level below `fine`, of which `rows` are: (1.7)-(1.12) */
+static void cr_reduce(const CRLevel *fine, Rows *rows, PetscInt i, double row[4])
 {
-  const BCRTriSpec *spec = &t->spec;
+  const double *a = cr_get(fine, rows, 2 * i), *b = cr_get(fine, rows, 2 * i + 1),
+               *c = 2 * i + 2 < fine->rows ? cr_get(fine, rows, 2 * i + 2) : NULL;
+  const double k1 = b[0] / a[1], k2 = c ? b[2] / c[1] : 0;
+
+  row[0] = -a[0] * k1;
+  row[1] = b[1] - a[2] * k1 - (c ? c[0] * k2 : 0);
+  row[2] = c ? -c[2] * k2 : 0;
+  row[3] = fabs(b[1]) + fabs(a[2] * k1) + (c ? fabs(c[0] * k2) : 0);
+}
+
+/* Entry e of a level, in the order of its coefficients: first rows, inner row, last rows */
+static double *cr_entry(const CRLevel *L, Rows *R, PetscInt e)
+{
+  return e < L->first ? R->first[e] : (e == L->first ? R->inner : R->last[e - L->first - 1]);
+}
+
+/* and which row of the level that is */
+static PetscInt cr_entry_row(const CRLevel *L, PetscInt e)
+{
+  return e <= L->first ? e : L->rows - L->last + e - L->first - 1;
+}
+
+/* The row of the line that is row i of level r */
+static PetscInt cr_line_row(PetscInt i, PetscInt r)
+{
+  return (i + 1) * ((PetscInt)1 << r) - 1;
+}
+
+/* Coefficients of all levels of one line */
+static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, const Lane *lane)
+{
+  const PetscInt line = lane->line;
   Rows now, next;
 
   PetscFunctionBegin;
+  PetscCall(PetscMemzero(&now, sizeof(now)));
+  PetscCall(PetscMemzero(&next, sizeof(next)));
   for (PetscInt r = 0; r < cr->levels; r++) {
     const CRLevel *L = &cr->level[r];
+    const PetscInt entries = L->first + 1 + L->last;
 
     if (line < 0) {
       const double none[CR_COEFFICIENTS] = {0, 0, 0, 0, 1}, one[2] = {1, 1};
 
-      for (PetscInt e = 0; e < L->first + 1 + L->last; e++)
-        PetscCall(cr_put(t, cr, none, one, 0, 0, set, lanes, k, L->offset + e));
+      for (PetscInt e = 0; e < entries; e++) PetscCall(cr_put(t, cr, lane, L->offset + e, 0, none, one));
       continue;
     }
-    for (PetscInt e = 0; e < L->first + 1 + L->last; e++) {
-      const PetscInt i = e <= L->first ? e : L->rows - L->last + e - L->first - 1;
-      double *row = e < L->first ? now.first[e] : (e == L->first ? now.inner : now.last[e - L->first - 1]);
+    for (PetscInt e = 0; e < entries; e++) {
+      const PetscInt i = cr_entry_row(L, e);
+      double *row = cr_entry(L, &now, e);
 
       if (e == L->first && L->first + L->last == L->rows) { /* no inner row */
         for (PetscInt q = 0; q < 4; q++) row[q] = q == 1;
         continue;
       }
       if (r == 0) {
-        BCRTriGetRow(spec, line, i, row);
+        BCRTriGetRow(&t->spec, line, i, row);
         row[3] = fabs(row[1]);
-      } else {
-        const double *b = cr_get(L - 1, &next, 2 * i + 1), *a = cr_get(L - 1, &next, 2 * i),
-                     *c = 2 * i + 2 < L[-1].rows ? cr_get(L - 1, &next, 2 * i + 2) : NULL;
-        const double k1 = b[0] / a[1], k2 = c ? b[2] / c[1] : 0;
-
-        row[0] = -a[0] * k1; /* (1.7)-(1.12) */
-        row[1] = b[1] - a[2] * k1 - (c ? c[0] * k2 : 0);
-        row[2] = c ? -c[2] * k2 : 0;
-        row[3] = fabs(b[1]) + fabs(a[2] * k1) + (c ? fabs(c[0] * k2) : 0);
-      }
-      if (!(fabs(row[1]) > 32 * PETSC_MACHINE_EPSILON * row[3]))
-        PetscCall(BCRTriPivotError(spec, line, (i + 1) * ((PetscInt)1 << r) - 1, row[1]));
+      } else cr_reduce(L - 1, &next, i, row);
+      if (!BCRTriPivotUsable(row[1], row[3], PETSC_MACHINE_EPSILON))
+        PetscCall(BCRTriPivotError(&t->spec, line, cr_line_row(i, r), row[1]));
     }
-    for (PetscInt e = 0; e < L->first + 1 + L->last; e++) {
-      const PetscInt i = e <= L->first ? e : L->rows - L->last + e - L->first - 1;
-      double *row = e < L->first ? now.first[e] : (e == L->first ? now.inner : now.last[e - L->first - 1]);
-      const double *before = i > 0 && i < L->rows ? cr_get(L, &now, i - 1) : NULL,
+    for (PetscInt e = 0; e < entries; e++) {
+      const PetscInt i = cr_entry_row(L, e);
+      const double *row = cr_entry(L, &now, e), *before = i > 0 && i < L->rows ? cr_get(L, &now, i - 1) : NULL,
                    *after = i + 1 < L->rows ? cr_get(L, &now, i + 1) : NULL;
       double c[CR_COEFFICIENTS], unit[2];
 
@@ -137,16 +166,62 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
       c[4] = 1 / row[1];
       unit[0] = before ? fabs(before[1] / row[1]) : 1;
       unit[1] = after ? fabs(after[1] / row[1]) : 1;
-      PetscCall(cr_put(t, cr, c, unit, line, (i + 1) * ((PetscInt)1 << r) - 1, set, lanes, k, L->offset + e));
+      PetscCall(cr_put(t, cr, lane, L->offset + e, cr_line_row(i, r), c, unit));
     }
     next = now;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Periodic: the column of the last unknown in the rows of the open line, into lane k; line < 0: none. z: [n - 1][lanes]
+ */
+static void cr_column(const BCRTriSpec *spec, int single, PetscInt line, void *z, PetscInt lanes, PetscInt k)
+{
+  double row[3] = {0, 1, 0};
+
+  for (PetscInt j = 0; j < spec->n - 1; j++) {
+    if (line >= 0) BCRTriGetRow(spec, line, j, row);
+    BCRTriPut(single, z, (size_t)j * lanes + k, (j == 0 ? row[0] : 0) + (j == spec->n - 2 ? row[2] : 0));
+  }
+}
+
+/* Periodic: up and low of the last row, and its reciprocal pivot, into lane k of border: [3][lanes]. z: the open line's
+   solution for that column */
+static PetscErrorCode cr_border(const BCRTriSpec *spec, int single, PetscInt line, const void *z, void *border,
+                                PetscInt lanes, PetscInt k)
+{
+  const PetscInt n = spec->n;
+  double row[3] = {0, 1, 0}, z0 = -1, z1 = -1, pivot, about, unit;
+
+  PetscFunctionBegin;
+  if (line >= 0) BCRTriGetRow(spec, line, n - 1, row);
+  if (n > 1) {
+    z0 = BCRTriGet(single, z, (size_t)k);
+    z1 = BCRTriGet(single, z, (size_t)(n - 2) * lanes + k);
+  }
+  pivot = row[1] - row[2] * z0 - row[0] * z1;
+  about = fabs(row[1]) + fabs(row[2] * z0) + fabs(row[0] * z1);
+  if (!BCRTriPivotUsable(pivot, about, single ? (double)FLT_EPSILON : DBL_EPSILON))
+    PetscCall(BCRTriPivotError(spec, line, n - 1, pivot));
+  unit = 1 / BCRTriRowSize(row);
+  line = PetscMax(line, 0);
+  PetscCall(BCRTriPutRatio(spec, single, border, (size_t)k, line, n - 1, unit, row[2]));
+  PetscCall(BCRTriPutRatio(spec, single, border, (size_t)lanes + k, line, n - 1, unit, row[0]));
+  PetscCall(BCRTriPutRatio(spec, single, border, 2 * (size_t)lanes + k, line, n - 1, HUGE_VAL, 1 / pivot));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows of the open line, and the levels of its reduction */
+static void cr_plan(const BCRTriSpec *spec, CR *cr)
+{
+  const PetscInt open = spec->periodic ? spec->n - 1 : spec->n;
+
+  cr_levels(open, PetscMin(spec->nfirst, open), spec->periodic ? PetscMax(spec->nlast - 1, 0) : spec->nlast, cr);
+}
+
 PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *out)
 {
-  const PetscInt n = spec->n, open = spec->periodic ? n - 1 : n;
+  const PetscInt open = spec->periodic ? spec->n - 1 : spec->n;
   struct _n_BCRTriLocal t;
   CR cr;
 
@@ -154,7 +229,7 @@ PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTable
   PetscCall(PetscMemzero(&t, sizeof(t)));
   PetscCall(PetscMemzero(&cr, sizeof(cr)));
   t.spec = *spec;
-  cr_levels(open, PetscMin(spec->nfirst, open), spec->periodic ? PetscMax(spec->nlast - 1, 0) : spec->nlast, &cr);
+  cr_plan(spec, &cr);
   out->levels = cr.levels;
   out->entries = cr.entries;
   for (PetscInt r = 0; r < cr.levels; r++) {
@@ -165,113 +240,74 @@ PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTable
   PetscCall(PetscMalloc3((size_t)cr.entries * CR_COEFFICIENTS * sets + 1, &out->table, 3 * (size_t)sets, &out->border,
                          (size_t)PetscMax(open, 1) * sets, &out->z));
   cr.table = out->table;
-  for (PetscInt l = 0; l < sets; l++) PetscCall(cr_line(&t, &cr, l, 0, sets, l));
+  for (PetscInt l = 0; l < sets; l++) {
+    const Lane lane = {0, sets, l, l};
+
+    PetscCall(cr_line(&t, &cr, &lane));
+  }
   if (!spec->periodic) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt l = 0; l < sets; l++) {
-    double row[3];
-
-    for (PetscInt j = 0; j < open; j++) {
-      BCRTriGetRow(spec, l, j, row);
-      out->z[(size_t)j * sets + l] = (j == 0 ? row[0] : 0) + (j == n - 2 ? row[2] : 0);
-    }
-  }
+  for (PetscInt l = 0; l < sets; l++) cr_column(spec, 0, l, out->z, sets, l);
   cr_tile_double(&cr, out->table, 1, out->z, sets);
-  for (PetscInt l = 0; l < sets; l++) {
-    double row[3], z0 = -1, z1 = -1, pivot, about;
-
-    BCRTriGetRow(spec, l, n - 1, row);
-    if (n > 1) {
-      z0 = out->z[l];
-      z1 = out->z[(size_t)(n - 2) * sets + l];
-    }
-    pivot = row[1] - row[2] * z0 - row[0] * z1;
-    about = fabs(row[1]) + fabs(row[2] * z0) + fabs(row[0] * z1);
-    if (!(fabs(pivot) > 32 * 2.2e-16 * about)) PetscCall(BCRTriPivotError(spec, l, n - 1, pivot));
-    out->border[l] = row[2];
-    out->border[sets + l] = row[0];
-    out->border[2 * sets + l] = 1 / pivot;
-  }
+  for (PetscInt l = 0; l < sets; l++) PetscCall(cr_border(spec, 0, l, out->z, out->border, sets, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec)
+/* Lanes of a set of coefficients: those of a tile, or one for all lines */
+static PetscInt cr_lanes(const BCRTriLocal t)
 {
-  PetscInt bad;
+  return t->spec.perline && t->shape.kind != BCR_TRI_LINE ? t->cpu->bundle * t->shape.nv : 1;
+}
+
+/* The line of lane k of a set, -1: none */
+static PetscInt cr_lane_line(const BCRTriLocal t, PetscInt set, PetscInt k)
+{
+  const PetscInt bundle = t->shape.kind == BCR_TRI_LINE ? 1 : t->cpu->bundle;
+
+  return t->spec.perline ? BCRTriTileLine(t, set, k / bundle, k % bundle) : 0;
+}
+
+/* What a set of periodic lines has besides the coefficients of the open line */
+static PetscErrorCode cr_close_set(BCRTriLocal t, CR *cr, PetscInt set)
+{
+  const PetscInt lanes = cr_lanes(t);
+  const size_t size = t->single ? sizeof(float) : sizeof(double), at = (size_t)set * lanes * size;
+  char *z = (char *)cr->z + at * (t->spec.n - 1), *border = (char *)cr->border + 3 * at;
+  const char *table = (const char *)cr->table + at * cr->entries * CR_COEFFICIENTS;
 
   PetscFunctionBegin;
-  PetscCheck(
-    spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
-    "Method cr needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Method cr needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas",
-             bad, (double)spec->rows[bad].row[0], (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  for (PetscInt k = 0; k < lanes; k++) cr_column(&t->spec, t->single, cr_lane_line(t, set, k), z, lanes, k);
+  if (t->single) cr_tile_single(cr, table, 1, (float *)z, lanes);
+  else cr_tile_double(cr, table, 1, (double *)z, lanes);
+  for (PetscInt k = 0; k < lanes; k++)
+    PetscCall(cr_border(&t->spec, t->single, cr_lane_line(t, set, k), z, border, lanes, k));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TriCreate_CR(BCRTriLocal t)
 {
   const BCRTriSpec *spec = &t->spec;
-  const PetscInt n = spec->n, open = spec->periodic ? n - 1 : n;
-  const size_t size = t->single ? sizeof(float) : sizeof(double);
-  const PetscInt line = t->shape.kind == BCR_TRI_LINE, width = line ? 1 : t->cpu->bundle * t->shape.nv;
-  const PetscInt sets = spec->perline ? t->shape.tiles : 1, lanes = spec->perline ? width : 1;
+  const PetscInt n = spec->n, sets = spec->perline ? t->shape.tiles : 1, lanes = cr_lanes(t);
+  const size_t size = t->single ? sizeof(float) : sizeof(double), all = (size_t)sets * lanes * size;
   CR *cr;
 
   PetscFunctionBegin;
-  PetscCall(BCRTriCRPossible(spec));
+  PetscCall(BCRTriNeedDominant(spec, "cr"));
   PetscCall(BCRArenaGet(&t->arena, sizeof(*cr), &cr));
   t->data = cr;
-  cr_levels(open, PetscMin(spec->nfirst, open), spec->periodic ? PetscMax(spec->nlast - 1, 0) : spec->nlast, cr);
-  PetscCall(BCRArenaGet(&t->arena, (size_t)sets * cr->entries * CR_COEFFICIENTS * lanes * size, &cr->table));
+  cr_plan(spec, cr);
+  PetscCall(BCRArenaGet(&t->arena, all * cr->entries * CR_COEFFICIENTS, &cr->table));
   for (PetscInt set = 0; set < sets; set++)
-    for (PetscInt k = 0; k < lanes; k++)
-      PetscCall(cr_line(
-        t, cr, spec->perline ? BCRTriTileLine(t, set, line ? 0 : k / t->cpu->bundle, line ? 0 : k % t->cpu->bundle) : 0,
-        set, lanes, k));
-  if (spec->periodic) {
-    PetscCall(BCRArenaGet(&t->arena, (size_t)sets * 3 * lanes * size, &cr->border));
-    PetscCall(BCRArenaGet(&t->arena, (size_t)sets * PetscMax(open, 1) * lanes * size, &cr->z));
-    for (PetscInt set = 0; set < sets; set++) {
-      char *z = (char *)cr->z + (size_t)set * open * lanes * size;
+    for (PetscInt k = 0; k < lanes; k++) {
+      const Lane lane = {set, lanes, k, cr_lane_line(t, set, k)};
 
-      for (PetscInt k = 0; k < lanes; k++) {
-        const PetscInt l =
-          spec->perline ? BCRTriTileLine(t, set, line ? 0 : k / t->cpu->bundle, line ? 0 : k % t->cpu->bundle) : 0;
-        double row[3];
-
-        for (PetscInt j = 0; j < open; j++) {
-          if (l >= 0) BCRTriGetRow(spec, l, j, row);
-          BCRTriPut(t->single, z, (size_t)j * lanes + k, l < 0 ? 0 : (j == 0 ? row[0] : 0) + (j == n - 2 ? row[2] : 0));
-        }
-      }
-      if (t->single)
-        cr_tile_single(cr, (float *)cr->table + (size_t)set * cr->entries * CR_COEFFICIENTS * lanes, 1, (float *)z,
-                       lanes);
-      else
-        cr_tile_double(cr, (double *)cr->table + (size_t)set * cr->entries * CR_COEFFICIENTS * lanes, 1, (double *)z,
-                       lanes);
-      for (PetscInt k = 0; k < lanes; k++) {
-        const PetscInt l =
-          spec->perline ? BCRTriTileLine(t, set, line ? 0 : k / t->cpu->bundle, line ? 0 : k % t->cpu->bundle) : 0;
-        double row[3] = {0, 1, 0}, z0 = -1, z1 = -1, pivot, about;
-
-        if (l >= 0) BCRTriGetRow(spec, l, n - 1, row);
-        if (n > 1) {
-          z0 = t->single ? ((float *)z)[k] : ((double *)z)[k];
-          z1 = t->single ? ((float *)z)[(size_t)(n - 2) * lanes + k] : ((double *)z)[(size_t)(n - 2) * lanes + k];
-        }
-        pivot = row[1] - row[2] * z0 - row[0] * z1;
-        about = fabs(row[1]) + fabs(row[2] * z0) + fabs(row[0] * z1);
-        if (!(fabs(pivot) > (t->single ? 32 * 1.2e-7 : 32 * 2.2e-16) * about))
-          PetscCall(BCRTriPivotError(spec, l, n - 1, pivot));
-        for (int q = 0; q < 3; q++)
-          PetscCall(BCRTriPutRatio(spec, t->single, cr->border, ((size_t)set * 3 + q) * lanes + k, PetscMax(l, 0),
-                                   n - 1, q == 2 ? HUGE_VAL : 1 / BCRTriRowSize(row),
-                                   q == 2 ? 1 / pivot : row[2 - 2 * q]));
-      }
+      PetscCall(cr_line(t, cr, &lane));
     }
+  if (spec->periodic) {
+    PetscCall(BCRArenaGet(&t->arena, 3 * all, &cr->border));
+    PetscCall(BCRArenaGet(&t->arena, all * PetscMax(n - 1, 1), &cr->z));
+    for (PetscInt set = 0; set < sets; set++) PetscCall(cr_close_set(t, cr, set));
   }
-  if (line) {
+  if (t->shape.kind == BCR_TRI_LINE) {
     t->info.tables = t->arena.bytes;
     t->info.workspace = (size_t)n * size;
     PetscCall(BCRArenaGet(&t->arena, t->info.workspace, &t->work));
@@ -315,7 +351,7 @@ static PetscErrorCode TriSolve_CR(BCRTriLocal t, const PetscReal *f, PetscReal *
       for (ptrdiff_t j = 0; j < shape->n; j++) BCRTriPut(t->single, t->work, j, f[base + (size_t)shape->inner * j]);
       cr_solve(cr, t, (PetscInt)line, t->work, 1);
       for (ptrdiff_t j = 0; j < shape->n; j++)
-        u[base + (size_t)shape->inner * j] = (PetscReal)(t->single ? ((float *)t->work)[j] : ((double *)t->work)[j]);
+        u[base + (size_t)shape->inner * j] = (PetscReal)BCRTriGet(t->single, t->work, (size_t)j);
     }
   } else {
     char *w = (char *)t->work + size * t->cpu->bundle * (shape->nv + 2 * t->cpu->bundle);
@@ -329,4 +365,4 @@ static PetscErrorCode TriSolve_CR(BCRTriLocal t, const PetscReal *f, PetscReal *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriCROps = {"cr", TriCreate_CR, TriSolve_CR, NULL};
+const BCRTriOps BCRTriCROps = {TriCreate_CR, TriSolve_CR, NULL};

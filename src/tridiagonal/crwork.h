@@ -16,10 +16,10 @@ CR_INLINE void CRName(cr_tile_body)(const CR *cr, const void *table, const Petsc
                                     PetscInt width)
 {
   const PetscInt lanes = s ? width : 1;
+  size_t step = (size_t)width; /* from a row of a level to the next one */
 
-  for (PetscInt r = 0; r + 1 < cr->levels; r++) { /* (2.2)-(2.4) */
+  for (PetscInt r = 0; r + 1 < cr->levels; r++, step *= 2) { /* (2.2)-(2.4) */
     const CRLevel *L = &cr->level[r];
-    const size_t step = ((size_t)1 << r) * width;
 
     for (PetscInt i = 1; i < L->rows; i += 2) {
       const CRReal *c = CRName(cr_row)(L, table, i, lanes);
@@ -33,9 +33,8 @@ CR_INLINE void CRName(cr_tile_body)(const CR *cr, const void *table, const Petsc
       }
     }
   }
-  for (PetscInt r = cr->levels - 1; r >= 0; r--) { /* (2.5), (2.6); the last level has one row */
+  for (PetscInt r = cr->levels - 1; r >= 0; r--, step /= 2) { /* (2.5), (2.6); the last level has one row */
     const CRLevel *L = &cr->level[r];
-    const size_t step = ((size_t)1 << r) * width;
 
     for (PetscInt i = 0; i < L->rows; i += 2) {
       const CRReal *c = CRName(cr_row)(L, table, i, lanes) + 2 * lanes;

@@ -7,9 +7,8 @@
 #pragma once
 
 #include "triimpl.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
+#include "../base/device.h"
+#include "../backend/cuda/cuda.h"
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */
@@ -25,7 +24,3 @@ PETSC_INTERN PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BC
 PETSC_INTERN PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u);
 PETSC_INTERN PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
 PETSC_INTERN PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
-
-/* bench and tests: how scan is cut, see BCRCudaScan; of device batches that are made from now on */
-PETSC_INTERN void BCRTriDeviceTune(const int tune[5]);
-#endif

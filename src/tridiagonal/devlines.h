@@ -6,8 +6,7 @@
 #pragma once
 
 #include "devreduced.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "device.h"
+#include "device.h"
 
 /* as in _n_BCRTri */
 typedef struct {
@@ -33,4 +32,3 @@ PETSC_INTERN PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks ranks, BCRS
 PETSC_INTERN PetscErrorCode BCRTriDeviceRanksSolveHost(BCRTriDeviceRanks ranks, const PetscReal *f, PetscReal *u);
 PETSC_INTERN PetscErrorCode BCRTriDeviceRanksGetInfo(BCRTriDeviceRanks ranks, size_t *tables, size_t *workspace);
 PETSC_INTERN PetscErrorCode BCRTriDeviceRanksDestroy(BCRTriDeviceRanks *ranks);
-#endif

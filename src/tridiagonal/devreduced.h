@@ -5,11 +5,10 @@
 #pragma once
 
 #include "reduced.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
-  #include "../transport/transport.h"
-  #include "../backend/cuda/lineranks.h"
+#include "../base/device.h"
+#include "../backend/cuda/cuda.h"
+#include "../transport/transport.h"
+#include "../backend/cuda/lineranks.h"
 
 typedef struct _n_BCRDeviceReduced *BCRDeviceReduced;
 /* reduced without BCR_REDUCED_ flags, with the vectors of the solves; transport: of the same ranks.
@@ -28,4 +27,3 @@ PETSC_INTERN PetscErrorCode BCRDeviceReducedOpen(BCRDeviceReduced device);
 PETSC_INTERN PetscErrorCode BCRDeviceReducedSolve(BCRDeviceReduced device, BCRStream stream); /* collective */
 PETSC_INTERN PetscErrorCode BCRDeviceReducedGetInfo(BCRDeviceReduced device, size_t *tables, size_t *workspace);
 PETSC_INTERN PetscErrorCode BCRDeviceReducedDestroy(BCRDeviceReduced *device);
-#endif

@@ -1,4 +1,4 @@
-/* One rank's batch of tridiagonal lines: checks, choice of the method, tiles, mixed precision. */
+/* One rank's batch of tridiagonal lines: its method, tiles, mixed precision. */
 #include "triimpl.h"
 #include <math.h>
 #include <stdio.h>
@@ -16,58 +16,6 @@ static const BCRTriOps *const methods[] = {
   [BCR_TRI_SCAN] = &BCRTriScanOps, [BCR_TRI_CR] = &BCRTriCROps,      [BCR_TRI_PSCHEME] = &BCRTriPScheme,
   [BCR_TRI_DC] = &BCRTriDC,        [BCR_TRI_THOMAS] = &BCRTriThomas,
 };
-
-PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot)
-{
-  const PetscInt across = spec->inner / spec->rep;
-
-  PetscFunctionBegin;
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MAT_LU_ZRPVT,
-          "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT
-          " beyond) has no usable pivot in row %" PetscInt_FMT
-          ": %g. The line is singular, or needs an order of its rows other than the given one",
-          line, line % across, line / across, row, pivot);
-}
-
-PetscErrorCode BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit, double *x)
-{
-  const double size = fabs(*x), least = single ? (double)FLT_MIN : DBL_MIN, most = single ? (double)FLT_MAX : DBL_MAX,
-               eps = single ? (double)FLT_EPSILON : DBL_EPSILON;
-  char where[128] = "Lines";
-
-  PetscFunctionBegin;
-  if (size == 0 ||
-      (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= (size < least ? eps / 16 : eps * eps))) {
-    *x = 0;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (size >= least && size <= most) PetscFunctionReturn(PETSC_SUCCESS);
-  if (line >= 0)
-    PetscCall(PetscSNPrintf(where, sizeof(where),
-                            "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT
-                            " beyond), row %" PetscInt_FMT,
-                            line, line % (spec->inner / spec->rep), line / (spec->inner / spec->rep), row));
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP,
-          "%s: elimination comes to %g, which is beyond the range of %s precision, %g to %g. %scale the matrix and the "
-          "right-hand side",
-          where, *x, single ? "single" : "double", least, most,
-          single && sizeof(PetscReal) > sizeof(float) ? "Use precision double, or s" : "S");
-}
-
-PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane)
-{
-  const BCRTriShape *s = &local->shape;
-  const PetscInt bl = local->cpu->bundle;
-
-  if (s->kind == BCR_TRI_ACROSS) {
-    const PetscInt i = (PetscInt)(tile % s->across) * s->nv * bl + v * bl + lane;
-
-    return i < local->spec.inner ? BCRTriLineOf(&local->spec, i, (PetscInt)(tile / s->across)) : -1;
-  }
-  if (s->kind == BCR_TRI_ALONG)
-    return tile * bl + lane < local->spec.outer ? BCRTriLineOf(&local->spec, v, tile * bl + lane) : -1;
-  return BCRTriLineOf(&local->spec, tile % local->spec.inner, tile / local->spec.inner);
-}
 
 /* Tiles. Lanes across when there are enough of them side by side, along otherwise */
 static void tri_shape(BCRTriLocal local)
@@ -96,50 +44,6 @@ static void tri_shape(BCRTriLocal local)
     s->across = (spec->inner + s->nv * bl - 1) / (s->nv * bl);
     s->tiles = s->across * spec->outer;
   }
-}
-
-PetscErrorCode BCRTriCheck(const BCRTriSpec *s)
-{
-  PetscInt lines;
-
-  PetscFunctionBegin;
-  PetscCheck(s->inner >= 0 && s->n >= 0 && s->outer >= 0 && s->rep >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "Lines: inner %" PetscInt_FMT ", n %" PetscInt_FMT ", outer %" PetscInt_FMT ", rep %" PetscInt_FMT,
-             s->inner, s->n, s->outer, s->rep);
-  PetscCheck(s->inner % s->rep == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
-             "Lines: inner %" PetscInt_FMT " is not a multiple of rep %" PetscInt_FMT, s->inner, s->rep);
-  if (!s->inner || !s->n || !s->outer) PetscFunctionReturn(PETSC_SUCCESS);
-  lines = s->perline ? s->inner / s->rep * s->outer : 1;
-  if (s->rows) {
-    PetscCheck(s->nfirst >= 0 && s->nfirst <= BCR_TRI_EDGE && s->nlast >= 0 && s->nlast <= BCR_TRI_EDGE &&
-                 s->nfirst + s->nlast <= s->n,
-               PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "Lines of %" PetscInt_FMT " rows: %" PetscInt_FMT " first and %" PetscInt_FMT " last rows of their own",
-               s->n, s->nfirst, s->nlast);
-  } else PetscCheck(s->low && s->diag && s->up, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "Lines without coefficients");
-  /* in the order that they are stored in; line by line only if there is something to be named */
-  if (!s->rows && s->perline) {
-    const size_t size = (size_t)lines * (size_t)s->n;
-    PetscReal sum = 0;
-
-    /* NaN if any is NaN or Inf */
-    for (size_t i = 0; i < size; i++) sum += 0 * s->low[i] + 0 * s->diag[i] + 0 * s->up[i];
-    if (sum == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  for (PetscInt l = 0; l < lines; l++)
-    for (PetscInt j = 0; j < s->n; j++) {
-      double row[3];
-
-      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) { /* all the same */
-        j = s->n - s->nlast - 2;
-        continue;
-      }
-      BCRTriGetRow(s, l, j, row);
-      PetscCheck(isfinite(row[0]) && isfinite(row[1]) && isfinite(row[2]), PETSC_COMM_SELF, PETSC_ERR_FP,
-                 "Line %" PetscInt_FMT ", row %" PetscInt_FMT ": a coefficient is not a finite number (%g, %g, %g)", l,
-                 j, row[0], row[1], row[2]);
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* r = f - A u in PetscReal */
@@ -332,7 +236,6 @@ static PetscBool precision_wasted(const BCRTriLocal t)
 PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local)
 {
   BCRTriLocal t;
-  PetscInt bad;
 
   PetscFunctionBegin;
   PetscCall(BCRTriCheck(spec));
@@ -341,8 +244,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   t->spec = *spec;
   t->options = *options;
   t->lines = spec->inner / spec->rep * spec->outer;
-  if (t->options.method == BCR_TRI_AUTO)
-    t->options.method = BCRTriScanPossible(spec, &bad) ? BCR_TRI_SCAN : BCR_TRI_THOMAS;
+  t->options.method = BCRTriChoose(spec, options->method);
   PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method],
              PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
   t->ops = methods[t->options.method];

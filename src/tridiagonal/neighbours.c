@@ -233,16 +233,15 @@ static PetscErrorCode BCRNeighboursRoom(BCRReduced r, const PetscInt *give, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give)
+PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give, BCRReducedPivot *pivot)
 {
   BCRNeighbours *nb = &r->nb;
   const size_t ns = (size_t)nb->ns, nsys = (size_t)r->nsys;
-  PetscInt mine[2] = {0, 0}, n, bad[2] = {-1, -1}, row = 0;
-  PetscMPIInt len, owner = r->rank;
+  PetscInt mine[2] = {0, 0}, n, bad[2] = {-1, -1};
+  PetscMPIInt len;
   PetscBool open = PETSC_FALSE;
   double *array = NULL, *low = NULL, *diag = NULL, *up = NULL;
   MPI_Datatype type;
-  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   /* the rows that others need, the most of all systems */
@@ -292,23 +291,24 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
     }
   }
   BCRChainsFold(n, nb->ns, low, diag, up, &open);
-  ierr = BCRChainsCreate(n, nb->ns, low, diag, up, PETSC_FALSE, &nb->chains, bad);
+  pivot->ierr = BCRChainsCreate(n, nb->ns, low, diag, up, PETSC_FALSE, &nb->chains, bad);
+  pivot->system = bad[0];
   if (bad[0] >= 0) {
     const BCRGroup l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE);
 
-    bad[0] = nb->index ? nb->index[bad[0]] : bad[0];
-    row = bad[1] - nb->before;
-    if (row < 0) {
-      owner = l.p;
-      row += r->counts[l.p];
-    } else if (row >= nb->own) {
-      owner = g.q;
-      row -= nb->own;
+    if (nb->index) pivot->system = nb->index[bad[0]];
+    pivot->owner = r->rank;
+    pivot->row = bad[1] - nb->before;
+    if (pivot->row < 0) {
+      pivot->owner = l.p;
+      pivot->row += r->counts[l.p];
+    } else if (pivot->row >= nb->own) {
+      pivot->owner = g.q;
+      pivot->row -= nb->own;
     }
   }
   PetscCall(PetscFree3(low, diag, up));
   PetscCall(PetscFree(array));
-  PetscCall(BCRReducedCheckPivot(r, ierr, bad[0], owner, row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

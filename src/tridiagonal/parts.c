@@ -100,6 +100,39 @@ PetscErrorCode BCRPartsDestroy(BCRParts *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRPartsTablesCut(const BCRTriSpec *spec, PetscInt rows, PetscInt parts, PetscBool constant,
+                                 BCRPartsTables *T)
+{
+  const size_t sets = (size_t)BCRTriSets(spec);
+
+  PetscFunctionBegin;
+  if (parts < 1) parts = BCRRecurrenceParts(rows, 1);
+  parts = PetscMax(1, PetscMin(parts, rows));
+  T->rows = rows;
+  T->m = PetscMax(1, (rows + parts - 1) / parts);
+  T->parts = PetscMax(1, (rows + T->m - 1) / T->m);
+  T->entries = constant ? sets : (size_t)T->m * (size_t)T->parts * sets;
+  for (int k = 0; k < 3; k++) {
+    PetscCall(PetscFree(T->table[k]));
+    PetscCall(PetscCalloc1(T->entries, &T->table[k]));
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(PetscFree(T->product[k]));
+    PetscCall(PetscMalloc1((size_t)T->parts * sets, &T->product[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsTablesDestroy(BCRPartsTables *T)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) PetscCall(PetscFree(T->table[k]));
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(T->product[k]));
+  for (int k = 0; k < BCR_PARTS_ENDS; k++) PetscCall(PetscFree(T->V[k]));
+  PetscCall(PetscFree(T->numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing)
 {
   PetscFunctionBegin;
@@ -126,14 +159,30 @@ static PetscBool AllEqual(BCRParts p, PetscInt m, int lanes, const double *const
   return PETSC_TRUE;
 }
 
-/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation. w, forwards: the
-   reciprocal pivots of the rows, by which products become ratios; w[l][-1] is that of the row
-   before, if row[l], where the lane begins, is not 0: nothing comes from before row 0. NULL:
-   products are ratios as they are */
-static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[],
-                               const double *const c[], const double *const w[], const PetscInt row[],
-                               PetscBool products)
+/* The lanes of a bundle: position 0 of each, of sf or sb, of cb, and of cb again where products are
+   to become ratios by these reciprocal pivots (w[l][-1] is that of the row before); row: where the
+   lane begins, to which nothing comes from before row 0 */
+typedef struct {
+  int n;
+  const double *s[ML], *c[ML], *w[ML];
+  PetscInt row[ML];
+} Lanes;
+
+static void lanes_add(Lanes *lanes, const double *s, const double *c, PetscInt row)
 {
+  lanes->s[lanes->n] = s;
+  lanes->c[lanes->n] = lanes->w[lanes->n] = c;
+  lanes->row[lanes->n++] = row;
+}
+
+/* m rows of each lane. scaled: backwards, c is a factor of what comes in. pivots: products are ratios by w. products:
+   whether there is a propagation */
+static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, const Lanes *in, PetscBool scaled,
+                               PetscBool pivots, PetscBool products)
+{
+  const int lanes = in->n;
+  const double *const *s = in->s, *const *c = scaled ? in->c : NULL, *const *w = pivots ? in->w : NULL;
+  const PetscInt *row = in->row;
   const double tiny = p->single ? 1e-15 : 1e-32; /* smaller ratios add nothing that would be seen beside their start */
   const double least = p->single ? (double)FLT_MIN : DBL_MIN;
   double P[ML], ratio[ML], largest = 1;
@@ -212,31 +261,79 @@ PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constan
   const PetscInt n = p->oneline && p->spec->perline ? p->spec->inner / p->spec->rep * p->spec->outer : 1;
   const PetscInt most = p->parts > 1 ? PetscMax(p->m, p->rest) : 1;
   double *x, *c;
+  Lanes lane = {0};
 
   PetscFunctionBegin;
   p->constant = PETSC_TRUE;
   PetscCall(MakePhases(p, n, n));
   PetscCall(PetscMalloc2(most, &x, most, &c));
+  lanes_add(&lane, x, c, 0);
   for (PetscInt l = 0; l < n; l++)
     for (int d = 0; d < 2; d++) {
-      const double *s1[1] = {x}, *c1[1] = {c};
-      const double *const *cs = d && constants[l].cb != 1 ? c1 : NULL;
+      const PetscBool scaled = (PetscBool)(d && constants[l].cb != 1);
 
       for (PetscInt j = 0; j < most; j++) {
         x[j] = d ? constants[l].sb : constants[l].sf;
         c[j] = constants[l].cb;
       }
-      BCRCallElse(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL,
+      BCRCallElse(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), &lane, scaled, PETSC_FALSE,
                            (PetscBool)(p->parts > 1)),
                   (void)PetscFree2(x, c));
       for (int i = 1; i < ML; i++) p->phase[d][l].end[i] = p->phase[d][l].end[0];
       if (p->rest)
         BCRCallElse(
-          SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns),
+          SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), &lane, scaled, PETSC_FALSE, p->columns),
           (void)PetscFree2(x, c));
       if (p->phase[d][l].grows) p->growing++;
     }
   PetscCall(PetscFree2(x, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rest of the lines of group g, nl of them, whose coefficients are in x */
+static PetscErrorCode SetRest(BCRParts p, int d, PetscInt g, PetscInt nl, double *const x[3])
+{
+  const PetscInt first = p->parts * p->m, lines = p->spec->perline ? p->together : 1;
+  Lanes lanes = {0};
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nl; l++) {
+    const size_t at = (size_t)l * p->rows + first;
+
+    lanes_add(&lanes, x[d] + at, x[2] + at, first);
+    if (p->columns) continue;
+    PetscCall(
+      SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, &lanes, (PetscBool)d, (PetscBool)!d, PETSC_FALSE));
+    lanes.n = 0;
+  }
+  if (!p->columns) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, &lanes, (PetscBool)d, (PetscBool)!d, PETSC_TRUE));
+  if (p->last[d][g].grows) p->growing++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Bundle (rows) or part (columns) b of group g */
+static PetscErrorCode SetBundle(BCRParts p, int d, PetscInt g, PetscInt b, PetscInt nl, double *const x[3])
+{
+  Phase *ph = &p->phase[d][g * p->bundles + b];
+  Lanes lanes = {0};
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; p->columns && l < nl; l++) {
+    const size_t at = (size_t)l * p->rows + b * p->m;
+
+    lanes_add(&lanes, x[d] + at, x[2] + at, b * p->m);
+  }
+  for (PetscInt l = 0; !p->columns && l < p->together; l++) {
+    const size_t line = (size_t)(p->spec->perline ? PetscMin(l, nl - 1) : 0) * p->rows;
+
+    for (PetscInt q = b * p->L; q < p->parts && lanes.n < p->L; q++)
+      lanes_add(&lanes, x[d] + line + q * p->m, x[2] + line + q * p->m, q * p->m);
+  }
+  PetscCall(SetPhase(p, ph, (PetscBool)d, p->m, &lanes, (PetscBool)d, (PetscBool)!d, (PetscBool)(p->parts > 1)));
+  if (!p->spec->perline) /* of columns: one set for all lanes */
+    for (int i = lanes.n; i < ML; i++) ph->end[i] = ph->end[lanes.n - 1];
+  if (ph->grows) p->growing++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -262,55 +359,8 @@ static PetscErrorCode SetPhases(BCRParts p, BCRPartsLine line, const void *conte
       PetscCall(line(context, which, x[0] + at, x[1] + at, x[2] + at));
     }
     for (int d = 0; d < 2; d++) {
-      for (PetscInt b = 0; b <= p->bundles; b++) { /* the last: the rest */
-        const double *s[ML], *c[ML], *w[ML];
-        PetscInt row[ML];
-        int lanes = 0;
-        Phase *ph;
-
-        if (b == p->bundles) {
-          if (!p->rest) continue;
-          for (PetscInt l = 0; l < nl; l++) {
-            s[l] = x[d] + (size_t)l * p->rows + p->parts * p->m;
-            c[l] = w[l] = x[2] + (size_t)l * p->rows + p->parts * p->m;
-            row[l] = p->parts * p->m;
-          }
-          if (p->columns)
-            PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, d ? NULL : w, row,
-                               PETSC_TRUE));
-          else
-            for (PetscInt l = 0; l < nl; l++)
-              PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL,
-                                 d ? NULL : w + l, row + l, PETSC_FALSE));
-          if (p->columns && p->last[d][g].grows) p->growing++;
-          continue;
-        }
-        if (p->columns) {
-          for (; lanes < nl; lanes++) {
-            s[lanes] = x[d] + (size_t)lanes * p->rows + b * p->m;
-            c[lanes] = x[2] + (size_t)lanes * p->rows + b * p->m;
-            w[lanes] = c[lanes];
-            row[lanes] = b * p->m;
-          }
-        } else {
-          for (PetscInt l = 0; l < p->together; l++) {
-            const size_t at = (size_t)(perline ? PetscMin(l, nl - 1) : 0) * p->rows;
-
-            for (PetscInt q = b * p->L; q < p->parts && lanes < p->L; q++, lanes++) {
-              s[lanes] = x[d] + at + q * p->m;
-              c[lanes] = x[2] + at + q * p->m;
-              w[lanes] = c[lanes];
-              row[lanes] = q * p->m;
-            }
-          }
-        }
-        ph = &p->phase[d][g * p->bundles + b];
-        PetscCall(
-          SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, d ? NULL : w, row, (PetscBool)(p->parts > 1)));
-        if (!perline) /* of columns: one set for all lanes */
-          for (int i = lanes; i < ML; i++) ph->end[i] = ph->end[lanes - 1];
-        if (ph->grows) p->growing++;
-      }
+      for (PetscInt b = 0; b < p->bundles; b++) PetscCall(SetBundle(p, d, g, b, nl, x));
+      if (p->rest) PetscCall(SetRest(p, d, g, nl, x));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

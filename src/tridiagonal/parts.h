@@ -35,3 +35,33 @@ PETSC_INTERN PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConst
 PETSC_INTERN PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u); /* u may be f */
 PETSC_INTERN PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing);
 PETSC_INTERN PetscErrorCode BCRPartsDestroy(BCRParts *p);
+
+/* What a device has in place of that: equal parts, the last one with fewer rows, and what puts right the ends of lines
+   after the recurrences; for all sets of coefficients side by side, in double. Entry e of set l is at e*sets + l unless
+   said otherwise */
+#define BCR_PARTS_ENDS (2 * BCR_TRI_EDGE + 2) /* rows and columns, at most */
+typedef struct {
+  PetscInt rows, parts, m; /* rows that take part; parts of m rows */
+  PetscBool grows;         /* one part, since the products of more would grow */
+  /* sf, sb, cb: one number of each set where they are constant; else of row i of part q at i*parts*sets + (inner == 1 ?
+     q + parts*l : l + sets*q) */
+  size_t entries;
+  double *table[3];
+  double *product[2]; /* of sf and sb over a part: [parts][sets] */
+  /* ends, if there are any to put right: u -= V w. count rows differ from those of the recurrences; columns of V: as
+     many, or the one of the last unknown (count 0). Column k has the rows [lo, hi) */
+  PetscBool ends;
+  PetscInt count, columns, row[BCR_PARTS_ENDS], lo[BCR_PARTS_ENDS], hi[BCR_PARTS_ENDS];
+  double *V[BCR_PARTS_ENDS]; /* [hi - lo][sets] */
+  size_t nnumbers;
+  double *numbers; /* [nnumbers][sets]: as BCRCudaEnds has them */
+} BCRPartsTables;
+/* Cuts the rows into `parts`, 0: near sqrt(rows/2), and makes room for the coefficients and products */
+PETSC_INTERN PetscErrorCode BCRPartsTablesCut(const BCRTriSpec *spec, PetscInt rows, PetscInt parts, PetscBool constant,
+                                              BCRPartsTables *T);
+PETSC_INTERN PetscErrorCode BCRPartsTablesDestroy(BCRPartsTables *T); /* after an error, too */
+/* Those of pscheme and of dc; T: zeros. single: the kernels work in float */
+PETSC_INTERN PetscErrorCode BCRTriPSchemeTables(const BCRTriSpec *spec, const BCRTriOptions *options, int single,
+                                                BCRPartsTables *T);
+PETSC_INTERN PetscErrorCode BCRTriDCTables(const BCRTriSpec *spec, const BCRTriOptions *options, int single,
+                                           BCRPartsTables *T);

@@ -7,19 +7,20 @@
 #include <math.h>
 #include <float.h>
 
-PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner, PetscInt row)
+/* Collective: an error on every rank if one has met one, that of the first system without a usable pivot */
+static PetscErrorCode BCRReducedCheckPivot(BCRReduced r, const BCRReducedPivot *pivot)
 {
   struct {
     double value;
     int rank;
   } mine, first;
-  PetscInt64 where[2] = {owner, row};
+  PetscInt64 where[2] = {pivot->owner, pivot->row};
 
   PetscFunctionBegin;
-  mine.value = ierr ? -1 : (sys < 0 ? DBL_MAX : (double)sys);
+  mine.value = pivot->ierr ? -1 : (pivot->system < 0 ? DBL_MAX : (double)pivot->system);
   mine.rank = r->rank;
   PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_DOUBLE_INT, MPI_MINLOC, r->comm));
-  if (first.value < 0) PetscCall(BCRFaultShare(r->comm, ierr, BCR_NO_MEMORY));
+  if (first.value < 0) PetscCall(BCRFaultShare(r->comm, pivot->ierr, BCR_NO_MEMORY));
   if (first.value == DBL_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(where, 2, MPIU_INT64, first.rank, r->comm));
   SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT,
@@ -50,19 +51,19 @@ PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
 }
 
 /* the ranks' rows, and that they agree on all else; all: [6*size] work */
-static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all)
+static PetscErrorCode BCRReducedAgree(BCRReduced r, const BCRReducedSpec *spec, PetscInt64 *all)
 {
   static const char *const names[] = {"rows", "number of systems", "periodic", "flags", "coupling", "eps"};
   PetscInt64 mine[6], rows = 0;
-  const double e = (double)eps;
+  const double eps = (double)spec->eps;
 
   PetscFunctionBegin;
   mine[0] = r->rows;
   mine[1] = r->nsys;
   mine[2] = r->periodic ? 1 : 0;
   mine[3] = r->flags;
-  mine[4] = coupling;
-  memcpy(&mine[5], &e, sizeof(e));
+  mine[4] = spec->coupling;
+  memcpy(&mine[5], &eps, sizeof(eps));
   PetscCallMPI(MPI_Allgather(mine, 6, MPIU_INT64, all, 6, MPIU_INT64, r->comm));
   for (PetscMPIInt p = 0; p < r->size; p++) {
     for (int k = 1; k < 6; k++) {
@@ -125,8 +126,8 @@ static PetscErrorCode BCRShareRowsRoom(BCRReduced r, PetscInt n, PetscBool decid
 }
 
 /* collective; the n systems in index (NULL: all). After an error there is nothing to destroy */
-static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscInt *index, const double *low,
-                                         const double *diag, const double *up, PetscBool decide, BCRShareRows *w)
+static PetscErrorCode BCRShareRowsCreate(BCRReduced r, const BCRReducedSpec *spec, PetscInt n, const PetscInt *index,
+                                         PetscBool decide, BCRShareRows *w)
 {
   MPI_Request request;
 
@@ -134,9 +135,9 @@ static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscIn
   PetscCall(PetscMemzero(w, sizeof(*w)));
   BCRCallElse(BCRFaultShare(r->comm, BCRShareRowsRoom(r, n, decide, w), BCR_NO_MEMORY), (void)BCRShareRowsDestroy(w));
   for (size_t i = 0; i < (size_t)r->nsys * (size_t)r->rows; i++) {
-    w->coef[4 * i] = low[i];
-    w->coef[4 * i + 1] = diag[i];
-    w->coef[4 * i + 2] = up[i];
+    w->coef[4 * i] = spec->low[i];
+    w->coef[4 * i + 1] = spec->diag[i];
+    w->coef[4 * i + 2] = spec->up[i];
     w->coef[4 * i + 3] = 0;
   }
   BCRTransposePack(&w->t, 0, r->rows, r->nsys, index, w->coef, w->here);
@@ -209,9 +210,9 @@ static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBoo
 
 /* kind[s], s < nsys, on all ranks: 1 if neighbours can solve it; coef: then the coefficients of the
    own rows [4*(r*nsys + s)] with couplings cut set to 0, and which are cut (1: before, 2: after) */
-static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const double *diag, const double *up,
-                                       PetscReal eps, BCRTriCoupling coupling, char *kind, double *coef)
+static PetscErrorCode BCRReducedDecide(BCRReduced r, const BCRReducedSpec *spec, char *kind, double *coef)
 {
+  const double eps = (double)spec->eps;
   BCRShareRows w;
   double lost = 0;
   size_t ns, m;
@@ -224,7 +225,7 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   PetscInt64 at[2] = {0, 0};
 
   PetscFunctionBegin;
-  PetscCall(BCRShareRowsCreate(r, r->nsys, NULL, low, diag, up, PETSC_TRUE, &w));
+  PetscCall(BCRShareRowsCreate(r, spec, r->nsys, NULL, PETSC_TRUE, &w));
   ns = (size_t)w.t.ns;
   m = ns * (size_t)r->total;
   BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
@@ -233,16 +234,16 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   worst.value = 0;
   worst.rank = r->rank;
   for (size_t s = 0; s < ns; s++) {
-    w.mine[s] = w.need[s] <= (double)eps;
+    w.mine[s] = w.need[s] <= eps;
     if (!(w.need[s] <= worst.value)) {
       worst.value = w.need[s];
       at[0] = w.t.sysoff[r->rank] + (PetscInt64)s;
       at[1] = w.where[s];
     }
   }
-  if (coupling == BCR_TRI_COUPLING_NEIGHBOUR) {
+  if (spec->coupling == BCR_TRI_COUPLING_NEIGHBOUR) {
     PetscCallMPI(MPI_Allreduce(&worst, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, r->comm));
-    if (!(most.value <= (double)eps)) {
+    if (!(most.value <= eps)) {
       PetscCallMPI(MPI_Bcast(at, 2, MPIU_INT64, most.rank, r->comm));
       loses = PETSC_TRUE;
     }
@@ -252,9 +253,9 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
     const size_t row = i / ns, s = i % ns, j = row ? i - ns : m - ns + s;
     int cuts = 0;
 
-    if (w.cut[j] <= (double)eps || (!row && !periodic)) cuts |= 1;
-    if (w.cut[i] <= (double)eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
-    if (w.mine[s]) lost = PetscMax(lost, w.cut[i] <= (double)eps ? w.cut[i] : 0);
+    if (w.cut[j] <= eps || (!row && !periodic)) cuts |= 1;
+    if (w.cut[i] <= eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
+    if (w.mine[s]) lost = PetscMax(lost, w.cut[i] <= eps ? w.cut[i] : 0);
     w.there[4 * i] = cuts & 1 ? 0 : w.low[i];
     w.there[4 * i + 1] = w.diag[i];
     w.there[4 * i + 2] = cuts & 2 ? 0 : w.up[i];
@@ -271,39 +272,38 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
              "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT
              " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer "
              "ranks along the lines",
-             PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)),
-                      -log10(PetscMax((double)eps, DBL_EPSILON / 2))),
-             at[0], (int)at[1], most.value, (double)eps);
+             PetscMin(log10(most.value / PetscMax(eps, DBL_EPSILON / 2)), -log10(PetscMax(eps, DBL_EPSILON / 2))),
+             at[0], (int)at[1], most.value, eps);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* factors of the systems of this rank's share; rows of the exchange: what ranks add and the values
    before and after have places between */
-static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const double *diag, const double *up)
+static PetscErrorCode BCRReducedShareOut(BCRReduced r, const BCRReducedSpec *spec)
 {
   const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0,
                  post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
   BCRShareRows w;
   PetscBool periodic = r->periodic;
   PetscInt bad[2] = {-1, -1}, row = 0, n = 0;
-  PetscMPIInt p = 0;
-  PetscErrorCode ierr;
+  BCRReducedPivot pivot = {PETSC_SUCCESS, -1, 0, 0};
 
   PetscFunctionBegin;
-  PetscCall(BCRShareRowsCreate(r, r->nshared, r->index, low, diag, up, PETSC_FALSE, &w));
+  PetscCall(BCRShareRowsCreate(r, spec, r->nshared, r->index, PETSC_FALSE, &w));
   BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
-  ierr = BCRChainsCreate(r->total, w.t.ns, w.low, w.diag, w.up, periodic, &r->chains, bad);
-  if (!ierr) ierr = PetscMalloc1(r->total, &r->there_rows);
-  if (!ierr) ierr = PetscMalloc1(r->size + 1, &r->block);
+  pivot.ierr = BCRChainsCreate(r->total, w.t.ns, w.low, w.diag, w.up, periodic, &r->chains, bad);
+  if (!pivot.ierr) pivot.ierr = PetscMalloc1(r->total, &r->there_rows);
+  if (!pivot.ierr) pivot.ierr = PetscMalloc1(r->size + 1, &r->block);
   if (bad[0] >= 0) {
-    bad[0] += w.t.sysoff[r->rank];
-    if (r->index) bad[0] = r->index[bad[0]];
-    while (bad[1] >= r->counts[p]) bad[1] -= r->counts[p++];
+    pivot.system = bad[0] + w.t.sysoff[r->rank];
+    if (r->index) pivot.system = r->index[pivot.system];
+    pivot.row = bad[1];
+    while (pivot.row >= r->counts[pivot.owner]) pivot.row -= r->counts[pivot.owner++];
   }
   PetscCall(BCRShareRowsDestroy(&w));
-  PetscCall(BCRReducedCheckPivot(r, ierr, bad[0], p, bad[1]));
+  PetscCall(BCRReducedCheckPivot(r, &pivot));
 
-  for (p = 0; p < r->size; p++) {
+  for (PetscMPIInt p = 0; p < r->size; p++) {
     r->block[p] = n;
     n += pre;
     for (PetscInt i = 0; i < r->counts[p]; i++) r->there_rows[row++] = n++;
@@ -329,24 +329,27 @@ static PetscErrorCode BCRReducedIndices(BCRReduced r, const char *kind)
 }
 
 /* all: [6*size], give: [2*size], kind: [nsys], coef: [4*nsys*rows], work of this rank */
-static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up,
-                                      PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all, PetscInt *give,
+static PetscErrorCode BCRReducedSetUp(BCRReduced r, const BCRReducedSpec *spec, PetscInt64 *all, PetscInt *give,
                                       char *kind, double *coef)
 {
   PetscInt n = 0;
 
   PetscFunctionBegin;
-  PetscCall(BCRReducedAgree(r, eps, coupling, all));
+  PetscCall(BCRReducedAgree(r, spec, all));
   if (r->nsys && r->total) {
     PetscCall(PetscArrayzero(kind, r->nsys));
-    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1)
-      PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
+    if (spec->coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, spec, kind, coef));
     for (PetscInt s = 0; s < r->nsys; s++) n += kind[s];
     r->nb.ns = n;
     r->nshared = r->nsys - n;
     if (n && n < r->nsys) PetscCall(BCRFaultShare(r->comm, BCRReducedIndices(r, kind), BCR_NO_MEMORY));
-    if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
-    if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef, give));
+    if (r->nshared) PetscCall(BCRReducedShareOut(r, spec));
+    if (r->nb.ns) {
+      BCRReducedPivot pivot = {PETSC_SUCCESS, -1, 0, 0};
+
+      PetscCall(BCRNeighboursCreate(r, coef, give, &pivot));
+      PetscCall(BCRReducedCheckPivot(r, &pivot));
+    }
   }
   r->info.neighbour = r->nb.ns;
   r->info.shared = r->nshared;
@@ -354,9 +357,7 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag,
-                                const double *up, PetscBool periodic, PetscInt flags, PetscReal eps,
-                                BCRTriCoupling coupling, BCRReduced *reduced)
+PetscErrorCode BCRReducedCreate(MPI_Comm comm, const BCRReducedSpec *spec, BCRReduced *reduced)
 {
   BCRReduced r = NULL;
   PetscInt64 *all = NULL;
@@ -376,19 +377,19 @@ PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, con
     ierr = PetscMalloc1(size, &r->counts);
   }
   if (!ierr)
-    ierr = PetscMalloc4(6 * (size_t)size, &all, 2 * (size_t)size, &give, (size_t)nsys, &kind,
-                        4 * (size_t)nsys * (size_t)rows, &coef);
+    ierr = PetscMalloc4(6 * (size_t)size, &all, 2 * (size_t)size, &give, (size_t)spec->nsys, &kind,
+                        4 * (size_t)spec->nsys * (size_t)spec->rows, &coef);
   ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
   if (!ierr) {
     PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
     for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
     PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
     r->size = size;
-    r->nsys = nsys;
-    r->rows = rows;
-    r->flags = flags;
-    r->periodic = periodic;
-    ierr = BCRReducedSetUp(r, low, diag, up, eps, coupling, all, give, kind, coef);
+    r->nsys = spec->nsys;
+    r->rows = spec->rows;
+    r->flags = spec->flags;
+    r->periodic = spec->periodic;
+    ierr = BCRReducedSetUp(r, spec, all, give, kind, coef);
   }
   PetscCall(PetscFree4(all, give, kind, coef));
   BCRCallElse(ierr, (void)BCRReducedDestroy(&r));

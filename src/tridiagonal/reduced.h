@@ -32,14 +32,18 @@ typedef struct {
   size_t workspace;            /* bytes: tables and buffers */
 } BCRReducedInfo;
 
-/* Collective; rows may differ from rank to rank and be 0, all else is the same on all ranks (else
-   an error on every rank). eps: couplings whose effect is below eps relative may be left out; 0:
-   only those that are 0. coupling: AUTO by eps; NEIGHBOUR: an error where that would lose more than
-   eps, with the digits; REDUCED: share all out. An unusable pivot: PETSC_ERR_MAT_LU_ZRPVT on every
-   rank. */
-PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low,
-                                             const double *diag, const double *up, PetscBool periodic, PetscInt flags,
-                                             PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced);
+/* The systems. rows may differ from rank to rank and be 0, all else is the same on all ranks */
+typedef struct {
+  PetscInt nsys, rows;
+  const double *low, *diag, *up; /* [rows][nsys], read in BCRReducedCreate() only */
+  PetscBool periodic;
+  PetscInt flags; /* BCR_REDUCED_BEFORE, ... */
+  PetscReal eps;  /* couplings whose effect is below eps, relative, may be left out; 0: only those that are 0 */
+  /* AUTO: by eps; NEIGHBOUR: an error where that would lose more than eps, with the digits; REDUCED: share all out */
+  BCRTriCoupling coupling;
+} BCRReducedSpec;
+/* Collective. What differs between ranks, and an unusable pivot (PETSC_ERR_MAT_LU_ZRPVT), is an error on every rank */
+PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, const BCRReducedSpec *spec, BCRReduced *reduced);
 /* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1),
    collective, allocates the buffers. g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with
    BCR_REDUCED_ADD, else NULL). Begin starts the exchange; x as g; before and after (NULL without

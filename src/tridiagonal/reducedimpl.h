@@ -47,13 +47,17 @@ struct _n_BCRReduced {
   BCRReducedInfo info;
 };
 
-/* collective; give: [2*size] work */
-PETSC_INTERN PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give);
+/* What elimination on this rank has met: an error, or a pivot that cannot be used */
+typedef struct {
+  PetscErrorCode ierr;
+  PetscInt system, row; /* system -1: none; row of rank owner */
+  PetscMPIInt owner;
+} BCRReducedPivot;
+
+/* Collective. coef: [rows][nsys][4] low, diag, up, and which of them are cut (1: low, 2: up); give: [2*size] work */
+PETSC_INTERN PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give,
+                                                BCRReducedPivot *pivot);
 PETSC_INTERN PetscErrorCode BCRNeighboursSetVectors(BCRReduced r);
 PETSC_INTERN PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *add);
 PETSC_INTERN PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double *after);
 PETSC_INTERN PetscErrorCode BCRNeighboursDestroy(BCRReduced r);
-/* collective: an error on every rank if one has an error ierr already, or a pivot that cannot be
-   used. sys: its system or -1, on rank owner, row of that rank */
-PETSC_INTERN PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner,
-                                                 PetscInt row);

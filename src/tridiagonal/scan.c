@@ -24,20 +24,11 @@
 /* G of so large numbers is for those lines only that are too long for stored factors */
 #define INVERSE     64
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
-
-PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
-{
-  const PetscInt lines = spec->perline ? spec->inner / spec->rep * spec->outer : 1;
-
-  if (!spec->rows) return PETSC_FALSE;
-  for (*line = 0; *line < lines; (*line)++) {
-    const PetscReal *r = spec->rows[*line].row;
-
-    if (!(fabs((double)r[1]) >= (fabs((double)r[0]) + fabs((double)r[2])) * (1 - 8 * PETSC_MACHINE_EPSILON)))
-      return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
+/* Sums over the interior may be so many times as large as right-hand sides without losing what the
+   solution needs: beyond it three bits of a number would be rounding */
+#define GROWTH 8
+/* beyond it, u_h that differs by more roundings from what G took it to be has the line corrected (tri.h) */
+#define CHECK_ROUNDINGS 4
 
 /* u_i as a combination of x_0..x_{h+t-1}, s and the last y */
 static void scan_unknown(const Line *L, PetscInt n, PetscInt h, PetscInt t, PetscInt i, double c[])
@@ -112,7 +103,8 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
       B[k][m] = B[p][m];
       B[p][m] = x;
     }
-    if (!(fabs(A[k][k]) > 32 * eps * B[k][k])) PetscCall(BCRTriPivotError(spec, line, k < h ? k : n - N + k, A[k][k]));
+    if (!BCRTriPivotUsable(A[k][k], B[k][k], eps))
+      PetscCall(BCRTriPivotError(spec, line, k < h ? k : n - N + k, A[k][k]));
     for (PetscInt r = 0; r < N; r++) {
       const double l = A[r][k] / A[k][k];
 
@@ -232,60 +224,58 @@ static PetscErrorCode scan_thomas(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* L: room for the numbers of all lines, one set or one for each */
-static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
+/* What decides how lines are solved: the largest of all sets */
+typedef struct {
+  double decay[2]; /* rows that corrections from the first and from the last row reach */
+  double reach;    /* rows that unknowns reach */
+  double growth;   /* 1/(1 - alpha beta): how much larger than right-hand sides sums of them become */
+  double inverse;  /* entry of G, in units of rows */
+} Extent;
+
+static PetscErrorCode scan_measure(BCRTriLocal t, PetscInt h, PetscInt tl, Line *L, Extent *most)
 {
-  const BCRTriSpec *spec = &t->spec;
-  const PetscInt n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1),
-                 tl = PetscMax(spec->nlast, 1), N = h + tl;
-  /* inverse: the largest entry of G, in units of rows */
-  double decay[2] = {1, 1}, growth = 1, reach = 1, inverse = 0;
-  size_t copies, bytes;
-  Tables *T;
-  Place place = {spec, NULL, 0, 0, 0};
+  const PetscInt N = h + tl, sets = BCRTriSets(&t->spec);
 
   PetscFunctionBegin;
-  PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
-  PetscCall(PetscMemzero(T, sizeof(*T)));
-  t->data = T;
-  place.T = T;
-  T->single = t->single;
-  T->bl = t->cpu->bundle;
-  T->width = T->bl * t->shape.nv;
-  T->scan.shape = t->shape;
-  T->scan.stream = BCRTriStream(t);
-  T->scan.perline = spec->perline ? 1 : 0;
-  T->scan.h = (int)h;
-  T->scan.t = (int)tl;
-  for (PetscInt l = 0; l < lines; l++) {
-    PetscCall(BCRTriScanSetLine(spec, t->single, l, h, tl, &L[l]));
-    decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, DECAY(t->single)));
-    decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, DECAY(t->single)));
-    reach =
-      PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));
-    for (PetscInt e = 0; e < N * (N + 2); e++) inverse = PetscMax(inverse, fabs(L[l].G[e]) * L[l].unit[e % (N + 2)]);
-    growth = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), DBL_EPSILON * DBL_EPSILON));
+  most->decay[0] = most->decay[1] = most->reach = most->growth = 1;
+  most->inverse = 0;
+  for (PetscInt l = 0; l < sets; l++) {
+    double alpha, beta;
+
+    PetscCall(BCRTriScanSetLine(&t->spec, t->single, l, h, tl, &L[l]));
+    alpha = L[l].alpha;
+    beta = L[l].beta;
+    most->decay[0] = PetscMax(most->decay[0], scan_decay(alpha, DECAY(t->single)));
+    most->decay[1] = PetscMax(most->decay[1], scan_decay(beta, DECAY(t->single)));
+    most->reach =
+      PetscMax(most->reach, PetscMax(scan_decay(alpha, REACH(t->single)), scan_decay(beta, REACH(t->single))));
+    for (PetscInt e = 0; e < N * (N + 2); e++)
+      most->inverse = PetscMax(most->inverse, fabs(L[l].G[e]) * L[l].unit[e % (N + 2)]);
+    most->growth = PetscMax(most->growth, 1 / PetscMax(1 - fabs(alpha * beta), DBL_EPSILON * DBL_EPSILON));
   }
-  growth = PetscMin(growth, (double)n);
-  if (!spec->perline && growth <= 8 && reach <= LAG_BLOCKS * BCR_TRI_LAG_ROWS && n >= 4 * (PetscInt)reach) {
-    if (t->shape.kind == BCR_TRI_ACROSS && spec->inner >= 8 * T->bl) T->scan.reach = (ptrdiff_t)reach;
-    if (t->shape.kind == BCR_TRI_ALONG && spec->inner == 1) T->scan.reach = (ptrdiff_t)reach;
-    if (t->shape.kind == BCR_TRI_LINE && n >= 64 * (PetscInt)reach) T->scan.reach = (ptrdiff_t)reach;
-  }
-  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short.
-     Or the lines are nearly singular: the residual of what an inverse makes is that many roundings
-     */
-  if (((growth > 8 || inverse > INVERSE) && n <= STORED_ROWS) || (t->shape.kind == BCR_TRI_LINE && !T->scan.reach)) {
-    t->data = NULL;
-    PetscCall(scan_thomas(t));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  T->scan.lag = (T->scan.reach + BCR_TRI_LAG_ROWS - 1) / BCR_TRI_LAG_ROWS;
-  T->scan.check = growth > 8 ? (t->single ? 4 * 6e-8 : 4 * 2.2e-16) : 0;
-  T->scan.a.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[0] + h) / T->bl);
-  T->scan.b.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[1] + h) / T->bl);
-  copies = spec->perline ? (size_t)t->shape.tiles * T->width : 1;
-  bytes = copies * (t->single ? sizeof(float) : sizeof(double));
+  most->growth = PetscMin(most->growth, (double)t->spec.n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows by which the backward recurrence follows the forward one, while they are in the cache; 0: after it */
+static ptrdiff_t scan_reach(const BCRTriLocal t, const Extent *most)
+{
+  const ptrdiff_t n = t->spec.n, reach = (ptrdiff_t)PetscMin(most->reach, (double)n);
+
+  if (t->spec.perline || most->growth > GROWTH || most->reach > LAG_BLOCKS * BCR_TRI_LAG_ROWS || n < 4 * reach)
+    return 0;
+  if (t->shape.kind == BCR_TRI_ACROSS) return t->spec.inner >= 8 * t->cpu->bundle ? reach : 0;
+  if (t->shape.kind == BCR_TRI_ALONG) return t->spec.inner == 1 ? reach : 0;
+  return n >= 64 * reach ? reach : 0;
+}
+
+/* Room for the tables, and where the kernels find them */
+static PetscErrorCode scan_room(BCRTriLocal t, Tables *T)
+{
+  const size_t copies = t->spec.perline ? (size_t)t->shape.tiles * T->width : 1,
+               bytes = copies * (t->single ? sizeof(float) : sizeof(double)), N = (size_t)(T->scan.h + T->scan.t);
+
+  PetscFunctionBegin;
   PetscCall(BCRArenaGet(&t->arena, 3 * bytes, &T->abc));
   PetscCall(BCRArenaGet(&t->arena, N * (N + 2) * bytes, &T->G));
   PetscCall(BCRArenaGet(&t->arena, 2 * bytes, &T->uh));
@@ -306,19 +296,71 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
   T->scan.b.zero = T->bzero;
   T->scan.b.first = T->bfirst;
   T->scan.b.inside = T->binside;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The numbers of all lines in them */
+static PetscErrorCode scan_numbers(BCRTriLocal t, const Tables *T, const Line *L)
+{
+  Place place = {&t->spec, T, 0, 0, 0};
+  Line none;
+
+  PetscFunctionBegin;
   for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++)
     PetscCall(scan_put(&place, T->weights, BCR_TRI_LAG_ROWS + 1, k, 1, pow(L->beta, k)));
-  if (!spec->perline) PetscCall(scan_fill(&place, L));
-  else {
-    Line none;
-
-    PetscCall(PetscMemzero(&none, sizeof(none)));
-    for (place.tile = 0; place.tile < t->shape.tiles; place.tile++)
-      for (place.lane = 0; place.lane < T->width; place.lane++) {
-        place.line = BCRTriTileLine(t, (PetscInt)place.tile, place.lane / T->bl, place.lane % T->bl);
-        PetscCall(scan_fill(&place, place.line < 0 ? &none : &L[place.line]));
-      }
+  if (!t->spec.perline) {
+    PetscCall(scan_fill(&place, L));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscMemzero(&none, sizeof(none)));
+  for (place.tile = 0; place.tile < t->shape.tiles; place.tile++)
+    for (place.lane = 0; place.lane < T->width; place.lane++) {
+      place.line = BCRTriTileLine(t, (PetscInt)place.tile, place.lane / T->bl, place.lane % T->bl);
+      PetscCall(scan_fill(&place, place.line < 0 ? &none : &L[place.line]));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* L: room for the numbers of all lines, one set or one for each */
+static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
+{
+  const BCRTriSpec *spec = &t->spec;
+  const PetscInt n = spec->n, h = PetscMax(spec->nfirst, 1), tl = PetscMax(spec->nlast, 1), bl = t->cpu->bundle,
+                 blocks = (n + bl - 1) / bl;
+  ptrdiff_t reach;
+  Extent most;
+  size_t bytes;
+  Tables *T;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
+  PetscCall(PetscMemzero(T, sizeof(*T)));
+  PetscCall(scan_measure(t, h, tl, L, &most));
+  reach = scan_reach(t, &most);
+  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short.
+     Or the lines are nearly singular: the residual of what an inverse makes is that many roundings
+     */
+  if (((most.growth > GROWTH || most.inverse > INVERSE) && n <= STORED_ROWS) ||
+      (t->shape.kind == BCR_TRI_LINE && !reach)) {
+    PetscCall(scan_thomas(t));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  t->data = T;
+  T->single = t->single;
+  T->bl = (int)bl;
+  T->width = T->bl * t->shape.nv;
+  T->scan.shape = t->shape;
+  T->scan.stream = BCRTriStream(t);
+  T->scan.perline = spec->perline ? 1 : 0;
+  T->scan.h = (int)h;
+  T->scan.t = (int)tl;
+  T->scan.reach = reach;
+  T->scan.lag = (reach + BCR_TRI_LAG_ROWS - 1) / BCR_TRI_LAG_ROWS;
+  T->scan.check = most.growth > GROWTH ? CHECK_ROUNDINGS * (t->single ? 6e-8 : 2.2e-16) : 0;
+  T->scan.a.blocks = (ptrdiff_t)PetscMin((double)blocks, 2 + (most.decay[0] + h) / T->bl);
+  T->scan.b.blocks = (ptrdiff_t)PetscMin((double)blocks, 2 + (most.decay[1] + h) / T->bl);
+  PetscCall(scan_room(t, T));
+  PetscCall(scan_numbers(t, T, L));
   bytes = t->cpu->tri->work(&t->shape);
   if (T->scan.lag) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
   t->info.tables = t->arena.bytes;
@@ -327,7 +369,7 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
   t->info.flops = 5. * spec->inner * n * spec->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
                           "two constant recurrences, ends reach %" PetscInt_FMT " rows",
-                          (PetscInt)PetscMin((double)n, PetscMax(decay[0], decay[1]))));
+                          (PetscInt)PetscMin((double)n, PetscMax(most.decay[0], most.decay[1]))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -336,16 +378,10 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   const BCRTriSpec *spec = &t->spec;
   const PetscInt n = spec->n, N = PetscMax(spec->nfirst, 1) + PetscMax(spec->nlast, 1);
   PetscErrorCode ierr;
-  PetscInt bad;
   Line *L;
 
   PetscFunctionBegin;
-  PetscCheck(
-    spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
-    "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas",
-             bad, (double)spec->rows[bad].row[0], (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  PetscCall(BCRTriNeedDominant(spec, "scan"));
   /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
   if (n < N || (n <= SHORT_ROWS && !spec->perline) ||
       (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
@@ -366,4 +402,4 @@ static PetscErrorCode TriSolve_Scan(BCRTriLocal t, const PetscReal *f, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriScanOps = {"scan", TriCreate_Scan, TriSolve_Scan, NULL};
+const BCRTriOps BCRTriScanOps = {TriCreate_Scan, TriSolve_Scan, NULL};

@@ -51,7 +51,7 @@ static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
     pivot = row[1] - F->l * s->up;
     size = fabs(row[1]) + fabs(F->l * s->up);
   }
-  if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s->spec, s->line, j, pivot));
+  if (!BCRTriPivotUsable(pivot, size, DBL_EPSILON)) PetscCall(BCRTriPivotError(s->spec, s->line, j, pivot));
   F->p = 1 / pivot;
   if (periodic && j < n - 1) {
     const double edge = j == n - 2 ? 1 : 0;
@@ -205,4 +205,4 @@ static PetscErrorCode TriSolve_Thomas(BCRTriLocal t, const PetscReal *f, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriThomas = {"thomas", TriCreate_Thomas, TriSolve_Thomas, NULL};
+const BCRTriOps BCRTriThomas = {TriCreate_Thomas, TriSolve_Thomas, NULL};

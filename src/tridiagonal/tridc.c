@@ -22,7 +22,7 @@
 #include "parts.h"
 #include <math.h>
 
-#define KMAX BCR_TRI_ENDS
+#define KMAX BCR_PARTS_ENDS
 
 typedef struct {               /* the ends of a line, one set of coefficients */
   PetscInt count, row[KMAX];   /* columns of V */
@@ -44,7 +44,7 @@ typedef struct {
   Ends *end;
   BCRPartsConstants *constants; /* p, q, 1/kappa of each set */
   PetscReal *z;                 /* KMAX times inner */
-  double *work;                 /* of set-up: the rows of a line */
+  double *work;                 /* of set-up: a column of V, [rows] */
 } DC;
 
 /* kappa, p, q; PETSC_FALSE: no real root, or recurrences that grow */
@@ -101,7 +101,7 @@ static int Invert(int n, double A[KMAX][KMAX], double B[KMAX][KMAX], const doubl
     for (int r = c; r < n; r++)
       if (fabs(A[r][c]) > fabs(A[best][c])) best = r;
     *pivot = A[best][c];
-    if (!(fabs(A[best][c]) > 32 * 2.2e-16 * size[c])) return c;
+    if (!BCRTriPivotUsable(A[best][c], size[c], DBL_EPSILON)) return c;
     for (int j = 0; j < n; j++) {
       double t = A[c][j];
 
@@ -141,18 +141,18 @@ static double Scale(const double row[3], double size, int widest)
   return e >= -widest && e <= widest ? 1 : ldexp(1, e);
 }
 
-/* common: the row of M; NULL: there is none, M is the identity */
-static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscReal *common, double kappa, double p,
-                              double q, double *work)
+/* M of a line: its row low, diag, up, and how it factors */
+typedef struct {
+  double low, diag, up, kappa, p, q;
+} Common;
+
+/* The rows that differ from those of M, with what they differ by; and the first and the last one of a periodic line */
+static PetscErrorCode ends_find(BCRTriLocal t, DC *P, PetscInt line, const Common *M, Ends *E)
 {
   const BCRTriSpec *s = &t->spec;
   const PetscInt rows = P->rows;
-  const double tiny = t->single ? 1e-15 : 1e-32;
-  const double low = common ? common[0] : 0, diag = common ? common[1] : 1, up = common ? common[2] : 0,
-               typical = PetscMax(fabs(diag), PetscMax(fabs(low), fabs(up)));
-  Ends *E = &P->end[line];
-  double A[KMAX][KMAX], size[KMAX] = {0}, column[KMAX] = {0}, last[3], pivot;
-  int bad;
+  const double typical = PetscMax(fabs(M->diag), PetscMax(fabs(M->low), fabs(M->up)));
+  const PetscBool common = (PetscBool)(s->n > s->nfirst + s->nlast);
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < rows; j++) {
@@ -162,10 +162,10 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
     BCRTriGetRow(s, line, j, row);
     scale = Scale(row, typical, t->options.unscaled ? 10 : 4);
     for (int i = 0; i < 3; i++) row[i] /= scale;
-    d[0] = j ? row[0] - low : 0;
-    d[1] = row[1] - (j ? diag : kappa);
-    d[2] = j < rows - 1 ? row[2] - up : 0;
-    if (j == 0 && fabs(d[1]) <= 4 * 2.2e-16 * fabs(diag)) d[1] = 0; /* the first row is that of M to rounding */
+    d[0] = j ? row[0] - M->low : 0;
+    d[1] = row[1] - (j ? M->diag : M->kappa);
+    d[2] = j < rows - 1 ? row[2] - M->up : 0;
+    if (j == 0 && fabs(d[1]) <= 4 * DBL_EPSILON * fabs(M->diag)) d[1] = 0; /* the first row is that of M to rounding */
     if (d[0] == 0 && d[1] == 0 && d[2] == 0 && scale == 1 && !(s->periodic && (j == 0 || j == rows - 1))) continue;
     PetscCheck(E->count < KMAX, PETSC_COMM_SELF, PETSC_ERR_PLIB, "More than %d rows at the ends", KMAX);
     E->row[E->count] = j;
@@ -175,111 +175,155 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
     for (int i = 0; i < 3; i++) E->D[E->count][i] = d[i];
     E->count++;
   }
-  for (int k = 0; k < E->count; k++) {
-    Column(rows, E->row[k], kappa, p, q, tiny, work, &E->lo[k], &E->hi[k]);
-    PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(E->hi[k] - E->lo[k]), &E->V[k]));
-    for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) E->V[k][j - E->lo[k]] = (PetscReal)work[j];
-  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* D V: row r of D times column k, term by term in x */
+static void ends_product(const Ends *E, PetscInt r, int k, double x[3])
+{
+  for (int i = 0; i < 3; i++) x[i] = E->D[r][i] == 0 ? 0 : E->D[r][i] * VAt(E, k, E->row[r] - 1 + i);
+}
+
+/* (I + D V)^-1 */
+static PetscErrorCode ends_invert(const BCRTriSpec *s, PetscInt line, Ends *E)
+{
+  double A[KMAX][KMAX] = {{0}}, size[KMAX] = {0}, pivot = 0, x[3];
+  int bad;
+
+  PetscFunctionBegin;
   for (int r = 0; r < E->count; r++)
     for (int k = 0; k < E->count; k++) {
       double sum = r == k, abs = r == k;
 
+      ends_product(E, r, k, x);
       for (int i = 0; i < 3; i++) {
-        const double x = E->D[r][i] == 0 ? 0 : E->D[r][i] * VAt(E, k, E->row[r] - 1 + i);
-
-        sum += x;
-        abs += fabs(x);
+        sum += x[i];
+        abs += fabs(x[i]);
       }
       A[r][k] = sum;
       size[k] = PetscMax(size[k], abs);
     }
   bad = Invert((int)E->count, A, E->inverse, size, &pivot);
   if (bad >= 0) PetscCall(BCRTriPivotError(s, line, E->row[bad], pivot));
-  if (!s->periodic) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+/* What closes a periodic line: the solution for the border's column, as V border, and the pivot of the last row */
+static PetscErrorCode ends_border(const BCRTriSpec *s, PetscInt line, PetscInt rows, Ends *E)
+{
+  double last[3], pivot, size;
+
+  PetscFunctionBegin;
   BCRTriGetRow(s, line, s->n - 1, last);
   E->low = last[0];
   E->up = last[2];
   pivot = last[1] + (rows ? 0 : last[0] + last[2]);
-  size[0] = fabs(last[1]) + (rows ? 0 : fabs(last[0]) + fabs(last[2]));
-  if (rows) {
-    double row[3], z[KMAX];
+  size = fabs(last[1]) + (rows ? 0 : fabs(last[0]) + fabs(last[2]));
+  if (rows) { /* the ends are among the rows of E */
+    double row[3], x[3], z[KMAX] = {0}, column[KMAX] = {0};
 
     BCRTriGetRow(s, line, 0, row);
     column[0] = row[0] / E->scale[0];
     BCRTriGetRow(s, line, rows - 1, row);
     column[E->count - 1] += row[2] / E->scale[E->count - 1];
-    for (int r = 0; r < E->count; r++) {
-      z[r] = 0;
-      for (int k = 0; k < E->count; k++)
-        for (int i = 0; i < 3; i++) z[r] += E->D[r][i] == 0 ? 0 : E->D[r][i] * VAt(E, k, E->row[r] - 1 + i) * column[k];
-    }
+    for (int r = 0; r < E->count; r++)
+      for (int k = 0; k < E->count; k++) {
+        ends_product(E, r, k, x);
+        for (int i = 0; i < 3; i++) z[r] += x[i] * column[k];
+      }
     for (int k = 0; k < E->count; k++) {
       E->border[k] = column[k];
       for (int r = 0; r < E->count; r++) E->border[k] -= E->inverse[k][r] * z[r];
     }
     for (int k = 0; k < E->count; k++) {
-      const double x = last[0] * VAt(E, k, rows - 1) * E->border[k], y = last[2] * VAt(E, k, 0) * E->border[k];
+      const double x1 = last[0] * VAt(E, k, rows - 1) * E->border[k], x0 = last[2] * VAt(E, k, 0) * E->border[k];
 
-      pivot -= x + y;
-      size[0] += fabs(x) + fabs(y);
+      pivot -= x1 + x0;
+      size += fabs(x1) + fabs(x0);
     }
   }
-  if (!(fabs(pivot) > 32 * 2.2e-16 * size[0])) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
+  if (!BCRTriPivotUsable(pivot, size, DBL_EPSILON)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
   E->pivot = 1 / pivot;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const Common *M)
+{
+  const double tiny = t->single ? 1e-15 : 1e-32; /* entries of V below this, of its largest, are not seen */
+  Ends *E = &P->end[line];
+
+  PetscFunctionBegin;
+  PetscCall(ends_find(t, P, line, M, E));
+  for (int k = 0; k < E->count; k++) {
+    Column(P->rows, E->row[k], M->kappa, M->p, M->q, tiny, P->work, &E->lo[k], &E->hi[k]);
+    PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(E->hi[k] - E->lo[k]), &E->V[k]));
+    for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) E->V[k][j - E->lo[k]] = (PetscReal)P->work[j];
+  }
+  PetscCall(ends_invert(&t->spec, line, E));
+  if (t->spec.periodic) PetscCall(ends_border(&t->spec, line, P->rows, E));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The constants and the ends of all sets of coefficients, for the host and for devices */
+static PetscErrorCode SetLines(BCRTriLocal t, DC *P)
+{
+  const BCRTriSpec *s = &t->spec;
+  const PetscInt sets = BCRTriSets(s);
+
+  PetscFunctionBegin;
+  P->rows = s->periodic ? s->n - 1 : s->n;
+  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Method dc has variants 0 (parallel, A2) and 1 (sequential, A1), not %" PetscInt_FMT, t->options.variant);
+  PetscCheck(t->options.variant == 0 || t->options.precision != BCR_TRI_MIXED, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "The sequential variant of method dc has no steps B that could be in double: choose precision single or "
+             "double, or the parallel variant");
+  PetscCheck(s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Method dc needs lines whose rows are all the same but for a few at the ends; these have general "
+             "coefficients: use method thomas or pscheme");
+  PetscCall(PetscCalloc1(sets, &P->end));
+  PetscCall(PetscMalloc1(sets, &P->constants));
+  PetscCall(PetscMalloc1(P->rows, &P->work));
+  for (PetscInt l = 0; l < sets; l++) {
+    Common M = {0, 1, 0, 1, 0, 0}; /* the identity, where all rows are of their own */
+
+    if (s->n > s->nfirst + s->nlast) {
+      const PetscReal *row = s->rows[l].row;
+
+      PetscCheck(Split(row, &M.kappa, &M.p, &M.q), PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "Line %" PetscInt_FMT
+                 " with rows (%g, %g, %g): method dc needs diagonal^2 >= 4 lower upper, and recurrences that do not "
+                 "grow, as with |diagonal| >= |lower| + |upper|: use method thomas",
+                 l, (double)row[0], (double)row[1], (double)row[2]);
+      M.low = row[0];
+      M.diag = row[1];
+      M.up = row[2];
+    }
+    P->constants[l].sf = M.p;
+    P->constants[l].sb = M.q;
+    P->constants[l].cb = 1 / M.kappa;
+    PetscCall(SetEnds(t, P, l, &M));
+    if (P->end[l].count || s->periodic) P->ends = PETSC_TRUE;
+  }
+  PetscCall(PetscFree(P->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TriCreate_DC(BCRTriLocal t)
 {
   const BCRTriSpec *s = &t->spec;
-  const PetscInt lines = s->perline ? t->lines : 1;
   const PetscBool whole = t->options.variant == 1 ? PETSC_TRUE : PETSC_FALSE;
   const char *const precisions[] = {"D", "S", "SD"};
   DC *P;
-  BCRPartsConstants *constants;
-  double *work;
   PetscInt parts, length, growing;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&P));
   t->data = P;
-  P->rows = s->periodic ? s->n - 1 : s->n;
-  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "Method dc has variants 0 (parallel, A2) and 1 (sequential, A1), not %" PetscInt_FMT, t->options.variant);
-  PetscCheck(!whole || t->options.precision != BCR_TRI_MIXED, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "The sequential variant of method dc has no steps B that could be in double: choose precision single or "
-             "double, or the parallel variant");
-  PetscCheck(s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Method dc needs lines whose rows are all the same but for a few at the ends; these have general "
-             "coefficients: use method thomas or pscheme");
+  PetscCall(SetLines(t, P));
   PetscCall(BCRPartsCreate(t, P->rows, whole ? 1 : t->options.parts, PETSC_FALSE, s->perline,
                            (PetscBool)(t->options.precision == BCR_TRI_MIXED), &P->parts));
-  PetscCall(PetscCalloc1(lines, &P->end));
   PetscCall(PetscMalloc1(KMAX * (size_t)s->inner, &P->z));
-  PetscCall(PetscMalloc1(lines, &constants));
-  P->constants = constants; /* freed with the lines, whatever fails */
-  PetscCall(PetscMalloc1(P->rows, &work));
-  P->work = work;
-  for (PetscInt l = 0; l < lines; l++) {
-    const PetscReal *row = s->n > s->nfirst + s->nlast ? s->rows[l].row : NULL;
-    double kappa = 1, p = 0, q = 0;
-
-    if (row) {
-      PetscCheck(Split(row, &kappa, &p, &q), PETSC_COMM_SELF, PETSC_ERR_SUP,
-                 "Line %" PetscInt_FMT
-                 " with rows (%g, %g, %g): method dc needs diagonal^2 >= 4 lower upper, and recurrences that do not "
-                 "grow, as with |diagonal| >= |lower| + |upper|: use method thomas",
-                 l, (double)row[0], (double)row[1], (double)row[2]);
-    }
-    constants[l].sf = p;
-    constants[l].sb = q;
-    constants[l].cb = 1 / kappa;
-    PetscCall(SetEnds(t, P, l, row, kappa, p, q, work));
-    if (P->end[l].count || s->periodic) P->ends = PETSC_TRUE;
-  }
-  if (P->rows) PetscCall(BCRPartsSetConstants(P->parts, constants));
-  PetscCall(PetscFree(P->work));
+  if (P->rows) PetscCall(BCRPartsSetConstants(P->parts, P->constants));
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = ((whole ? 4. : 8.) + (P->ends ? 2. : 0.)) * s->inner * s->n * s->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "A%d%s, array of %" PetscInt_FMT " x %" PetscInt_FMT,
@@ -288,27 +332,100 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriDCGetEnds(BCRTriLocal t, PetscInt line, BCRTriEnds *e)
+/* The ends of all sets as arrays. A device wants lines that differ in the same rows, and right-hand sides as they are
+ */
+static PetscErrorCode EndsTables(const DC *P, PetscInt sets, BCRPartsTables *T)
 {
-  const DC *P = (const DC *)t->data;
-  const Ends *E = &P->end[line];
+  const PetscInt rows = P->rows;
+  PetscInt total;
 
   PetscFunctionBegin;
-  e->count = E->count;
-  e->row = E->row;
-  e->lo = E->lo;
-  e->hi = E->hi;
-  e->V = E->V;
-  e->D = E->D;
-  e->inverse = E->inverse;
-  e->border = E->border;
-  e->scale = E->scale;
-  e->low = E->low;
-  e->up = E->up;
-  e->pivot = E->pivot;
-  e->p = P->constants[line].sf;
-  e->q = P->constants[line].sb;
-  e->kappa = 1 / P->constants[line].cb;
+  for (PetscInt l = 0; l < sets; l++) T->count = PetscMax(T->count, P->end[l].count);
+  T->columns = T->count;
+  total = 3 * T->count + T->count * (T->count + 2) + T->count + 3;
+  for (PetscInt k = 0; k < T->count; k++) T->lo[k] = rows;
+  for (PetscInt l = 0; l < sets; l++) {
+    const Ends *E = &P->end[l];
+
+    for (PetscInt k = 0; k < E->count; k++)
+      PetscCheck(E->scale[k] == 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "Method dc on a CUDA device needs rows of about one size, but row %" PetscInt_FMT
+                 " of line %" PetscInt_FMT " is %g times as large as others: use method thomas",
+                 E->row[k], l, E->scale[k]);
+    PetscCheck(E->count == T->count, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Method dc on a CUDA device needs lines that all differ in the same rows at their ends, but line "
+               "%" PetscInt_FMT " does so in %" PetscInt_FMT " rows, others in %" PetscInt_FMT ": use method scan",
+               l, E->count, T->count);
+    for (PetscInt k = 0; k < T->count; k++) {
+      PetscCheck(l == 0 || T->row[k] == E->row[k], PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "Method dc on a CUDA device needs lines that all differ in the same rows at their ends, but line "
+                 "%" PetscInt_FMT " has row %" PetscInt_FMT ": use method scan",
+                 l, E->row[k]);
+      T->row[k] = E->row[k];
+      T->lo[k] = PetscMin(T->lo[k], E->lo[k]);
+      T->hi[k] = PetscMax(T->hi[k], E->hi[k]);
+    }
+  }
+  T->nnumbers = total;
+  PetscCall(PetscMalloc1((size_t)total * sets, &T->numbers));
+  for (PetscInt k = 0; k < T->count; k++) PetscCall(PetscCalloc1((size_t)(T->hi[k] - T->lo[k]) * sets, &T->V[k]));
+  for (PetscInt l = 0; l < sets; l++) {
+    const Ends *E = &P->end[l];
+    double *t = T->numbers + l;
+
+    for (int r = 0; r < E->count; r++)
+      for (int i = 0; i < 3; i++, t += sets) *t = E->D[r][i];
+    for (int k = 0; k < E->count; k++)
+      for (int r = 0; r < E->count; r++, t += sets) *t = E->inverse[k][r];
+    for (int end = 0; end < 2; end++)
+      for (int k = 0; k < E->count; k++, t += sets) *t = VAt(E, k, end ? rows - 1 : 0);
+    for (int k = 0; k < E->count; k++, t += sets) *t = E->border[k];
+    t[0] = E->low;
+    t[sets] = E->up;
+    t[2 * sets] = E->pivot;
+    for (int k = 0; k < E->count; k++)
+      for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) T->V[k][(size_t)(j - T->lo[k]) * sets + l] = VAt(E, k, j);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriDestroy_DC(BCRTriLocal t);
+
+PetscErrorCode BCRTriDCTables(const BCRTriSpec *spec, const BCRTriOptions *options, int single, BCRPartsTables *T)
+{
+  const PetscInt sets = BCRTriSets(spec);
+  struct _n_BCRTriLocal t; /* as far as SetLines() looks at it */
+  DC *P;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&t, sizeof(t)));
+  PetscCall(PetscNew(&P));
+  t.data = P;
+  t.spec = *spec;
+  t.options = *options;
+  t.options.unscaled = PETSC_TRUE; /* the kernels take right-hand sides as they are */
+  t.single = PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
+  ierr = SetLines(&t, P);
+  if (!ierr) ierr = BCRPartsTablesCut(spec, P->rows, options->variant == 1 ? 1 : options->parts, PETSC_TRUE, T);
+  for (PetscInt l = 0; l < sets && !ierr; l++) {
+    const BCRPartsConstants *c = &P->constants[l];
+
+    T->table[0][l] = c->sf;
+    T->table[1][l] = c->sb;
+    T->table[2][l] = c->cb;
+    for (PetscInt q = 0; q < T->parts; q++) {
+      const double m = (double)PetscMin(T->m, P->rows - q * T->m);
+
+      T->product[0][q * sets + l] = pow(single ? (double)(float)c->sf : c->sf, m);
+      T->product[1][q * sets + l] = pow(single ? (double)(float)c->sb : c->sb, m);
+    }
+  }
+  if (!ierr && P->ends) ierr = EndsTables(P, sets, T);
+  T->ends = P->ends;
+  PetscCall(TriDestroy_DC(&t));
+  PetscCall(BCRArenaFree(&t.arena));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -410,4 +527,4 @@ static PetscErrorCode TriDestroy_DC(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriDC = {"dc", TriCreate_DC, TriSolve_DC, TriDestroy_DC};
+const BCRTriOps BCRTriDC = {TriCreate_DC, TriSolve_DC, TriDestroy_DC};

@@ -38,11 +38,9 @@ struct _n_BCRTri {
   PetscMPIInt rank, size;
   BCRTriLocal local; /* NULL on ranks without rows, and with one */
   BCRTriInfo info;
-#if defined(PETSCBCR_HAVE_CUDA)
   BCRTriDevice device;     /* in place of local */
   BCRTriDeviceRanks ranks; /* there, across ranks */
   BCRTransport transport;
-#endif
 
   /* across ranks */
   PetscInt inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
@@ -57,41 +55,6 @@ struct _n_BCRTri {
   double *ends, *g; /* values of the local solution in the first and last row; right-hand side and solution */
   BCRReduced reduced;
 };
-
-/* The error that a rank has had, kept for all to be told */
-typedef struct {
-  PetscErrorCode code;
-  char message[480];
-} BCRTriFault;
-
-static PetscErrorCode BCRTriCatch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
-                                  PetscErrorType p, const char *mess, void *ctx)
-{
-  BCRTriFault *fault = (BCRTriFault *)ctx;
-
-  (void)comm;
-  (void)line;
-  (void)fun;
-  (void)file;
-  if (p == PETSC_ERROR_INITIAL && !fault->code) {
-    fault->code = n;
-    (void)PetscStrncpy(fault->message, mess ? mess : "", sizeof(fault->message));
-  }
-  return n;
-}
-
-static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
-{
-  int mine = fault->code ? t->rank : t->size, first;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
-  if (first == t->size) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Bcast(fault, (PetscMPIInt)sizeof(*fault), MPI_BYTE, first, t->comm));
-  if (first == t->rank)
-    SETERRQ(t->comm, fault->code, "%s (rank %d of the %d along the lines)", fault->message, first, t->size);
-  SETERRQ(t->comm, fault->code, "Rank %d of the %d along the lines: %s", first, t->size, fault->message);
-}
 
 /* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards
    their end: products of ratios, nothing cancels. r: [4*n], of the first and last row, and those of
@@ -176,107 +139,136 @@ static inline PetscBool BCRTriSameAsBefore(const BCRTriSpec *spec, PetscInt l)
   return (PetscBool)(l > 0 && spec->rows && !memcmp(&spec->rows[l], &spec->rows[l - 1], sizeof(*spec->rows)));
 }
 
-/* this rank's part of the set-up: local solver, responses, rows of the reduced system. w: [4*n]
-   work; kept: [4*keep*sets] */
-static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, PetscInt keep,
-                                       double *w, double *kept, double *low, double *diag, double *up)
-{
-  const PetscInt n = spec->n, sets = t->sets;
-  BCRTriSpec own = *spec, closed = *spec; /* without and with the couplings out of the rank */
-  double c[3], S[4];
+/* Set-up's work on one rank's rows */
+typedef struct {
+  PetscInt keep;           /* rows next to each end whose responses are kept at first: they mostly reach few rows */
+  double *response;        /* [4][n]: of one set, BCRTriResponses() */
+  double *kept;            /* [sets][4][keep]: of all */
+  double *low, *diag, *up; /* [1 or 2][lines]: rows of the reduced system */
+} BCRTriWork;
 
+/* The solver of the rank's rows alone */
+static PetscErrorCode BCRTriCreateOwn(BCRTri t, const BCRTriSpec *own, const BCRTriOptions *options)
+{
   PetscFunctionBegin;
-  own.periodic = PETSC_FALSE;
-  closed.periodic = PETSC_TRUE;
-  if (n == 1) {
-    for (PetscInt l = 0; l < t->lines; l++) {
-      BCRTriGetRow(&closed, t->sets == 1 ? 0 : l, 0, c);
-      low[l] = c[0];
-      diag[l] = c[1];
-      up[l] = c[2];
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (options->device) {
-    PetscCall(BCRTriDeviceCreate(&own, options, &t->device));
+  if (BCR_HAVE_CUDA && options->device) {
+    PetscCall(BCRTriDeviceCreate(own, options, &t->device));
     PetscCall(BCRTriDeviceGetInfo(t->device, &t->info));
-  } else
-#endif
-  {
-    PetscCall(BCRTriLocalCreate(&own, options, &t->local));
+  } else {
+    PetscCall(BCRTriLocalCreate(own, options, &t->local));
     PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   }
-  PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
-  for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach; they mostly reach few rows: keeps that many */
-    double *k = kept + 4 * (size_t)keep * (size_t)l;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (BCRTriSameAsBefore(spec, l)) {
+/* S of each set, how many rows the responses reach, and the first of these */
+static PetscErrorCode BCRTriMeasure(BCRTri t, const BCRTriSpec *own, BCRTriWork *w)
+{
+  const PetscInt n = own->n, keep = w->keep;
+  double S[4], *r = w->response;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(4 * (size_t)t->sets, &t->schur));
+  for (PetscInt l = 0; l < t->sets; l++) {
+    double *k = w->kept + 4 * (size_t)keep * (size_t)l;
+
+    if (BCRTriSameAsBefore(own, l)) {
       PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
       if (keep) PetscCall(PetscArraycpy(k, k - 4 * (size_t)keep, 4 * (size_t)keep));
       continue;
     }
-    PetscCall(BCRTriResponses(&own, l, w, S));
+    PetscCall(BCRTriResponses(own, l, r, S));
     PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
-    t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
-    t->nlast = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
-    t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
-    t->mlast = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
+    t->nfirst = PetscMax(t->nfirst, BCRTriReach(own, l, r, PETSC_FALSE, PETSC_FALSE));
+    t->nlast = PetscMax(t->nlast, BCRTriReach(own, l, r + n, PETSC_TRUE, PETSC_FALSE));
+    t->mfirst = PetscMax(t->mfirst, BCRTriReach(own, l, r + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
+    t->mlast = PetscMax(t->mlast, BCRTriReach(own, l, r + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
     for (int m = 0; m < 4 && keep; m++)
       PetscCall(
-        PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
+        PetscArraycpy(k + (size_t)m * (size_t)keep, r + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
   }
   if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
   else t->mfirst = t->mlast = 0;
-  PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1,
-                         &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst,
-                         (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
-  /* keep them */
-  for (PetscInt l = 0; l < sets; l++) {
-    /* the last ones: their end */
-    const double *k = kept + 4 * (size_t)keep * (size_t)l,
-                 *r[4] = {k, k + 2 * (size_t)keep, k + 2 * (size_t)keep, k + 4 * (size_t)keep};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > keep) {
-      if (!BCRTriSameAsBefore(spec, l)) PetscCall(BCRTriResponses(&own, l, w, S));
-      r[0] = w + 1;
-      r[1] = w + 2 * (size_t)n - 1;
-      r[2] = w + 2 * (size_t)n + 1;
-      r[3] = w + 4 * (size_t)n - 1;
-    }
+/* The responses of all sets, as far as they reach */
+static PetscErrorCode BCRTriKeepResponses(BCRTri t, const BCRTriSpec *own, BCRTriWork *w)
+{
+  const size_t n = (size_t)own->n, keep = (size_t)w->keep, sets = (size_t)t->sets;
+  const PetscBool again = (PetscBool)(PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > w->keep);
+  double S[4];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc4(sets * (size_t)t->nfirst + 1, &t->wfirst, sets * (size_t)t->nlast + 1, &t->wlast,
+                         sets * (size_t)t->mfirst + 1, &t->vfirst, sets * (size_t)t->mlast + 1, &t->vlast));
+  for (PetscInt l = 0; l < t->sets; l++) {
+    const double *k = w->kept + 4 * keep * (size_t)l, *a = w->response;
+    /* from the first row on; and to the end, of the last ones */
+    const double *r[4] = {again ? a + 1 : k, again ? a + 2 * n - 1 : k + 2 * keep, again ? a + 2 * n + 1 : k + 2 * keep,
+                          again ? a + 4 * n - 1 : k + 4 * keep};
+
+    if (again && !BCRTriSameAsBefore(own, l)) PetscCall(BCRTriResponses(own, l, w->response, S));
     for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)r[0][j];
     for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)r[1][j - t->nlast];
     for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)r[2][j];
     for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)r[3][j - t->mlast];
   }
-  for (PetscInt l = 0; l < t->lines; l++) {
-    const PetscInt set = sets == 1 ? 0 : l;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    BCRTriGetRow(&closed, set, 0, c);
-    low[l] = c[0];
-    diag[l] = t->schur[4 * (size_t)set];
-    up[l] = t->schur[4 * (size_t)set + 1];
-    BCRTriGetRow(&closed, set, n - 1, c);
-    low[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 2];
-    diag[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 3];
-    up[(size_t)t->lines + l] = c[2];
+/* The rank's rows of the reduced system: S and the couplings out of the rank; or its only row. closed: with those */
+static void BCRTriReducedRows(BCRTri t, const BCRTriSpec *closed, BCRTriWork *w)
+{
+  const size_t lines = (size_t)t->lines;
+  double c[3];
+
+  for (PetscInt l = 0; l < t->lines; l++) {
+    const PetscInt set = t->sets == 1 ? 0 : l;
+    const double *S = closed->n > 1 ? t->schur + 4 * (size_t)set : NULL;
+
+    BCRTriGetRow(closed, set, 0, c);
+    w->low[l] = c[0];
+    w->diag[l] = S ? S[0] : c[1];
+    w->up[l] = S ? S[1] : c[2];
+    if (!S) continue;
+    BCRTriGetRow(closed, set, closed->n - 1, c);
+    w->low[lines + (size_t)l] = S[2];
+    w->diag[lines + (size_t)l] = S[3];
+    w->up[lines + (size_t)l] = c[2];
     if (l) continue;
-    t->out[0] = (PetscReal)low[0];
+    t->out[0] = (PetscReal)w->low[0];
     t->out[1] = (PetscReal)c[2];
   }
+}
+
+/* This rank's part of the set-up, nothing of which waits for others */
+static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriWork *w)
+{
+  BCRTriSpec own = *spec, closed = *spec; /* without and with the couplings out of the rank */
+
+  PetscFunctionBegin;
+  own.periodic = PETSC_FALSE;
+  closed.periodic = PETSC_TRUE;
+  if (spec->n > 1) {
+    PetscCall(BCRTriCreateOwn(t, &own, options));
+    PetscCall(BCRTriMeasure(t, &own, w));
+    PetscCall(BCRTriKeepResponses(t, &own, w));
+  }
+  BCRTriReducedRows(t, &closed, w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The same on devices, once the tables are there */
 static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *options)
 {
-#if defined(PETSCBCR_HAVE_CUDA)
-  BCRTriFault fault = {PETSC_SUCCESS, ""};
+  BCRFault fault = {PETSC_SUCCESS, ""};
   BCRTriRanksTables tables;
   PetscErrorCode ierr;
   size_t bytes[2] = {0, 0};
 
   PetscFunctionBegin;
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(options->transport, t->comm, PETSC_ERR_PLIB, "Lines across ranks on devices without a transport");
   PetscCall(BCRTransportReference(options->transport));
   t->transport = options->transport;
@@ -297,12 +289,11 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
   tables.low = t->out[0];
   tables.up = t->out[1];
   tables.early = t->early;
-  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
+  PetscCall(BCRFaultCatchBegin(&fault));
   ierr = BCRTriDeviceRanksCreate(&tables, t->device, t->reduced, options->transport, options->stream, &t->ranks);
   if (!ierr) ierr = BCRTriDeviceRanksGetInfo(t->ranks, &bytes[0], &bytes[1]);
-  PetscCall(PetscPopErrorHandler());
-  if (ierr && !fault.code) fault.code = ierr;
-  PetscCall(BCRTriAgree(t, &fault));
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  PetscCall(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"));
   PetscCall(BCRTriDeviceRanksOpen(t->ranks));
   t->info.tables += bytes[0];
   t->info.workspace += bytes[1];
@@ -315,21 +306,17 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
     t->info.workspace += info.workspace;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
-#else
-  (void)options;
-  SETERRQ(t->comm, PETSC_ERR_PLIB, "Built without CUDA");
-#endif
 }
 
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
 {
-  const PetscInt rows = PetscMin(spec->n, 2), keep = PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0);
+  const PetscInt rows = PetscMin(spec->n, 2);
   const size_t values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
-  BCRTriFault fault = {PETSC_SUCCESS, ""};
+  BCRFault fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
+  BCRReducedSpec ends = {.flags = 0};
   PetscErrorCode ierr;
-  double *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
-  PetscReal eps;
+  BCRTriWork w = {PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0), NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   t->inner = spec->inner;
@@ -338,24 +325,29 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->rep = spec->rep;
   t->lines = spec->inner / spec->rep * spec->outer;
   t->sets = spec->perline ? t->lines : 1;
-  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault)); /* this rank's own steps */
-  ierr = PetscCalloc3(m, &low, m, &diag, m, &up);
+  PetscCall(BCRFaultCatchBegin(&fault)); /* this rank's own steps */
+  ierr = PetscCalloc3(m, &w.low, m, &w.diag, m, &w.up);
   if (!ierr && !options->device) ierr = PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g);
   if (!ierr && rows && t->lines) {
-    ierr = PetscMalloc2(4 * (size_t)spec->n, &w, 4 * (size_t)keep * (size_t)t->sets + 1, &kept);
-    if (!ierr) ierr = BCRTriCreateRows(t, spec, options, keep, w, kept, low, diag, up);
-    PetscCall(PetscFree2(w, kept));
+    ierr = PetscMalloc2(4 * (size_t)spec->n, &w.response, 4 * (size_t)w.keep * (size_t)t->sets + 1, &w.kept);
+    if (!ierr) ierr = BCRTriCreateRows(t, spec, options, &w);
+    PetscCall(PetscFree2(w.response, w.kept));
   }
-  PetscCall(PetscPopErrorHandler());
-  if (ierr && !fault.code) fault.code = ierr;
-  BCRCallElse(BCRTriAgree(t, &fault), (void)PetscFree3(low, diag, up));
-  eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
-  ierr =
-    BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
-  PetscCall(PetscFree3(low, diag, up));
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  BCRCallElse(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"), (void)PetscFree3(w.low, w.diag, w.up));
+  ends.nsys = t->lines;
+  ends.rows = rows;
+  ends.low = w.low;
+  ends.diag = w.diag;
+  ends.up = w.up;
+  ends.periodic = spec->periodic;
+  ends.eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : PETSC_MACHINE_EPSILON / 2;
+  ends.coupling = options->coupling;
+  ierr = BCRReducedCreate(t->comm, &ends, &t->reduced);
+  PetscCall(PetscFree3(w.low, w.diag, w.up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
-  if (options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
+  if (BCR_HAVE_CUDA && options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
   t->info.coupling = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
@@ -393,11 +385,9 @@ PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriO
   PetscCallMPI(MPI_Comm_size(comm, &t->size));
   if (t->size > 1) {
     ierr = BCRTriCreateRanks(t, spec, options);
-#if defined(PETSCBCR_HAVE_CUDA)
-  } else if (options->device) {
+  } else if (BCR_HAVE_CUDA && options->device) {
     ierr = BCRTriDeviceCreate(spec, options, &t->device);
     if (!ierr) ierr = BCRTriDeviceGetInfo(t->device, &t->info);
-#endif
   } else {
     ierr = BCRTriLocalCreate(spec, options, &t->local);
     if (!ierr) ierr = BCRTriLocalGetInfo(t->local, &t->info);
@@ -552,13 +542,9 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
 PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolveHost(tri->ranks, f, u));
-  else if (tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
-  else
-#endif
-    if (tri->size > 1)
-    PetscCall(BCRTriSolveRanks(tri, f, u));
+  if (BCR_HAVE_CUDA && tri->ranks) PetscCall(BCRTriDeviceRanksSolveHost(tri->ranks, f, u));
+  else if (BCR_HAVE_CUDA && tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
+  else if (tri->size > 1) PetscCall(BCRTriSolveRanks(tri, f, u));
   else PetscCall(BCRTriLocalSolve(tri->local, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -566,31 +552,19 @@ PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 PetscErrorCode BCRTriSolveDevice(BCRTri tri, void *stream, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCheck(tri->ranks || tri->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "These lines are not on a device");
-  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolve(tri->ranks, stream, f, u));
-  else PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
-#else
-  (void)tri;
-  (void)stream;
-  (void)f;
-  (void)u;
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "Built without CUDA");
-#endif
+  PetscCheck(BCR_HAVE_CUDA && (tri->ranks || tri->device), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "These lines are not on a device");
+  if (BCR_HAVE_CUDA && tri->ranks) PetscCall(BCRTriDeviceRanksSolve(tri->ranks, stream, f, u));
+  else if (BCR_HAVE_CUDA) PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscBool BCRTriDevicePossible(const BCRTriOptions *options, const char **why)
 {
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (!BCRDeviceAvailable(why)) return PETSC_FALSE;
   (void)options;
-  return PETSC_TRUE;
-#else
-  (void)options;
+  if (BCR_HAVE_CUDA) return BCRDeviceAvailable(why);
   if (why) *why = "this petscbcr was built without a CUDA backend";
   return PETSC_FALSE;
-#endif
 }
 
 PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info)
@@ -606,15 +580,13 @@ PetscErrorCode BCRTriDestroy(BCRTri *tri)
 
   PetscFunctionBegin;
   if (!t) PetscFunctionReturn(PETSC_SUCCESS);
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTriDeviceRanksDestroy(&t->ranks));
-  PetscCall(BCRTransportDestroy(&t->transport));
-#endif
+  if (BCR_HAVE_CUDA) {
+    PetscCall(BCRTriDeviceRanksDestroy(&t->ranks));
+    PetscCall(BCRTransportDestroy(&t->transport));
+    PetscCall(BCRTriDeviceDestroy(&t->device));
+  }
   PetscCall(BCRReducedDestroy(&t->reduced));
   PetscCall(BCRTriLocalDestroy(&t->local));
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTriDeviceDestroy(&t->device));
-#endif
   PetscCall(PetscFree4(t->wfirst, t->wlast, t->vfirst, t->vlast));
   PetscCall(PetscFree(t->schur));
   PetscCall(PetscFree2(t->ends, t->g));

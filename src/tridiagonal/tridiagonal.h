@@ -22,6 +22,7 @@
 #include "../base/petscbcrimpl.h"
 
 #define BCR_TRI_EDGE 3
+#define BCR_TRI_TUNE 5
 
 typedef enum {
   BCR_TRI_AUTO,
@@ -73,6 +74,8 @@ typedef struct {
   PetscBool device; /* on a CUDA device */
   void *stream;     /* there: of set-up, and of fields of the host */
   int memory;       /* there, cr: 0 automatic, 1 shared, 2 global (paper 002 section 2.2) */
+  /* there, scan: how lines are cut, as in BCRCudaScan; zeros: automatic. For benches and tests */
+  int tune[BCR_TRI_TUNE];
 
   struct _n_BCRTransport *transport; /* there, of several ranks: of the comm of the lines */
   /* dc: end rows up to 2^10 times as large or small as others stay so, and three digits may go */

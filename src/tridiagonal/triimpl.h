@@ -16,7 +16,6 @@
 #include <math.h>
 
 typedef struct {
-  const char *name;
   PetscErrorCode (*create)(BCRTriLocal);
   PetscErrorCode (*solve)(BCRTriLocal, const PetscReal *f, PetscReal *u);
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
@@ -28,8 +27,17 @@ PETSC_INTERN const BCRTriOps BCRTriThomas;
 PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
 PETSC_INTERN const BCRTriOps BCRTriDC;
 
-/* whether scan can solve these lines; if it cannot for the sake of one of them, which one */
-PETSC_INTERN PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
+/* spec.c: are sizes possible and coefficients finite? */
+PETSC_INTERN PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
+/* Are the lines near-Toeplitz with dominant rows? If they are not for the sake of one line, which one */
+PETSC_INTERN PetscBool BCRTriIsDominant(const BCRTriSpec *spec, PetscInt *line);
+/* The error of a method that needs such lines */
+PETSC_INTERN PetscErrorCode BCRTriNeedDominant(const BCRTriSpec *spec, const char method[]);
+/* The method that is used where `wanted` is asked for */
+PETSC_INTERN BCRTriMethod BCRTriChoose(const BCRTriSpec *spec, BCRTriMethod wanted);
+/* The error of a pivot that is not usable; line, row: where. Always an error */
+PETSC_INTERN PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);
+
 /* The numbers of scan for one line with h and t rows at its ends, tri.h; those that are not open to
    rounding by the kernels are as they have them */
 typedef struct {
@@ -44,36 +52,13 @@ PETSC_INTERN double BCRTriScanDecay(double x, int single); /* rows after which p
 PETSC_INTERN PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast);
 PETSC_INTERN PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast,
                                                PetscInt sets, double *const tables[5]);
-PETSC_INTERN PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
 /* The coefficients of cr, in double: number q of entry e of set k at (5 e + q) sets + k; border and
    z only of periodic lines. Freed with PetscFree3(table, border, z) */
 typedef struct {
   PetscInt levels, entries, level[64][4]; /* rows, first, last, offset */
   double *table, *border, *z;
 } BCRTriCRTables;
-PETSC_INTERN PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec);
 PETSC_INTERN PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *tables);
-/* The factors of pscheme of one line (src/recurrence), rows numbers each: y_j = f_j + sf_j y_{j-1},
-   u_j = cb_j y_j + sb_j u_{j+1}. Periodic: n - 1 rows, and then the solution y for the column of
-   the last unknown; edge: low and up of the last row, reciprocal pivot */
-PETSC_INTERN PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb,
-                                                 double *cb);
-PETSC_INTERN PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf,
-                                                const double *sb, const double *cb, double *y, double edge[3]);
-/* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and
-   then src/tridiagonal/tridc.c's ends: count columns of V in the rows lo .. hi around row; D, the
-   inverse, the column of the border; low, up, reciprocal pivot of the last row */
-#define BCR_TRI_ENDS (2 * BCR_TRI_EDGE + 2)
-typedef struct {
-  PetscInt count;
-  const PetscInt *row, *lo, *hi;
-  PetscReal *const *V;
-  const double (*D)[3], (*inverse)[BCR_TRI_ENDS], *border;
-  const double *scale; /* right-hand sides of the rows are to be divided by it */
-  double low, up, pivot, p, q, kappa;
-} BCRTriEnds;
-PETSC_INTERN PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
-
 struct _n_BCRTriLocal {
   const BCRTriOps *ops;
   BCRTriSpec spec;       /* after create without the arrays */
@@ -116,6 +101,22 @@ static inline void BCRTriGetRow(const BCRTriSpec *s, PetscInt line, PetscInt j, 
   }
 }
 
+/* Sets of coefficients: one for all lines, or one for each */
+static inline PetscInt BCRTriSets(const BCRTriSpec *s)
+{
+  return s->perline ? s->inner / s->rep * s->outer : 1;
+}
+
+/* Roundings of the terms of a pivot that it has to exceed; fewer would let a singular line through
+   whose pivot is what rounding has left, and no line that elimination solves to a digit has one so
+   small */
+#define BCR_TRI_PIVOT_ROUNDINGS 32
+/* size: sum of the moduli of the terms that were added up in the pivot; eps: of the numbers they were added in */
+static inline PetscBool BCRTriPivotUsable(double pivot, double size, double eps)
+{
+  return (PetscBool)(fabs(pivot) > BCR_TRI_PIVOT_ROUNDINGS * eps * size);
+}
+
 /* The line of element (i, o) of the field */
 static inline PetscInt BCRTriLineOf(const BCRTriSpec *s, PetscInt i, PetscInt o)
 {
@@ -132,6 +133,11 @@ static inline void BCRTriPut(int single, void *table, size_t i, double value)
 {
   if (single) ((float *)table)[i] = (float)value;
   else ((double *)table)[i] = value;
+}
+
+static inline double BCRTriGet(int single, const void *table, size_t i)
+{
+  return single ? (double)((const float *)table)[i] : ((const double *)table)[i];
 }
 
 /* Numbers of tables. The smallest one that no product with a unit roundoff makes subnormal, which would be slow */
@@ -162,5 +168,17 @@ static inline double BCRTriRowSize(const double row[3])
 }
 
 /* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */
-PETSC_INTERN PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
-PETSC_INTERN PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);
+static inline PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane)
+{
+  const BCRTriShape *s = &local->shape;
+  const PetscInt bl = local->cpu->bundle;
+
+  if (s->kind == BCR_TRI_ACROSS) {
+    const PetscInt i = (PetscInt)(tile % s->across) * s->nv * bl + v * bl + lane;
+
+    return i < local->spec.inner ? BCRTriLineOf(&local->spec, i, (PetscInt)(tile / s->across)) : -1;
+  }
+  if (s->kind == BCR_TRI_ALONG)
+    return tile * bl + lane < local->spec.outer ? BCRTriLineOf(&local->spec, v, tile * bl + lane) : -1;
+  return BCRTriLineOf(&local->spec, tile % local->spec.inner, tile / local->spec.inner);
+}

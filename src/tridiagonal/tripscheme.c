@@ -5,6 +5,7 @@
   Any tridiagonal line. Periodic lines: the last unknown is a border around the rest.
 */
 #include "parts.h"
+#include "../recurrence/pscheme.h"
 #include <math.h>
 
 typedef struct {
@@ -35,7 +36,7 @@ static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, do
     BCRTriGetRow(F->spec, line, j, row);
     l = j ? row[0] * cb[j - 1] : 0;
     pivot = row[1] - l * up;
-    if (!(fabs(pivot) > 32 * 2.2e-16 * (fabs(row[1]) + fabs(l * up))))
+    if (!BCRTriPivotUsable(pivot, fabs(row[1]) + fabs(l * up), DBL_EPSILON))
       PetscCall(BCRTriPivotError(F->spec, line, j, pivot));
     up = j < F->rows - 1 ? row[2] : 0;
     sf[j] = -l;
@@ -45,16 +46,9 @@ static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, do
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb, double *cb)
-{
-  const Factorisation F = {spec, spec->periodic ? spec->n - 1 : spec->n};
-
-  PetscFunctionBegin;
-  PetscCall(Factors(&F, line, sf, sb, cb));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const double *sf, const double *sb,
+/* Periodic: the solution y, [rows], of the open line for the column of the last unknown; edge: low and up of the last
+   row, its reciprocal pivot */
+static PetscErrorCode solve_border(const BCRTriSpec *s, PetscInt line, const double *sf, const double *sb,
                                    const double *cb, double *y, double edge[3])
 {
   const PetscInt rows = s->n - 1;
@@ -78,7 +72,7 @@ PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const dou
     pivot -= last[0] * y[rows - 1] + last[2] * y[0];
     size += fabs(last[0] * y[rows - 1]) + fabs(last[2] * y[0]);
   }
-  if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
+  if (!BCRTriPivotUsable(pivot, size, DBL_EPSILON)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
   edge[0] = last[0];
   edge[1] = last[2];
   edge[2] = 1 / pivot;
@@ -97,7 +91,7 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
 
   PetscFunctionBegin;
   if (rows) PetscCall(Factors(F, line, sf, sb, cb));
-  PetscCall(BCRTriPSchemeBorder(s, line, sf, sb, cb, y, P->edge + 3 * (size_t)line));
+  PetscCall(solve_border(s, line, sf, sb, cb, y, P->edge + 3 * (size_t)line));
   for (PetscInt j = 0; j < rows; j++) largest = PetscMax(largest, fabs(y[j]));
   /* what is negligible in the middle is left out */
   for (near = 0; near < rows && fabs(y[near]) > tiny * largest; near++)
@@ -111,6 +105,14 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
   PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(near + far + 1), &P->column[line]));
   for (PetscInt j = 0; j < near; j++) P->column[line][j] = (PetscReal)y[j];
   for (PetscInt j = 0; j < far; j++) P->column[line][near + j] = (PetscReal)y[rows - far + j];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_variant(PetscInt variant)
+{
+  PetscFunctionBegin;
+  PetscCheck(variant == 0 || variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Method pscheme has variants 0 (rearranged array) and 1 (plain array), not %" PetscInt_FMT, variant);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,9 +130,7 @@ static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
   P->rows = s->periodic ? s->n - 1 : s->n;
   F.spec = s;
   F.rows = P->rows;
-  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "Method pscheme has variants 0 (rearranged array) and 1 (plain array), not %" PetscInt_FMT,
-             t->options.variant);
+  PetscCall(check_variant(t->options.variant));
   PetscCall(BCRPartsCreate(t, P->rows, t->options.parts, (PetscBool)(t->options.variant == 1), PETSC_FALSE, PETSC_FALSE,
                            &P->parts));
   if (P->rows) PetscCall(BCRPartsSetLines(P->parts, Factors, &F));
@@ -152,6 +152,94 @@ static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
                           "%s array, %" PetscInt_FMT " parts of %" PetscInt_FMT " rows%s",
                           t->options.variant ? "plain" : "rearranged", parts, length, note));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do products of the coefficients from an end of a part grow? S and T would cancel */
+static PetscBool parts_grow(const BCRPartsTables *T, double *const f[3])
+{
+  for (PetscInt q = 0; q < T->parts; q++) {
+    const PetscInt begin = q * T->m, end = PetscMin(begin + T->m, T->rows);
+    double product[2] = {1, 1};
+
+    for (PetscInt i = 0; begin + i < end; i++) {
+      product[0] *= f[0][begin + i];
+      product[1] *= f[1][end - 1 - i];
+      if (fabs(product[0]) > (double)BCR_RECUR_GROWTH || fabs(product[1]) > (double)BCR_RECUR_GROWTH) return PETSC_TRUE;
+    }
+  }
+  return PETSC_FALSE;
+}
+
+/* Set l from its factors f: sf, sb, cb of all rows */
+static PetscErrorCode fill_tables(const BCRTriSpec *s, int single, PetscInt l, double *const f[3], BCRPartsTables *T)
+{
+  const PetscInt sets = BCRTriSets(s);
+
+  PetscFunctionBegin;
+  for (PetscInt q = 0; q < T->parts; q++) {
+    T->product[0][q * sets + l] = T->product[1][q * sets + l] = 1;
+    for (PetscInt i = 0; i < T->m && q * T->m + i < T->rows; i++) {
+      const PetscInt j = q * T->m + i;
+      const size_t at = (size_t)i * T->parts * sets + (size_t)(s->inner == 1 ? q + T->parts * l : l + sets * q);
+      /* forwards products become ratios by the pivots of their rows */
+      const double unit[3] = {j ? fabs(f[2][j] / f[2][j - 1]) : 1, 1, HUGE_VAL};
+
+      for (int k = 0; k < 2; k++) T->product[k][q * sets + l] *= f[k][j];
+      for (int k = 0; k < 3; k++) {
+        T->table[k][at] = f[k][j];
+        PetscCall(BCRTriRange(s, single, l, j, unit[k], &T->table[k][at]));
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* work: [rows] each */
+static PetscErrorCode make_tables(const BCRTriSpec *s, const BCRTriOptions *options, int single, double *const work[4],
+                                  BCRPartsTables *T)
+{
+  const PetscInt sets = BCRTriSets(s), rows = s->periodic ? s->n - 1 : s->n;
+  const Factorisation F = {s, rows};
+  double edge[3];
+
+  PetscFunctionBegin;
+  PetscCall(BCRPartsTablesCut(s, rows, options->parts, PETSC_FALSE, T));
+  for (PetscInt l = 0; l < sets && !T->grows; l++) {
+    PetscCall(Factors(&F, l, work[0], work[1], work[2]));
+    T->grows = parts_grow(T, work);
+  }
+  if (T->grows) PetscCall(BCRPartsTablesCut(s, rows, 1, PETSC_FALSE, T));
+  if (s->periodic) {
+    T->ends = PETSC_TRUE;
+    T->nnumbers = 3;
+    PetscCall(PetscMalloc1(3 * (size_t)sets, &T->numbers));
+    T->columns = rows ? 1 : 0;
+    T->hi[0] = rows;
+    PetscCall(PetscMalloc1((size_t)rows * sets, &T->V[0]));
+  }
+  for (PetscInt l = 0; l < sets; l++) {
+    PetscCall(Factors(&F, l, work[0], work[1], work[2]));
+    PetscCall(fill_tables(s, single, l, work, T));
+    if (!s->periodic) continue;
+    PetscCall(solve_border(s, l, work[0], work[1], work[2], work[3], edge));
+    for (PetscInt j = 0; j < rows; j++) T->V[0][(size_t)j * sets + l] = work[3][j];
+    for (int k = 0; k < 3; k++) T->numbers[k * sets + l] = edge[k];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriPSchemeTables(const BCRTriSpec *s, const BCRTriOptions *options, int single, BCRPartsTables *T)
+{
+  double *work[4];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(check_variant(options->variant));
+  PetscCall(PetscMalloc4(s->n, &work[0], s->n, &work[1], s->n, &work[2], s->n, &work[3]));
+  ierr = make_tables(s, options, single, work, T);
+  PetscCall(PetscFree4(work[0], work[1], work[2], work[3]));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -203,4 +291,4 @@ static PetscErrorCode TriDestroy_PScheme(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriPScheme = {"pscheme", TriCreate_PScheme, TriSolve_PScheme, TriDestroy_PScheme};
+const BCRTriOps BCRTriPScheme = {TriCreate_PScheme, TriSolve_PScheme, TriDestroy_PScheme};

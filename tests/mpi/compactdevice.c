@@ -99,6 +99,7 @@ static PetscErrorCode run(const Case *k)
 {
   const PetscInt local = part(k->spread, k->n, rank), all = k->inner * local * k->outer;
   const size_t bytes = (size_t)all * sizeof(PetscReal);
+  const BCRCompactSpec spec = {k->n, k->periodic, (PetscReal)0.5, k->inner, local, k->outer, k->rep};
   BCRCompactScheme s;
   BCRTriOptions options;
   BCRCompact host, device;
@@ -112,13 +113,11 @@ static PetscErrorCode run(const Case *k)
   PetscCall(PetscMemzero(&options, sizeof(options)));
   PetscCall(PetscMemzero(&arena, sizeof(arena)));
   options.isa = -1;
-  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, k->n, k->periodic, (PetscReal)0.5, k->inner, local, k->outer, k->rep,
-                             &options, &host));
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, &spec, &options, &host));
   options.device = PETSC_TRUE;
   options.transport = transport;
   options.method = k->method;
-  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, k->n, k->periodic, (PetscReal)0.5, k->inner, local, k->outer, k->rep,
-                             &options, &device));
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, &spec, &options, &device));
   PetscCall(PetscMalloc3(all, &f, all, &u, all, &v));
   PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df));
   PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du));

@@ -172,9 +172,9 @@ static PetscErrorCode Faults(void)
     if (!ierr) {
       for (int again = 0; again < 2; ++again) {
         PetscCall(Compare(&c, pc, "before a fault"));
-        if (rank == size - 1) BCRTransportFault(1);
+        if (rank == size - 1) PetscCall(BCRTransportFault(1));
         CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_LIB, "Use -pc_bcrpoisson_transport host");
-        BCRTransportFault(0);
+        PetscCall(BCRTransportFault(0));
         CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_LIB, "Use -pc_bcrpoisson_transport host");
         PetscCall(PCBCRPoissonSetTransport(pc, PCBCRPOISSON_TRANSPORT_HOST));
         PetscCall(Compare(&c, pc, "by way of the host after a fault"));

@@ -97,9 +97,9 @@ static PetscErrorCode Transports(const Case *k)
       free(text);
       /* NCCL refuses the messages of one rank: an error on every rank, now and from now on */
       if (size > 1 && transport == PCNEATO_TRANSPORT_NCCL) {
-        if (rank == 0) BCRTransportFault(1);
+        if (rank == 0) PetscCall(BCRTransportFault(1));
         CheckError(PCApply(pc, f, u), PETSC_ERR_LIB, "Use -pc_neato_transport host");
-        BCRTransportFault(0);
+        PetscCall(BCRTransportFault(0));
         CheckError(PCApply(pc, f, u), PETSC_ERR_LIB, "Use -pc_neato_transport host");
         PetscCall(PCNeatoSetTransport(pc, PCNEATO_TRANSPORT_HOST));
         PetscCall(Compare(k, da, pc, f, u, "by way of the host after a fault"));

@@ -134,6 +134,7 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
                                  PetscInt flags, PetscReal eps, BCRTriCoupling coupling, Case *c)
 {
   double *coef, *g, *x;
+  BCRReducedSpec spec;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &c->rank));
@@ -188,7 +189,16 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
       }
   }
   PetscCall(PetscFree3(coef, g, x));
-  PetscCall(BCRReducedCreate(comm, nsys, c->rows, c->low, c->diag, c->up, periodic, flags, eps, coupling, &c->reduced));
+  spec.nsys = nsys;
+  spec.rows = c->rows;
+  spec.low = c->low;
+  spec.diag = c->diag;
+  spec.up = c->up;
+  spec.periodic = periodic;
+  spec.flags = flags;
+  spec.eps = eps;
+  spec.coupling = coupling;
+  PetscCall(BCRReducedCreate(comm, &spec, &c->reduced));
   PetscCall(BCRReducedSetVectors(c->reduced, nvec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -379,6 +389,8 @@ static PetscErrorCode error(const char *what, PetscErrorCode code, const char *w
 static PetscErrorCode errors(void)
 {
   double low[8], diag[8], up[8];
+  BCRReducedSpec spec = {
+    .nsys = 4, .rows = 2, .low = low, .diag = diag, .up = up, .eps = 1e-16, .coupling = BCR_TRI_COUPLING_AUTO};
   BCRReduced r = NULL;
   PetscErrorCode ierr;
 
@@ -389,35 +401,41 @@ static PetscErrorCode errors(void)
     diag[i] = 2;
   }
   /* singular: constants */
-  ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_TRUE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+  spec.periodic = PETSC_TRUE;
+  ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
   PetscCall(error("singular", PETSC_ERR_MAT_LU_ZRPVT, "(line or mode) 0, row 1 of rank", ierr));
+  spec.periodic = PETSC_FALSE;
   diag[2] = NAN;
-  ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+  ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
   PetscCall(error("NaN", PETSC_ERR_MAT_LU_ZRPVT, "(line or mode) 2, row 0 of rank 0", ierr));
   diag[2] = 2;
   if (size > 2) {
-    char digits[64];
-
-    ierr =
-      BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_NEIGHBOUR, &r);
-    snprintf(digits, sizeof(digits), "would lose 15.");
-    PetscCall(error("digits", PETSC_ERR_ARG_OUTOFRANGE, digits, ierr));
+    spec.coupling = BCR_TRI_COUPLING_NEIGHBOUR;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
+    spec.coupling = BCR_TRI_COUPLING_AUTO;
+    PetscCall(error("digits", PETSC_ERR_ARG_OUTOFRANGE, "would lose 15.", ierr));
   }
-  if (size > 1) {
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, rank == 1 ? PETSC_TRUE : PETSC_FALSE, 0, 1e-16,
-                            BCR_TRI_COUPLING_AUTO, &r);
+  if (size > 1) { /* what one rank has otherwise */
+    const BCRReducedSpec same = spec;
+
+    if (rank == 1) spec.periodic = PETSC_TRUE;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "Ranks 1 and 0 have a different periodic", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, rank == size - 1 ? 3 : 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16,
-                            BCR_TRI_COUPLING_AUTO, &r);
+    spec = same;
+    if (rank == size - 1) spec.nsys = 3;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different number of systems", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, rank == 1 ? BCR_REDUCED_ADD : 0, 1e-16,
-                            BCR_TRI_COUPLING_AUTO, &r);
+    spec = same;
+    if (rank == 1) spec.flags = BCR_REDUCED_ADD;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different flags", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16,
-                            rank == size - 1 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO, &r);
+    spec = same;
+    if (rank == size - 1) spec.coupling = BCR_TRI_COUPLING_REDUCED;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different coupling", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, rank == size - 1 ? 1e-8 : 1e-16,
-                            BCR_TRI_COUPLING_AUTO, &r);
+    spec = same;
+    if (rank == size - 1) spec.eps = 1e-8;
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, &spec, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different eps", ierr));
   }
   PetscCall(PetscPopErrorHandler());

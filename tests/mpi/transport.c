@@ -259,7 +259,7 @@ static PetscErrorCode Fault(void)
       PetscErrorCode ierr;
 
       report[0] = 0;
-      if (round == 1 && rank == size - 1) BCRTransportFault(1);
+      if (round == 1 && rank == size - 1) PetscCall(BCRTransportFault(1));
       PetscCall(PetscPushErrorHandler(Report, NULL));
       ierr = BCRTransportExchange(t[round / 2], stream[1], 1, &send, 1, &recv);
       ierr = BCRTransportAgree(t[round / 2], ierr);

@@ -64,7 +64,7 @@ static PetscScalar coefficient(Kind kind)
 static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt parts, PetscBool plain, int isa,
                           PetscBool inplace)
 {
-  BCRRecurrence r = {n, NULL, coefficient(kind), parts, plain, isa};
+  BCRRecurrence r = {n, NULL, coefficient(kind), parts, plain, isa, NULL};
   BCRRecurrenceCarry carry;
   PetscScalar *s, *t, *w, *t0, start = rnds();
   const int lanes = BCRCpuGetTable(isa, sizeof(PetscReal) == sizeof(float))->recur->lanes;
@@ -122,7 +122,7 @@ static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt pa
 /* not finite: the same entries as the plain loop has, NaN or infinite */
 static PetscErrorCode special(PetscInt n, int what, PetscBool constant, int isa)
 {
-  BCRRecurrence r = {n, NULL, (PetscReal)0.5, 0, PETSC_FALSE, isa};
+  BCRRecurrence r = {n, NULL, (PetscReal)0.5, 0, PETSC_FALSE, isa, NULL};
   PetscScalar *s, *t, *w, x = 1;
   PetscInt at = n / 3, differ = 0;
 

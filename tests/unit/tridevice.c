@@ -118,7 +118,7 @@ static PetscErrorCode run(const Case *c, double *error)
   PetscCallBCRCuda(BCRCudaMalloc(bytes, &df));
   PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
   PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
-  BCRTriDeviceTune(c->tune);
+  PetscCall(PetscArraycpy(options.tune, c->tune, 5));
   PetscCall(BCRTriDeviceCreate(&spec, &options, &device));
   ierr = PETSC_SUCCESS;
   /* blocks that wait for each other count the solves */

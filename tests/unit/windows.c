@@ -375,6 +375,7 @@ static PetscErrorCode derivative(MatCompactScheme scheme, PetscInt derivative_, 
   BCRCudaCompact p;
   BCRCudaCompactWindow w;
   BCRCompactScheme s;
+  const BCRCompactSpec cspec = {n, PETSC_TRUE, (PetscReal)0.5, 1, n, outer, 1};
   BCRTriOptions options;
   BCRCompact compact;
   BCRDeviceArena arena;
@@ -389,7 +390,7 @@ static PetscErrorCode derivative(MatCompactScheme scheme, PetscInt derivative_, 
   PetscCall(PetscMemzero(&arena, sizeof(arena)));
   options.isa = -1;
   options.device = PETSC_TRUE;
-  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, PETSC_TRUE, (PetscReal)0.5, 1, n, outer, 1, &options, &compact));
+  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, &cspec, &options, &compact));
   PetscCall(BCRCompactGetPass(compact, &pass));
   if (!pass) { /* the roots are too large for that */
     PetscCall(BCRCompactDestroy(&compact));
