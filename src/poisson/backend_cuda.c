@@ -1,11 +1,13 @@
 /*
   The table of CUDA devices (backend.h): kernels in place of the host's loops, on copies of the components'
-  tables. Cores are BCRDeviceRanks (devranks.h). All of the solver that a build without CUDA lacks is in this file.
+  tables. Cores are BCRRanks (ranks.h). All of the solver that a build without CUDA lacks is in this file.
 */
 #include "backend.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../operator/devscale.h"
-  #include "devranks.h"
+  #include "ranks.h"
+  #include "device.h"
+  #include "../transport/transport.h"
   #include <math.h>
   #include <stdlib.h>
   #include <string.h>
@@ -545,7 +547,7 @@ static PetscErrorCode cuda_refine_add(const BCRPass *p, BCRRefine *x)
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetRemoved((BCRDeviceRanks)x->core, &removed));
+  PetscCall(BCRRanksGetRemoved((BCRRanks)x->core, &removed));
   PetscCallBCRCuda(BCRCudaRefineCorrect(p->stream, &box, (const float *)x->e.v, x->e.stride, (double *)x->v.v,
                                         1 / (p->c->norm * (double)p->c->op.scale), x->keep, removed,
                                         state(p)->scalars));
@@ -609,15 +611,25 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
   CudaState *st = (CudaState *)s->state;
   const PetscInt slab = PetscMax(0, c->slab);
   BCRCoreOptions options = s->options.core;
-  BCRDeviceRanks *ranks = (BCRDeviceRanks *)core;
+  BCRRanksSpec ranks = {.comm = s->slabs.comm,
+                        .axis = slab,
+                        .first = c->first,
+                        .m = c->op.axis[slab].n,
+                        .dim = c->op.dim,
+                        .axes = axis,
+                        .shift = c->op.shift,
+                        .singular = c->op.singular,
+                        .stride = spec->stride,
+                        .options = &options,
+                        .stream = st->stream,
+                        .transport = st->transport};
   PetscBool window, kernels;
 
   PetscFunctionBegin;
-  options.precision = spec->precision;
-  PetscCall(BCRDeviceRanksCreate(s->slabs.comm, st->transport, slab, c->first, c->op.axis[slab].n, c->op.dim, axis,
-                                 c->op.shift, c->op.singular, spec->stride, &options, st->stream, ranks));
-  if (spec->made) PetscCall(BCRDeviceRanksReserveInput(*ranks));
-  PetscCall(BCRDeviceRanksKernels(*ranks, &window, &kernels));
+  options.precision = ranks.io = spec->precision;
+  PetscCall(BCRRanksCreate(BCRRanksCuda(), &ranks, (BCRRanks *)core));
+  if (spec->made) PetscCall(BCRRanksReserveInput((BCRRanks)*core));
+  PetscCall(BCRRanksKernels((BCRRanks)*core, &window, &kernels));
   if (window) st->windows = PETSC_TRUE;
   if (!kernels) st->graphs.off = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -626,14 +638,14 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
 static PetscErrorCode cuda_core_shift(void *core, PetscReal shift)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSetShift((BCRDeviceRanks)core, shift));
+  PetscCall(BCRRanksSetShift((BCRRanks)core, shift));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_core_factor(void *core, PetscReal factor)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSetFactor((BCRDeviceRanks)core, factor));
+  PetscCall(BCRRanksSetFactor((BCRRanks)core, factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -641,21 +653,21 @@ static PetscErrorCode cuda_core_setup(BCRSolver s, void *core)
 {
   PetscFunctionBegin;
   (void)s;
-  PetscCall(BCRDeviceRanksSetUp((BCRDeviceRanks)core));
+  PetscCall(BCRRanksSetUp((BCRRanks)core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_core_input(void *core, void **v)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetInput((BCRDeviceRanks)core, v));
+  PetscCall(BCRRanksGetInput((BCRRanks)core, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_core_solve(const BCRPass *p, void *core, const void *f, void *u)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSolve((BCRDeviceRanks)core, p->stream, f, u));
+  PetscCall(BCRRanksSolve((BCRRanks)core, p->stream, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -664,7 +676,7 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetRemoved((BCRDeviceRanks)core, &removed));
+  PetscCall(BCRRanksGetRemoved((BCRRanks)core, &removed));
   if (removed && x) removed = state(p)->scalars + 1;
   if (removed) PetscCallBCRCuda(BCRCudaScaleValue(p->stream, removed, 1, p->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -673,14 +685,14 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
 static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetInfo((BCRDeviceRanks)core, info));
+  PetscCall(BCRRanksGetInfo((BCRRanks)core, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_core_destroy(void **core)
 {
   PetscFunctionBegin;
-  if (*core) PetscCall(BCRDeviceRanksDestroy((BCRDeviceRanks *)core));
+  if (*core) PetscCall(BCRRanksDestroy((BCRRanks *)core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
