@@ -12,6 +12,7 @@
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/tune.h"
+#include <string.h>
 
 const char *const PCBCRPoissonTransports[] = {
   "auto", "mpi", "nccl", "host", "PCBCRPoissonTransport", "PCBCRPOISSON_TRANSPORT_", NULL};
@@ -934,6 +935,7 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
   const BCRMoves *m = &bcr->moves;
   const double bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
   PetscInt rows[2] = {-m->len, m->len}, all[2], axis = m->axis, general, cut = 0;
+  PetscViewerFormat format;
 
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -950,6 +952,15 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer,
                                        "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n",
                                        info.ranks, (double)info.bytes_sent, (double)info.messages));
+    PetscCall(PetscViewerGetFormat(viewer, &format));
+    for (const char *line = info.refused; *line && format == PETSC_VIEWER_ASCII_INFO_DETAIL;) {
+      const size_t length = strcspn(line, "\n");
+      char way[256];
+
+      PetscCall(PetscStrncpy(way, line, PetscMin(length + 1, sizeof(way))));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: not by %s\n", way));
+      line += length + (line[length] ? 1 : 0);
+    }
   }
   PCBCRPoissonGeneralAxis(pc, &general);
   if (m->inplace && general >= 0 && general != m->axis)

@@ -357,12 +357,12 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(info, sizeof(*info)));
   info->way = r->way;
-  info->onepass = r->pass != BCR_PASS_TWO ? PETSC_TRUE : PETSC_FALSE;
+  info->onepass = r->way != BCR_RANKS_ALONE && r->pass != BCR_PASS_TWO ? PETSC_TRUE : PETSC_FALSE;
   if (r->core) {
     PetscCall(r->ops->core_info(r->core, &info->core));
     info->workspace = info->core.workspace;
     info->tables = info->core.tables;
-    info->flops = (info->onepass ? 1 : 2) * info->core.flops;
+    info->flops = (r->pass == BCR_PASS_TWO ? 2 : 1) * info->core.flops;
   }
   PetscCall(r->ops->info(r, info, sizeof(coupling), coupling));
   if (r->comm == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);

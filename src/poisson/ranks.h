@@ -86,7 +86,7 @@ typedef enum {
 typedef struct {
   BCRCoreInfo core; /* of this rank's core */
   BCRRanksWay way;
-  PetscBool onepass;           /* BCR_PASS_LINES or BCR_PASS_ONE */
+  PetscBool onepass;           /* several ranks have rows, and this one goes through its own once */
   char what[256];              /* how the ranks are coupled, in words */
   char refused[2048];          /* the ways before that one, each with the reason why not, a line each */
   size_t bytes_sent, messages; /* by this rank in one solve */

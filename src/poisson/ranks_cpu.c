@@ -537,7 +537,7 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   }
   PetscCall(BCRModesBytes(h->modes, &tables, &flops));
   info->tables += tables;
-  if (!info->onepass) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
+  if (r->pass == BCR_PASS_TWO) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
   PetscCall(PetscSNPrintf(coupling, length,
                           "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
                           neighbour, shared));

@@ -27,7 +27,7 @@ typedef struct { /* eigenbasis of an axis along the interfaces */
   double *lambda, *norm;  /* [n] */
 } BorderAxis;
 
-enum { /* exchanges of messages */
+enum {        /* exchanges of messages */
   TO_PARTS,   /* right-hand sides */
   FROM_PARTS, /* shared out: solutions; and what was removed to ranks without rows */
   SUMS,
@@ -198,8 +198,8 @@ static PetscErrorCode put_ints(BCRDeviceArena *arena, BCRStream stream, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border,
-                                         PetscReal shift, PetscBool singular, void **core, const char **why)
+static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border, PetscReal shift,
+                                         PetscBool singular, void **core, const char **why)
 {
   BCRDeviceCore *c = (BCRDeviceCore *)core;
 
@@ -213,8 +213,8 @@ static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const
   for (PetscInt d = 0; d < r->dim; d++) {
     if (axes[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, shift, singular, r->stride, &r->options, border->axis,
-                                      border->open, r->stream, c));
+  PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, shift, singular, r->stride, &r->options, border->axis, border->open,
+                                      r->stream, c));
   *why = *core ? NULL : "the device has no level 0 and no planes on chip for this box";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -335,8 +335,7 @@ static PetscErrorCode local_arrays(BCRRanks r)
   const size_t n = (size_t)d->share, one = PetscMax(1, n), number = sizeof(double);
 
   PetscFunctionBegin;
-  PetscCall(
-    BCRDeviceArenaGet(&d->space, (2 * (size_t)r->nmodes + 1) * number, "rows of interfaces", &d->rowmodes));
+  PetscCall(BCRDeviceArenaGet(&d->space, (2 * (size_t)r->nmodes + 1) * number, "rows of interfaces", &d->rowmodes));
   PetscCall(BCRDeviceArenaGet(&d->space, 2 * one * np * number, "messages", &d->received[0]));
   PetscCallBCRCuda(BCRCudaZero(d->received[0], 2 * one * np * number, r->stream));
   if (!solves_all(r)) {
@@ -395,7 +394,8 @@ static PetscErrorCode device_connect(BCRRanks r)
       "with more than 8 parts (BCR_CUDA_GATHER) each would solve too many systems";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  r->nocoupling[BCR_COUPLING_SHARED] = "up to 8 parts (BCR_CUDA_GATHER) solve all systems, one exchange in place of two";
+  r->nocoupling[BCR_COUPLING_SHARED] =
+    "up to 8 parts (BCR_CUDA_GATHER) solve all systems, one exchange in place of two";
   PetscCall(BCRTransportWindowCreate((BCRTransport)r->transport, PETSC_TRUE, 2 * (slot + (size_t)np) * sizeof(double),
                                      BCR_CUDA_NOTHING, &d->window, &base, &d->own.turn));
   if (!d->window) {
@@ -490,8 +490,8 @@ static PetscErrorCode border_messages(BCRRanks r)
   }
   if (r->singular) removed_messages(r, owner);
   if (solves_all(r))
-    PetscCall(BCRTransportReserve((BCRTransport)r->transport, (modes * np + r->size) * number,
-                                  (modes + 1) * np * number));
+    PetscCall(
+      BCRTransportReserve((BCRTransport)r->transport, (modes * np + r->size) * number, (modes + 1) * np * number));
   else
     PetscCall(BCRTransportReserve((BCRTransport)r->transport, (shares * (np + r->size) + modes) * number,
                                   (modes + 2 * (size_t)share * np + np) * number));
@@ -586,8 +586,7 @@ static PetscErrorCode device_mark(BCRRanks r, void *stream)
 
 /* Two solves: the rows between the interfaces, as if the interface rows were 0; modes of the
    right-hand sides of the own one, and of what the one before gets */
-static PetscErrorCode two_begin(BCRRanks r, BCRStream stream, const void *f, void *u, double *own,
-                                   double *left)
+static PetscErrorCode two_begin(BCRRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
 {
   const BCRSlabPart *mine = BCRRanksMine(r), *prev = BCRRanksBefore(r);
   DeviceRanks *d = state(r);
@@ -660,14 +659,14 @@ static PetscErrorCode device_eliminate(BCRRanks r, void *stream, PetscInt batch,
   if (mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   to = all ? d->received[0] + 2 * n * mine : d->rowmodes; /* one pass: mode m of the own row at to[n - 1 - m] */
   if (one)
-    PetscCall(BCRDeviceCoreBorderBegin((BCRDeviceCore)r->core, stream, f, u, to + n - 1, to + n, rows, (int)mine, within));
+    PetscCall(
+      BCRDeviceCoreBorderBegin((BCRDeviceCore)r->core, stream, f, u, to + n - 1, to + n, rows, (int)mine, within));
   else PetscCall(two_begin(r, stream, f, u, d->rowmodes, d->rowmodes + n));
   if (!all)
     PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)n, d->devfirst, one ? NULL : d->devnorm,
                                        one ? to + n - 1 : to, one ? -1 : 1, to + n, d->sent[0]));
   else if (!one)
-    PetscCallBCRCuda(
-      BCRCudaBorderPack(stream, 1, (int)n, NULL, d->devnorm, d->rowmodes, 1, d->rowmodes + n, to));
+    PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)n, NULL, d->devnorm, d->rowmodes, 1, d->rowmodes + n, to));
   if (r->coupling == BCR_COUPLING_WINDOW && !within)
     PetscCallBCRCuda(BCRCudaWindowPut(stream, &d->own, d->received[0]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -689,7 +688,8 @@ static PetscErrorCode device_exchange(BCRRanks r, void *stream, PetscInt batch)
     PetscCallBCRCuda(BCRCudaBorderSolve(stream, &d->rows, d->received[0], d->work, -1, d->sent[1]));
     PetscCall(exchange(r, stream, FROM_PARTS));
     break;
-  default: PetscCall(exchange(r, stream, TO_PARTS));
+  default:
+    PetscCall(exchange(r, stream, TO_PARTS));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -734,12 +734,14 @@ static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, cons
   (void)batch;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   switch (r->pass) {
-  case BCR_PASS_LINES: PetscCall(BCRDeviceCoreBorderBack(core, stream, f, u)); break;
-  case BCR_PASS_ONE:
-    PetscCall(
-      BCRDeviceCoreBorderEnd(core, stream, f, u, x, x + r->nmodes, r->singular ? d->scalars + REMOVED : NULL));
+  case BCR_PASS_LINES:
+    PetscCall(BCRDeviceCoreBorderBack(core, stream, f, u));
     break;
-  default: PetscCall(two_end(r, stream, u, x));
+  case BCR_PASS_ONE:
+    PetscCall(BCRDeviceCoreBorderEnd(core, stream, f, u, x, x + r->nmodes, r->singular ? d->scalars + REMOVED : NULL));
+    break;
+  default:
+    PetscCall(two_end(r, stream, u, x));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -756,8 +758,8 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
     PetscCall(exchange(r, stream, SUMS));
     PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, d->sums, d->scalars + SUM));
   }
-  PetscCallBCRCuda(BCRCudaAddValue(stream, &d->box, d->single, u, u, d->scalars + SUM,
-                                   -1. / ((double)r->nmodes * (double)r->p.n)));
+  PetscCallBCRCuda(
+    BCRCudaAddValue(stream, &d->box, d->single, u, u, d->scalars + SUM, -1. / ((double)r->nmodes * (double)r->p.n)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

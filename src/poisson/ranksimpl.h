@@ -12,9 +12,9 @@ struct _n_BCRRanks {
   MPI_Comm comm;
   PetscMPIInt rank, size, tag;
   PetscInt axis, dim;
-  BCRAxis x[3];                   /* of the whole box; coefficients owned */
-  PetscInt nother, other[2];      /* the axes along an interface */
-  PetscInt no[2];                 /* their unknowns; 1 where there is none */
+  BCRAxis x[3];              /* of the whole box; coefficients owned */
+  PetscInt nother, other[2]; /* the axes along an interface */
+  PetscInt no[2];            /* their unknowns; 1 where there is none */
   PetscInt stride[3];
   double shift, factor;
   double single; /* what a single row between interfaces has along the axis, which is none for the core then */
