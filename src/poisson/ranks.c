@@ -262,7 +262,7 @@ static PetscErrorCode ranks_passes(BCRRanks r)
 PetscErrorCode BCRRanksSetUp(BCRRanks r)
 {
   PetscFunctionBegin;
-  if (r->core) PetscCall(r->ops->core_setup(r->core));
+  if (r->core && r->ops->core_setup) PetscCall(r->ops->core_setup(r->core));
   if (!r->stale) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->p.nparts > 1 && r->p.mine >= 0) PetscCall(ranks_passes(r));
   PetscCall(way_choose(r));
@@ -271,8 +271,8 @@ PetscErrorCode BCRRanksSetUp(BCRRanks r)
 
     PetscCall(r->ops->tables(r));
     PetscCall(ways_describe(r, sizeof(refused), refused));
-    PetscCall(
-      PetscInfo(NULL, "Rank %d of %d: %s\n%s%s", r->rank, r->size, ways[r->way].name, refused, refused[0] ? "\n" : ""));
+    PetscCall(PetscInfo(NULL, "Rank %d of %d: %s%s%s\n", r->rank, r->size, ways[r->way].name,
+                        refused[0] ? ". Not by\n" : "", refused));
   }
   r->stale = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -315,6 +315,14 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
 
 /* Solve */
 
+/* A step ends, where somebody asks how long it took */
+static PetscErrorCode mark(BCRRanks r, void *stream)
+{
+  PetscFunctionBegin;
+  if (r->ops->mark) PetscCall(r->ops->mark(r, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRanksSolve(BCRRanks r, void *stream, const void *f, void *u)
 {
   const BCRRanksOps *ops = r->ops;
@@ -325,20 +333,20 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, void *stream, const void *f, void *u)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ops->async) PetscCall(BCRRanksSetUp(r));
-  PetscCall(ops->mark(r, stream));
+  PetscCall(mark(r, stream));
   for (PetscInt b = 0; b < r->nbatch; b++) {
     PetscCall(ops->eliminate(r, stream, b, f, u));
-    PetscCall(ops->mark(r, stream));
+    PetscCall(mark(r, stream));
     PetscCall(ops->exchange(r, stream, b));
   }
-  PetscCall(ops->mark(r, stream));
+  PetscCall(mark(r, stream));
   for (PetscInt b = 0; b < r->nbatch; b++) {
     PetscCall(ops->reduce(r, stream, b, u));
-    PetscCall(ops->mark(r, stream));
+    PetscCall(mark(r, stream));
     PetscCall(ops->back(r, stream, b, f, u));
   }
   if (r->singular) PetscCall(ops->zero_mean(r, stream, u));
-  PetscCall(ops->mark(r, stream));
+  PetscCall(mark(r, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -164,14 +164,6 @@ static PetscErrorCode host_core_factor(void *core, PetscReal factor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* creation and changes have made the tables */
-static PetscErrorCode host_core_setup(void *core)
-{
-  PetscFunctionBegin;
-  (void)core;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode host_core_info(void *core, BCRCoreInfo *info)
 {
   PetscFunctionBegin;
@@ -455,13 +447,6 @@ static PetscErrorCode host_zero_mean(BCRRanks r, void *stream, void *u)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode host_mark(BCRRanks r, void *stream)
-{
-  PetscFunctionBegin;
-  (void)r, (void)stream;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode host_removed(BCRRanks r, const double **removed)
 {
   PetscFunctionBegin;
@@ -566,7 +551,6 @@ const BCRRanksOps *BCRRanksCpu(void)
     .core_create = host_core_create,
     .core_shift = host_core_shift,
     .core_factor = host_core_factor,
-    .core_setup = host_core_setup,
     .core_info = host_core_info,
     .core_destroy = host_core_destroy,
     .local = host_local,
@@ -578,7 +562,6 @@ const BCRRanksOps *BCRRanksCpu(void)
     .reduce = host_reduce,
     .back = host_back,
     .zero_mean = host_zero_mean,
-    .mark = host_mark,
     .removed = host_removed,
     .info = host_info,
     .destroy = host_destroy,

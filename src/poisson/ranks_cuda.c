@@ -420,10 +420,10 @@ static void message(DeviceRanks *d, int which, PetscBool sent, PetscMPIInt rank,
   m->bytes = (size_t)n * sizeof(double);
 }
 
-/* How many modes, the first ones, reach across a part */
+/* How many modes, the first ones, reach across a part; asked only where each part solves all */
 static PetscInt coupled_modes(BCRRanks r)
 {
-  PetscInt k = r->nmodes;
+  PetscInt k = solves_all(r) ? r->nmodes : 0;
 
   while (k > 0 && !BCRSlabRowsReach(&r->p, r->shift + r->lambda[k - 1], BCRRanksEps(r))) k--;
   return k;

@@ -50,7 +50,7 @@ struct _BCRRanksOps {
                                 PetscBool singular, void **core, const char **why);
   PetscErrorCode (*core_shift)(void *core, PetscReal shift);
   PetscErrorCode (*core_factor)(void *core, PetscReal factor);
-  PetscErrorCode (*core_setup)(void *core);
+  PetscErrorCode (*core_setup)(void *core); /* NULL: creation and changes have done it */
   /* tables of this shift: BCR_PASS_ONE, BCR_PASS_LINES are possible, or why not. NULL: always */
   PetscErrorCode (*core_passes)(void *core, const char *nopass[]);
   PetscErrorCode (*core_info)(void *core, BCRCoreInfo *info);
@@ -67,7 +67,7 @@ struct _BCRRanksOps {
   PetscErrorCode (*reduce)(BCRRanks r, void *stream, PetscInt batch, void *u);
   PetscErrorCode (*back)(BCRRanks r, void *stream, PetscInt batch, const void *f, void *u);
   PetscErrorCode (*zero_mean)(BCRRanks r, void *stream, void *u);
-  PetscErrorCode (*mark)(BCRRanks r, void *stream); /* a step ends */
+  PetscErrorCode (*mark)(BCRRanks r, void *stream); /* a step ends; NULL: steps are not timed */
 
   PetscErrorCode (*removed)(BCRRanks r, const double **removed);
   /* what is sent, tables and workspace added to info's; coupling: in words */
