@@ -19,6 +19,8 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "src/tridiagonal/device.h"
+  #include "src/backend/cuda/fields.h"
+  #include "src/backend/cuda/refine.h"
   #include "cuda_bench.h"
   #include "cuda_lines_kernels.h"
   #include <math.h>

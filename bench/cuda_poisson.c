@@ -12,6 +12,8 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "cuda_bench.h"
+  #include "src/backend/cuda/fields.h"
+  #include "src/backend/cuda/refine.h"
 
 typedef struct {
   BCRDeviceCore core;

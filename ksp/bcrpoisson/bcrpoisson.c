@@ -18,6 +18,7 @@
 . -ksp_bcrpoisson_recursive (off|on)                - as `-pc_bcrpoisson_recursive`
 . -ksp_bcrpoisson_tune (off|on)                     - as `-pc_bcrpoisson_tune`
 . -ksp_bcrpoisson_tune_file name                    - as `-pc_bcrpoisson_tune_file`
+. -ksp_bcrpoisson_view_plan                         - as `-pc_bcrpoisson_view_plan`
 . -ksp_bcrpoisson_graph (on|off)                    - as `-pc_bcrpoisson_graph`
 . -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
@@ -51,10 +52,10 @@
 M*/
 PetscErrorCode KSPCreate_BCRPoisson(KSP ksp)
 {
-  static const KSPRefineKind kind = {"KSPBCRPOISSON",           PCBCRPOISSON,       "PCBCRPOISSON",
+  static const BCRRefineKind kind = {"KSPBCRPOISSON",           PCBCRPOISSON,       "PCBCRPOISSON",
                                      "KSP BCR Poisson options", "-ksp_bcrpoisson_", "PCBCRPoissonSetFromOptions_C"};
 
   PetscFunctionBegin;
-  PetscCall(KSPRefineCreate(ksp, &kind));
+  PetscCall(BCRRefineCreate(ksp, &kind));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -45,10 +45,10 @@
 M*/
 PetscErrorCode KSPCreate_Neato(KSP ksp)
 {
-  static const KSPRefineKind kind = {"KSPNEATO",          PCNEATO,       "PCNEATO",
+  static const BCRRefineKind kind = {"KSPNEATO",          PCNEATO,       "PCNEATO",
                                      "KSP NEATO options", "-ksp_neato_", "PCNeatoSetFromOptions_C"};
 
   PetscFunctionBegin;
-  PetscCall(KSPRefineCreate(ksp, &kind));
+  PetscCall(BCRRefineCreate(ksp, &kind));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,16 +14,16 @@
 #define BCR_STAGNATION 5
 
 typedef struct {
-  const KSPRefineKind *kind;
+  const BCRRefineKind *kind;
   PetscInt solves;   /* applications of the solver in the last KSPSolve(), per right-hand side */
   Mat R, Z;          /* KSPMatSolve(): residuals and corrections */
   char why[BCR_WHY]; /* the last solve did not converge, or nothing */
 } KSP_Refine;
 
 /* -pc_type is the user's word, and has to be the right one */
-static PetscErrorCode KSPRefineCheckPCType(KSP ksp)
+static PetscErrorCode check_pc_type(KSP ksp)
 {
-  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
+  const BCRRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
   PC pc;
   PetscBool given, same;
   const char *prefix;
@@ -46,9 +46,9 @@ static PetscErrorCode KSPRefineCheckPCType(KSP ksp)
 /* The solver inside is the PC of the KSP. KSPSetFromOptions() may have given it some default type
    before it comes to the type of the KSP, which cannot be told from a type that the program set:
    either is replaced. */
-static PetscErrorCode KSPRefineSetPCType(KSP ksp, PetscBool *changed)
+static PetscErrorCode set_pc_type(KSP ksp, PetscBool *changed)
 {
-  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
+  const BCRRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
   PC pc;
   PetscBool same;
 
@@ -69,7 +69,7 @@ static PetscErrorCode KSPSetUp_Refine(KSP ksp)
   PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(KSPRefineSetPCType(ksp, &changed));
+  PetscCall(set_pc_type(ksp, &changed));
   if (changed && ksp->setfromoptionscalled) PetscCall(PCSetFromOptions(ksp->pc));
   PetscCall(KSPSetWorkVecs(ksp, 2));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -77,14 +77,14 @@ static PetscErrorCode KSPSetUp_Refine(KSP ksp)
 
 static PetscErrorCode KSPSetFromOptions_Refine(KSP ksp, BCROptionItems PetscOptionsObject)
 {
-  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
+  const BCRRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
   PetscErrorCode (*options)(PC, const char[], BCROptionItems) = NULL;
   PC pc;
   PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(KSPRefineCheckPCType(ksp));
-  PetscCall(KSPRefineSetPCType(ksp, &changed));
+  PetscCall(check_pc_type(ksp));
+  PetscCall(set_pc_type(ksp, &changed));
   PetscCall(KSPGetPC(ksp, &pc));
   if (changed) PetscCall(PCSetFromOptions(pc));
   PetscOptionsHeadBegin(PetscOptionsObject, kind->head);
@@ -95,7 +95,7 @@ static PetscErrorCode KSPSetFromOptions_Refine(KSP ksp, BCROptionItems PetscOpti
 }
 
 /* r = b - A x */
-static PetscErrorCode KSPRefineResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
+static PetscErrorCode residual_of(KSP ksp, Mat A, Vec b, Vec x, Vec r)
 {
   PetscFunctionBegin;
   PetscCall(KSP_MatMult(ksp, A, x, r));
@@ -107,19 +107,19 @@ static PetscErrorCode KSPRefineResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
    KSPSetErrorIfNotConverged(): what the solver inside knows (BCRExplain()), else what can be seen
    from here. Like PETSc's own solvers an inner KSP that has used up its iterations raises nothing.
    */
-static PetscErrorCode KSPRefineExplain(KSP ksp, PetscReal best)
+static PetscErrorCode explain(KSP ksp, PetscReal best)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
   char text[BCR_WHY - 128] = "";
-  PetscErrorCode (*explain)(PC, PetscReal, size_t, char[]) = NULL;
+  PetscErrorCode (*reason)(PC, PetscReal, size_t, char[]) = NULL;
   Mat A, P;
 
   PetscFunctionBegin;
   if (ksp->reason > 0 || ksp->reason == KSP_DIVERGED_NANORINF) PetscFunctionReturn(PETSC_SUCCESS);
   best = PetscMin(best, ksp->rnorm);
   PetscCall(PCGetOperators(ksp->pc, &A, &P));
-  PetscCall(PetscObjectQueryFunction((PetscObject)ksp->pc, "BCRExplain_C", &explain));
-  if (explain) PetscCall((*explain)(ksp->pc, best, sizeof(text), text));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp->pc, "BCRExplain_C", &reason));
+  if (reason) PetscCall((*reason)(ksp->pc, best, sizeof(text), text));
   if (!text[0] && A != P)
     PetscCall(PetscSNPrintf(
       text, sizeof(text),
@@ -139,23 +139,44 @@ static PetscErrorCode KSPRefineExplain(KSP ksp, PetscReal best)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPSolve_Refine(KSP ksp)
+static void start(KSP ksp)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  Mat A;
-  Vec b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
-  PetscReal norm, best = PETSC_MAX_REAL;
-  PetscInt stagnant = 0;
-  PetscBool zero = ksp->guess_zero; /* x counts as zero and is not read */
 
-  PetscFunctionBegin;
-  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   ksp->its = 0;
   ksp->reason = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
   refine->why[0] = 0;
+}
+
+typedef struct {
+  PetscReal best;    /* smallest residual norm so far */
+  PetscInt stagnant; /* steps since then */
+} Progress;
+
+/* Of a residual that is not small enough yet: sets the reason where no further step is to be made */
+static void judge(KSP ksp, Progress *progress, PetscReal norm)
+{
+  progress->stagnant = norm < progress->best ? 0 : progress->stagnant + 1;
+  progress->best = PetscMin(progress->best, norm);
+  if (ksp->its >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  else if (progress->stagnant >= BCR_STAGNATION) ksp->reason = KSP_DIVERGED_BREAKDOWN;
+}
+
+static PetscErrorCode KSPSolve_Refine(KSP ksp)
+{
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+  Progress progress = {PETSC_MAX_REAL, 0};
+  Mat A;
+  Vec b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
+  PetscReal norm;
+  PetscBool zero = ksp->guess_zero; /* x counts as zero and is not read */
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  start(ksp);
   if (!zero) {
-    PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+    PetscCall(residual_of(ksp, A, b, x, r));
     residual = r;
   }
   if (ksp->normtype == KSP_NORM_NONE) {
@@ -184,16 +205,8 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
     /* a guess that is good enough is solved for all the same, as this is what one asks a direct solver for */
     if (ksp->reason > 0 && !ksp->its && norm > 0 && ksp->max_it > 0) ksp->reason = KSP_CONVERGED_ITERATING;
     if (ksp->reason) break;
-    stagnant = norm < best ? 0 : stagnant + 1;
-    best = PetscMin(best, norm);
-    if (ksp->its >= ksp->max_it) {
-      ksp->reason = KSP_DIVERGED_ITS;
-      break;
-    }
-    if (stagnant >= BCR_STAGNATION) {
-      ksp->reason = KSP_DIVERGED_BREAKDOWN;
-      break;
-    }
+    judge(ksp, &progress, norm);
+    if (ksp->reason) break;
     if (zero && !solved) PetscCall(KSP_PCApply(ksp, residual, x));
     else if (!solved) PetscCall(KSP_PCApply(ksp, residual, z));
     if (!solved) ++refine->solves;
@@ -201,18 +214,18 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
     else if (!zero) PetscCall(VecAXPY(x, 1, z));
     zero = PETSC_FALSE;
     ++ksp->its;
-    PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+    PetscCall(residual_of(ksp, A, b, x, r));
     residual = r;
   }
   if (zero) PetscCall(VecSet(x, 0));
-  PetscCall(KSPRefineExplain(ksp, best));
+  PetscCall(explain(ksp, progress.best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Several right-hand sides: columns of dense matrices */
 
 /* Z = M^{-1} R, the null space removed as KSP_PCApply() does */
-static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
+static PetscErrorCode mat_apply(KSP ksp, Mat R, Mat Z)
 {
   Mat A;
   MatNullSpace nullspace;
@@ -262,7 +275,7 @@ static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
 }
 
 /* to = from, vectors that may live in different memory */
-static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
+static PetscErrorCode copy_between(Vec from, Vec to)
 {
   const PetscScalar *f;
   PetscScalar *t;
@@ -279,7 +292,7 @@ static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
 }
 
 /* norms[]: of the columns */
-static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
+static PetscErrorCode mat_norms(Mat B, PetscReal norms[])
 {
   PetscInt n;
   Vec b;
@@ -297,7 +310,7 @@ static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
 /* One column of the following. A matrix of the device takes host vectors for ones whose entries it
    has there already, columns of a dense matrix however are one vector with ever another array: the
    product is taken with the KSP's own vectors where their type differs. */
-static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r, PetscReal *norm)
+static PetscErrorCode column_residual(KSP ksp, Mat A, Vec b, Vec x, Vec r, PetscReal *norm)
 {
   VecType type[2];
   PetscBool same;
@@ -306,11 +319,11 @@ static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec 
   PetscCall(VecGetType(x, &type[0]));
   PetscCall(VecGetType(ksp->work[0], &type[1]));
   PetscCall(PetscStrcmp(type[0], type[1], &same));
-  if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+  if (same) PetscCall(residual_of(ksp, A, b, x, r));
   else {
-    PetscCall(KSPRefineCopy(x, ksp->work[0]));
+    PetscCall(copy_between(x, ksp->work[0]));
     PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
-    PetscCall(KSPRefineCopy(ksp->work[1], r));
+    PetscCall(copy_between(ksp->work[1], r));
     PetscCall(VecAYPX(r, -1, b));
   }
   PetscCall(VecNorm(r, NORM_2, norm));
@@ -320,7 +333,7 @@ static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec 
 /* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. A
    product that fails leaves dense matrices from which no column is taken out: PETSc would not
    destroy others. */
-static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
+static PetscErrorCode mat_residual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
 {
   Mat A;
   Vec b, x, r;
@@ -334,7 +347,7 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscRe
     PetscCall(MatDenseGetColumnVecRead(B, c, &b));
     PetscCall(MatDenseGetColumnVecRead(X, c, &x));
     PetscCall(MatDenseGetColumnVecWrite(R, c, &r));
-    ierr = KSPRefineColumnResidual(ksp, A, b, x, r, &norms[c]);
+    ierr = column_residual(ksp, A, b, x, r, &norms[c]);
     PetscCall(MatDenseRestoreColumnVecWrite(R, c, &r));
     PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
@@ -345,7 +358,7 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscRe
 
 /* A dense matrix like B that stays until another block comes or the KSP is reset: memory that is
    new each time costs more than a solve */
-static PetscErrorCode KSPRefineMatWork(Mat B, Mat *work)
+static PetscErrorCode mat_work(Mat B, Mat *work)
 {
   PetscBool same = PETSC_FALSE, rows, columns;
   MatType type;
@@ -367,86 +380,78 @@ static PetscErrorCode KSPRefineMatWork(Mat B, Mat *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The largest norm, a NaN where there is one; *reason to stop, if each column is below its target */
+static PetscReal judge_columns(KSP ksp, PetscInt n, const PetscReal norms[], const PetscReal target[],
+                               KSPConvergedReason *reason)
+{
+  PetscReal norm = 0;
+  PetscBool done = PETSC_TRUE;
+
+  for (PetscInt c = 0; c < n && !PetscIsInfOrNanReal(norm); ++c) {
+    if (!(norms[c] <= norm)) norm = norms[c]; /* written so that a NaN stays */
+    if (!(norms[c] <= target[c])) done = PETSC_FALSE;
+  }
+  *reason = KSP_CONVERGED_ITERATING;
+  if (PetscIsInfOrNanReal(norm)) *reason = KSP_DIVERGED_NANORINF;
+  else if (ksp->normtype == KSP_NORM_NONE && ksp->its) *reason = KSP_CONVERGED_ITS;
+  else if (done && (ksp->its || norm == 0)) *reason = norm <= ksp->abstol ? KSP_CONVERGED_ATOL : KSP_CONVERGED_RTOL;
+  return norm;
+}
+
 /* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and
    history get the largest norm. The guess that counts as zero is not read: the first solve goes
    from B to X. */
 static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  PetscReal *norms, *target, norm, best = PETSC_MAX_REAL;
-  PetscInt n, stagnant = 0;
-  PetscBool zero = ksp->guess_zero, done;
+  Progress progress = {PETSC_MAX_REAL, 0};
+  PetscReal *norms, *target; /* [n] */
+  PetscInt n;
+  PetscBool zero = ksp->guess_zero;
 
   PetscFunctionBegin;
 #if PETSC_VERSION_LT(3, 19, 0)
   /* KSPMatSolve() has no transpose there, and leaves what KSPSolveTranspose() has set last */
   ksp->transpose_solve = PETSC_FALSE;
 #endif
-  ksp->its = 0;
-  ksp->reason = KSP_CONVERGED_ITERATING;
-  refine->solves = 0;
-  refine->why[0] = 0;
+  start(ksp);
   PetscCall(MatGetSize(B, NULL, &n));
   if (ksp->normtype == KSP_NORM_NONE && zero) {
-    PetscCall(KSPRefineMatApply(ksp, B, X));
+    PetscCall(mat_apply(ksp, B, X));
     refine->solves = ksp->its = 1;
     ksp->reason = KSP_CONVERGED_ITS;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPRefineMatWork(B, &refine->R));
+  PetscCall(mat_work(B, &refine->R));
   PetscCall(PetscMalloc2(n, &norms, n, &target));
-  PetscCall(KSPRefineMatNorms(B, target));
+  PetscCall(mat_norms(B, target));
   if (zero) PetscCall(PetscArraycpy(norms, target, n));
-  else PetscCall(KSPRefineMatResidual(ksp, B, X, refine->R, norms));
+  else PetscCall(mat_residual(ksp, B, X, refine->R, norms));
   for (PetscInt c = 0; c < n; ++c) target[c] = PetscMax(ksp->rtol * target[c], ksp->abstol);
   while (PETSC_TRUE) {
-    norm = 0;
-    done = PETSC_TRUE;
-    for (PetscInt c = 0; c < n; ++c) {
-      /* written so that a NaN stays */
-      if (!(norms[c] <= norm)) norm = norms[c];
-      if (!(norms[c] <= target[c])) done = PETSC_FALSE;
-      if (PetscIsInfOrNanReal(norm)) break;
-    }
-    ksp->rnorm = norm;
-    PetscCall(KSPLogResidualHistory(ksp, norm));
-    PetscCall(KSPMonitor(ksp, ksp->its, norm));
-    if (PetscIsInfOrNanReal(norm)) {
-      ksp->reason = KSP_DIVERGED_NANORINF;
-      break;
-    }
-    if (ksp->normtype == KSP_NORM_NONE && ksp->its) {
-      ksp->reason = KSP_CONVERGED_ITS;
-      break;
-    }
-    if (done && (ksp->its || norm == 0)) {
-      ksp->reason = norm <= ksp->abstol ? KSP_CONVERGED_ATOL : KSP_CONVERGED_RTOL;
-      break;
-    }
-    stagnant = norm < best ? 0 : stagnant + 1;
-    best = PetscMin(best, norm);
-    if (ksp->its >= ksp->max_it) {
-      ksp->reason = KSP_DIVERGED_ITS;
-      break;
-    }
-    if (stagnant >= BCR_STAGNATION) {
-      ksp->reason = KSP_DIVERGED_BREAKDOWN;
-      break;
-    }
-    if (zero) PetscCall(KSPRefineMatApply(ksp, B, X));
+    KSPConvergedReason reason;
+
+    ksp->rnorm = judge_columns(ksp, n, norms, target, &reason);
+    PetscCall(KSPLogResidualHistory(ksp, ksp->rnorm));
+    PetscCall(KSPMonitor(ksp, ksp->its, ksp->rnorm));
+    ksp->reason = reason;
+    if (ksp->reason) break;
+    judge(ksp, &progress, ksp->rnorm);
+    if (ksp->reason) break;
+    if (zero) PetscCall(mat_apply(ksp, B, X));
     else {
-      PetscCall(KSPRefineMatWork(B, &refine->Z));
-      PetscCall(KSPRefineMatApply(ksp, refine->R, refine->Z));
+      PetscCall(mat_work(B, &refine->Z));
+      PetscCall(mat_apply(ksp, refine->R, refine->Z));
       PetscCall(MatAXPY(X, 1, refine->Z, SAME_NONZERO_PATTERN));
     }
     zero = PETSC_FALSE;
     ++refine->solves;
     ++ksp->its;
-    PetscCall(KSPRefineMatResidual(ksp, B, X, refine->R, norms));
+    PetscCall(mat_residual(ksp, B, X, refine->R, norms));
   }
   if (zero) PetscCall(MatZeroEntries(X));
   PetscCall(PetscFree2(norms, target));
-  PetscCall(KSPRefineExplain(ksp, best));
+  PetscCall(explain(ksp, progress.best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -486,7 +491,7 @@ static PetscErrorCode KSPView_Refine(KSP ksp, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
+PetscErrorCode BCRRefineCreate(KSP ksp, const BCRRefineKind *kind)
 {
   KSP_Refine *refine;
   PC pc;

@@ -12,7 +12,7 @@ typedef struct {
   const char *head;    /* of its options in -help */
   const char *stem;    /* of the options that are read under the KSP's own name */
   const char *options; /* the method of the PC that reads them */
-} KSPRefineKind;
+} BCRRefineKind;
 
 /* kind has to live as long as the KSP */
-PETSC_INTERN PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind);
+PETSC_INTERN PetscErrorCode BCRRefineCreate(KSP ksp, const BCRRefineKind *kind);

@@ -1,9 +1,9 @@
 /*
-  The functions of PCBCRPOISSON for users. Each hands over to the method that the PC carries if it is of this type.
+  The functions of PCBCRPOISSON for users. Each sets or gets what a line of the table in options.c says,
+  if the PC is of this type.
 */
-#include <petscbcr.h>
-#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/base/petscbcrimpl.h"
+#include <petscbcr.h> /*I "petscbcr.h" I*/
+#include "../options.h"
 
 /*@
   PCBCRPoissonSetRadix - sets the radix of the reduction in `PCBCRPOISSON`
@@ -33,9 +33,7 @@
 PetscErrorCode PCBCRPoissonSetRadix(PC pc, PetscInt radix)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, radix, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetRadix_C", (PC, PetscInt), (pc, radix));
+  PetscCall(BCROptionSet(pc, __func__, 1, &radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,9 +55,7 @@ PetscErrorCode PCBCRPoissonSetRadix(PC pc, PetscInt radix)
 PetscErrorCode PCBCRPoissonGetRadix(PC pc, PetscInt *radix)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(radix, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetRadix_C", (PC, PetscInt *), (pc, radix));
+  PetscCall(BCROptionGet(pc, __func__, NULL, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,10 +84,7 @@ PetscErrorCode PCBCRPoissonGetRadix(PC pc, PetscInt *radix)
 PetscErrorCode PCBCRPoissonSetSchedule(PC pc, PetscInt n, const PetscInt radix[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, n, 2);
-  if (n > 0) BCRAssertPointer(radix, 3);
-  PetscTryMethod(pc, "PCBCRPoissonSetSchedule_C", (PC, PetscInt, const PetscInt[]), (pc, n, radix));
+  PetscCall(BCROptionSet(pc, __func__, n, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,8 +107,7 @@ PetscErrorCode PCBCRPoissonSetSchedule(PC pc, PetscInt n, const PetscInt radix[]
 PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCBCRPoissonGetSchedule_C", (PC, PetscInt *, const PetscInt *[]), (pc, n, radix));
+  PetscCall(BCROptionGet(pc, __func__, n, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,17 +125,17 @@ PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix
 
   Level: intermediate
 
-  Note:
+  Notes:
   A backend that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetBackend()`, `PCBCRPoissonBackend`
 @*/
 PetscErrorCode PCBCRPoissonSetBackend(PC pc, PCBCRPoissonBackend backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, backend, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetBackend_C", (PC, PCBCRPoissonBackend), (pc, backend));
+  PetscCall(BCROptionSet(pc, __func__, 1, &backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,9 +157,7 @@ PetscErrorCode PCBCRPoissonSetBackend(PC pc, PCBCRPoissonBackend backend)
 PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(backend, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetBackend_C", (PC, PCBCRPoissonBackend *), (pc, backend));
+  PetscCall(BCROptionGet(pc, __func__, NULL, backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -190,14 +180,14 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
   the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on
   every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`
 @*/
 PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, transport, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetTransport_C", (PC, PCBCRPoissonTransport), (pc, transport));
+  PetscCall(BCROptionSet(pc, __func__, 1, &transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -219,9 +209,7 @@ PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
 PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(transport, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTransport_C", (PC, PCBCRPoissonTransport *), (pc, transport));
+  PetscCall(BCROptionGet(pc, __func__, NULL, transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -239,20 +227,20 @@ PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
 
   Level: intermediate
 
-  Note:
+  Notes:
   The default is double where `PetscReal` is, else single. Tables are computed in double in any
   case. A right-hand side that overflows in single is an error (`PETSC_ERR_FP`) with
   `KSPSetErrorIfNotConverged()`, else a solution that is not finite; `PCBCRPOISSON_PRECISION_MIXED`
   scales it.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetPrecision()`, `PCBCRPoissonPrecision`
 @*/
 PetscErrorCode PCBCRPoissonSetPrecision(PC pc, PCBCRPoissonPrecision precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetPrecision_C", (PC, PCBCRPoissonPrecision), (pc, precision));
+  PetscCall(BCROptionSet(pc, __func__, 1, &precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -274,9 +262,7 @@ PetscErrorCode PCBCRPoissonSetPrecision(PC pc, PCBCRPoissonPrecision precision)
 PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(precision, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetPrecision_C", (PC, PCBCRPoissonPrecision *), (pc, precision));
+  PetscCall(BCROptionGet(pc, __func__, NULL, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -294,18 +280,18 @@ PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 
   Level: intermediate
 
-  Note:
+  Notes:
   `PCSetUp()` raises `PETSC_ERR_ORDER` for `PCBCRPOISSON_OPERATOR_USER` without an operator, and
   `PETSC_ERR_SUP` for `PCBCRPOISSON_OPERATOR_MATRIX` with a matrix that has no entries (`MATSHELL`).
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonOperatorSource`
 @*/
 PetscErrorCode PCBCRPoissonSetOperatorSource(PC pc, PCBCRPoissonOperatorSource source)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, source, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetOperatorSource_C", (PC, PCBCRPoissonOperatorSource), (pc, source));
+  PetscCall(BCROptionSet(pc, __func__, 1, &source));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -327,9 +313,7 @@ PetscErrorCode PCBCRPoissonSetOperatorSource(PC pc, PCBCRPoissonOperatorSource s
 PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *source)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(source, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetOperatorSource_C", (PC, PCBCRPoissonOperatorSource *), (pc, source));
+  PetscCall(BCROptionGet(pc, __func__, NULL, source));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -360,14 +344,14 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
   for one that no fit helps: a wide stencil, coupled components, complex coefficients, an indefinite
   operator.
 
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
 @*/
 PetscErrorCode PCBCRPoissonSetFit(PC pc, PCBCRPoissonFit fit)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, fit, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetFit_C", (PC, PCBCRPoissonFit), (pc, fit));
+  PetscCall(BCROptionSet(pc, __func__, 1, &fit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -389,9 +373,7 @@ PetscErrorCode PCBCRPoissonSetFit(PC pc, PCBCRPoissonFit fit)
 PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(fit, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetFit_C", (PC, PCBCRPoissonFit *), (pc, fit));
+  PetscCall(BCROptionGet(pc, __func__, NULL, fit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -422,9 +404,7 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, recursive, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetRecursive_C", (PC, PetscBool), (pc, recursive));
+  PetscCall(BCROptionSet(pc, __func__, 1, &recursive));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -447,9 +427,7 @@ PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
 PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(recursive, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetRecursive_C", (PC, PetscBool *), (pc, recursive));
+  PetscCall(BCROptionGet(pc, __func__, NULL, recursive));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -480,9 +458,7 @@ PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 PetscErrorCode PCBCRPoissonSetTune(PC pc, PetscBool tune)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, tune, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetTune_C", (PC, PetscBool), (pc, tune));
+  PetscCall(BCROptionSet(pc, __func__, 1, &tune));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -504,9 +480,7 @@ PetscErrorCode PCBCRPoissonSetTune(PC pc, PetscBool tune)
 PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(tune, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTune_C", (PC, PetscBool *), (pc, tune));
+  PetscCall(BCROptionGet(pc, __func__, NULL, tune));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -535,8 +509,7 @@ PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
 PetscErrorCode PCBCRPoissonSetTuneFile(PC pc, const char name[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCBCRPoissonSetTuneFile_C", (PC, const char[]), (pc, name));
+  PetscCall(BCROptionSet(pc, __func__, 1, name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -558,9 +531,7 @@ PetscErrorCode PCBCRPoissonSetTuneFile(PC pc, const char name[])
 PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(name, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTuneFile_C", (PC, const char *[]), (pc, name));
+  PetscCall(BCROptionGet(pc, __func__, NULL, name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -588,9 +559,7 @@ PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
 PetscErrorCode PCBCRPoissonSetGraph(PC pc, PetscBool graph)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, graph, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetGraph_C", (PC, PetscBool), (pc, graph));
+  PetscCall(BCROptionSet(pc, __func__, 1, &graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -612,9 +581,7 @@ PetscErrorCode PCBCRPoissonSetGraph(PC pc, PetscBool graph)
 PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(graph, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetGraph_C", (PC, PetscBool *), (pc, graph));
+  PetscCall(BCROptionGet(pc, __func__, NULL, graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

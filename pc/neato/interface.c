@@ -1,9 +1,9 @@
 /*
-  The functions of PCNEATO for users. Each hands over to the method that the PC carries if it is of this type.
+  The functions of PCNEATO for users. Each sets or gets what a line of the table in options.c says,
+  if the PC is of this type.
 */
-#include <petscbcr.h>
-#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/base/petscbcrimpl.h"
+#include <petscbcr.h> /*I "petscbcr.h" I*/
+#include "../options.h"
 
 /*@
   PCNeatoSetAxis - sets the axis along which `PCNEATO` solves the grid lines
@@ -32,9 +32,7 @@
 PetscErrorCode PCNeatoSetAxis(PC pc, PCNeatoAxis axis)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, axis, 2);
-  PetscTryMethod(pc, "PCNeatoSetAxis_C", (PC, PCNeatoAxis), (pc, axis));
+  PetscCall(BCROptionSet(pc, __func__, 1, &axis));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -56,9 +54,7 @@ PetscErrorCode PCNeatoSetAxis(PC pc, PCNeatoAxis axis)
 PetscErrorCode PCNeatoGetAxis(PC pc, PCNeatoAxis *axis)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(axis, 2);
-  PetscUseMethod(pc, "PCNeatoGetAxis_C", (PC, PCNeatoAxis *), (pc, axis));
+  PetscCall(BCROptionGet(pc, __func__, NULL, axis));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,9 +86,7 @@ PetscErrorCode PCNeatoGetAxis(PC pc, PCNeatoAxis *axis)
 PetscErrorCode PCNeatoSetMethod(PC pc, PCNeatoMethod method)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, method, 2);
-  PetscTryMethod(pc, "PCNeatoSetMethod_C", (PC, PCNeatoMethod), (pc, method));
+  PetscCall(BCROptionSet(pc, __func__, 1, &method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,9 +108,7 @@ PetscErrorCode PCNeatoSetMethod(PC pc, PCNeatoMethod method)
 PetscErrorCode PCNeatoGetMethod(PC pc, PCNeatoMethod *method)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(method, 2);
-  PetscUseMethod(pc, "PCNeatoGetMethod_C", (PC, PCNeatoMethod *), (pc, method));
+  PetscCall(BCROptionGet(pc, __func__, NULL, method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,9 +137,7 @@ PetscErrorCode PCNeatoGetMethod(PC pc, PCNeatoMethod *method)
 PetscErrorCode PCNeatoSetVariant(PC pc, PCNeatoVariant variant)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, variant, 2);
-  PetscTryMethod(pc, "PCNeatoSetVariant_C", (PC, PCNeatoVariant), (pc, variant));
+  PetscCall(BCROptionSet(pc, __func__, 1, &variant));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,9 +159,7 @@ PetscErrorCode PCNeatoSetVariant(PC pc, PCNeatoVariant variant)
 PetscErrorCode PCNeatoGetVariant(PC pc, PCNeatoVariant *variant)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(variant, 2);
-  PetscUseMethod(pc, "PCNeatoGetVariant_C", (PC, PCNeatoVariant *), (pc, variant));
+  PetscCall(BCROptionGet(pc, __func__, NULL, variant));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -200,9 +188,7 @@ PetscErrorCode PCNeatoGetVariant(PC pc, PCNeatoVariant *variant)
 PetscErrorCode PCNeatoSetParts(PC pc, PetscInt parts)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, parts, 2);
-  PetscTryMethod(pc, "PCNeatoSetParts_C", (PC, PetscInt), (pc, parts));
+  PetscCall(BCROptionSet(pc, __func__, 1, &parts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -224,9 +210,7 @@ PetscErrorCode PCNeatoSetParts(PC pc, PetscInt parts)
 PetscErrorCode PCNeatoGetParts(PC pc, PetscInt *parts)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(parts, 2);
-  PetscUseMethod(pc, "PCNeatoGetParts_C", (PC, PetscInt *), (pc, parts));
+  PetscCall(BCROptionGet(pc, __func__, NULL, parts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,9 +238,7 @@ PetscErrorCode PCNeatoGetParts(PC pc, PetscInt *parts)
 PetscErrorCode PCNeatoSetMemory(PC pc, PCNeatoMemory memory)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, memory, 2);
-  PetscTryMethod(pc, "PCNeatoSetMemory_C", (PC, PCNeatoMemory), (pc, memory));
+  PetscCall(BCROptionSet(pc, __func__, 1, &memory));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -278,9 +260,7 @@ PetscErrorCode PCNeatoSetMemory(PC pc, PCNeatoMemory memory)
 PetscErrorCode PCNeatoGetMemory(PC pc, PCNeatoMemory *memory)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(memory, 2);
-  PetscUseMethod(pc, "PCNeatoGetMemory_C", (PC, PCNeatoMemory *), (pc, memory));
+  PetscCall(BCROptionGet(pc, __func__, NULL, memory));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -308,9 +288,7 @@ PetscErrorCode PCNeatoGetMemory(PC pc, PCNeatoMemory *memory)
 PetscErrorCode PCNeatoSetCoupling(PC pc, PCNeatoCoupling coupling)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, coupling, 2);
-  PetscTryMethod(pc, "PCNeatoSetCoupling_C", (PC, PCNeatoCoupling), (pc, coupling));
+  PetscCall(BCROptionSet(pc, __func__, 1, &coupling));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -332,9 +310,7 @@ PetscErrorCode PCNeatoSetCoupling(PC pc, PCNeatoCoupling coupling)
 PetscErrorCode PCNeatoGetCoupling(PC pc, PCNeatoCoupling *coupling)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(coupling, 2);
-  PetscUseMethod(pc, "PCNeatoGetCoupling_C", (PC, PCNeatoCoupling *), (pc, coupling));
+  PetscCall(BCROptionGet(pc, __func__, NULL, coupling));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -368,9 +344,7 @@ PetscErrorCode PCNeatoGetCoupling(PC pc, PCNeatoCoupling *coupling)
 PetscErrorCode PCNeatoSetTransport(PC pc, PCNeatoTransport transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, transport, 2);
-  PetscTryMethod(pc, "PCNeatoSetTransport_C", (PC, PCNeatoTransport), (pc, transport));
+  PetscCall(BCROptionSet(pc, __func__, 1, &transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -392,9 +366,7 @@ PetscErrorCode PCNeatoSetTransport(PC pc, PCNeatoTransport transport)
 PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(transport, 2);
-  PetscUseMethod(pc, "PCNeatoGetTransport_C", (PC, PCNeatoTransport *), (pc, transport));
+  PetscCall(BCROptionGet(pc, __func__, NULL, transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -429,9 +401,7 @@ PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
 PetscErrorCode PCNeatoSetBackend(PC pc, PCNeatoBackend backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, backend, 2);
-  PetscTryMethod(pc, "PCNeatoSetBackend_C", (PC, PCNeatoBackend), (pc, backend));
+  PetscCall(BCROptionSet(pc, __func__, 1, &backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -453,9 +423,7 @@ PetscErrorCode PCNeatoSetBackend(PC pc, PCNeatoBackend backend)
 PetscErrorCode PCNeatoGetBackend(PC pc, PCNeatoBackend *backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(backend, 2);
-  PetscUseMethod(pc, "PCNeatoGetBackend_C", (PC, PCNeatoBackend *), (pc, backend));
+  PetscCall(BCROptionGet(pc, __func__, NULL, backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -488,9 +456,7 @@ PetscErrorCode PCNeatoGetBackend(PC pc, PCNeatoBackend *backend)
 PetscErrorCode PCNeatoSetPrecision(PC pc, PCNeatoPrecision precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscTryMethod(pc, "PCNeatoSetPrecision_C", (PC, PCNeatoPrecision), (pc, precision));
+  PetscCall(BCROptionSet(pc, __func__, 1, &precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -512,8 +478,6 @@ PetscErrorCode PCNeatoSetPrecision(PC pc, PCNeatoPrecision precision)
 PetscErrorCode PCNeatoGetPrecision(PC pc, PCNeatoPrecision *precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(precision, 2);
-  PetscUseMethod(pc, "PCNeatoGetPrecision_C", (PC, PCNeatoPrecision *), (pc, precision));
+  PetscCall(BCROptionGet(pc, __func__, NULL, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -19,7 +19,10 @@ typedef void *BCRStream; /* a cudaStream_t */
 /* src/backend/cuda/device.cu */
 BCR_CUDA_API int BCRCudaDevices(int *n);
 BCR_CUDA_API const char *BCRCudaErrorString(int error);
-/* of the current device; shared: bytes a block may have */
+/* of what a block may have, bytes that the runtime keeps for itself (CUDA C++ Programming Guide, "Shared Memory", compute
+   capability 8 and later) */
+#define BCR_CUDA_SHARED_RESERVED 1024
+/* of the current device; shared: bytes of shared memory a block may have */
 BCR_CUDA_API int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared);
 BCR_CUDA_API int BCRCudaMemory(size_t *available, size_t *total);
 BCR_CUDA_API int BCRCudaMalloc(size_t bytes, void *p);
@@ -31,6 +34,10 @@ BCR_CUDA_API int BCRCudaZero(void *p, size_t bytes, BCRStream stream);
 BCR_CUDA_API int BCRCudaSynchronize(BCRStream stream);
 /* least of repeat runs; waits */
 BCR_CUDA_API int BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat, double *seconds);
+
+/* a range of launches under a name, for profilers (NVTX); ranges nest */
+BCR_CUDA_API void BCRCudaRangeBegin(const char *name);
+BCR_CUDA_API void BCRCudaRangeEnd(void);
 
 /* src/backend/cuda/graph.cu: what is launched between CaptureBegin and CaptureEnd becomes a graph; Make makes it
    ready to launch, giving *exec the new parameters where it has one */

@@ -40,6 +40,10 @@ typedef PetscOptionItems BCROptionItems;
    PETSc allows for two such: for a function of a PC that raises one */
 #define BCRPreSolveEnds(pc) ((pc)->presolvedone -= (pc)->presolvedone ? 1 : 0)
 
+#if PETSC_VERSION_LT(3, 22, 0)
+  #define PetscOptionsCreateViewer PetscOptionsGetViewer
+#endif
+
 #if PETSC_VERSION_LT(3, 20, 0)
   #define BCRAssertPointer(p, arg) PetscValidPointer(p, arg)
 #else

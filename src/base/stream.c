@@ -1,5 +1,9 @@
 #include "stream.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "device.h"
+#endif
 #include <petscdevice.h>
+#include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 
 PetscErrorCode BCRGetStream(void **stream)
 {
@@ -20,6 +24,37 @@ PetscErrorCode BCRGetStream(void **stream)
   }
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStartDevice(void **stream)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+#endif
+  PetscCall(BCRGetStream(stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFetch(void *stream, size_t bytes, const void *there, void *here)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCallBCRCuda(BCRCudaGet(here, there, bytes, stream));
+#else
+  (void)stream;
+  PetscCall(PetscMemcpy(here, there, bytes));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRGpuAwareMPI(void)
+{
+#if defined(PETSCBCR_HAVE_CUDA)
+  return use_gpu_aware_mpi;
+#else
+  return PETSC_FALSE;
+#endif
 }
 
 PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device)

@@ -8,6 +8,12 @@
 
 /* The stream on which PETSc works, NULL (the default one) where it has none */
 PETSC_INTERN PetscErrorCode BCRGetStream(void **stream);
+/* The same, where work on the CUDA device begins: a rank gets its device, if there are several */
+PETSC_INTERN PetscErrorCode BCRStartDevice(void **stream);
+/* Numbers from the memory of the device, waiting for the stream */
+PETSC_INTERN PetscErrorCode BCRFetch(void *stream, size_t bytes, const void *there, void *here);
+/* MPI takes pointers of the device (-use_gpu_aware_mpi) */
+PETSC_INTERN PetscBool BCRGpuAwareMPI(void);
 /* Whether one of two types of vectors (or NULL) is of a device */
 PETSC_INTERN PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device);
 

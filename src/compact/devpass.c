@@ -3,7 +3,6 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devpass.h"
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include "../backend/cuda/border.h"
   #include "../backend/cuda/lineranks.h"
   #include "../backend/cuda/transport.h"

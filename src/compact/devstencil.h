@@ -6,7 +6,6 @@
 
 #include "stencil.h"
 #include "../base/device.h"
-#include "../backend/cuda/cuda.h"
 #include "../transport/transport.h"
 
 typedef struct _n_BCRDeviceStencil *BCRDeviceStencil;

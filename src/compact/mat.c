@@ -83,7 +83,7 @@ static PetscErrorCode MatCompactChoose(Mat A, MatCompact *c)
   if (BCR_HAVE_CUDA && size > 1) {
     PetscCall(PetscSNPrintf(option, sizeof(option), "%smat_compact_transport",
                             ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
-    ierr = BCRTransportCreate(c->comm, option, (BCRTransportKind)c->kind, use_gpu_aware_mpi, &c->transport);
+    ierr = BCRTransportCreate(c->comm, option, (BCRTransportKind)c->kind, BCRGpuAwareMPI(), &c->transport);
     PetscCall(
       BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, "cannot use its transport, as its own message says"));
     c->options.transport = c->transport;

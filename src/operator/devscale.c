@@ -2,7 +2,6 @@
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
 
 struct _n_BCRDeviceScale {
   double *inverse;

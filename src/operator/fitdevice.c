@@ -1,5 +1,5 @@
 /*
-  The passes of fit.c over a matrix whose values are on a CUDA device: nodes' numbers stay there,
+  The passes of fits over a matrix whose values are on a CUDA device: nodes' numbers stay there,
   what a pass amounts to comes to the host in parts, one for each block of threads, and the row
   scales' inverses stay for the solver.
 */
@@ -10,10 +10,10 @@
   #include "readdevice.h"
   #include "../backend/cuda/fit.h"
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
 
 struct BCRFitDevice {
   BCRStream stream;
+  int found; /* flags of the pass over the matrix */
   BCRCudaFit fit;
   BCRCudaFitRows rows;
   char *memory; /* all of the device's; the parts first */
@@ -63,7 +63,7 @@ static const BCRCudaFit *BCRFitDeviceFit(BCRFitData *F)
   return fit;
 }
 
-PetscErrorCode BCRFitDeviceClose(BCRFitData *F)
+static PetscErrorCode BCRFitDeviceClose(BCRFitData *F)
 {
   PetscFunctionBegin;
   (void)BCRCudaFree(F->device->memory);
@@ -72,54 +72,32 @@ PetscErrorCode BCRFitDeviceClose(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceOpen(BCRFitData *F, BCRFitSums *q)
+  #define BCR_FIT_ROUND(bytes) (((bytes) + 255) / 256 * 256)
+
+/* Bytes of a number for each node of a plane at this end, 0 where none is dropped */
+static size_t BCRFitDevicePlane(const BCRFitData *F, PetscInt d, PetscInt s)
 {
-  const BCRRows *A = F->A;
-  const size_t field = (size_t)F->nodes * sizeof(double), partbytes = BCR_FIT_BLOCKS * BCR_FIT_PART;
-  size_t faces = 0, bytes;
-  BCRFitDevice *D;
-  BCRCudaRows rows;
-  char *place, *planes;
-  int *flags, flag[BCR_CUDA_FIT_FLAGS], found = 0, error;
+  return d < F->dim && F->op->axis[d].plane[s].present ? (size_t)BCRPlaneNodes(F->A, d, s) * sizeof(PetscReal) : 0;
+}
 
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(q, sizeof(*q)));
-  for (PetscInt d = 0; d < F->dim; d++)
-    for (PetscInt s = 0; s < 2; s++)
-      faces += F->op->axis[d].plane[s].present ? (size_t)(2 * BCRPlaneNodes(A, d, s)) * sizeof(PetscReal) : 0;
-  faces = (faces + 255) / 256 * 256;
-  bytes = partbytes + 256 + faces + (size_t)(2 + 2 * F->dim) * ((field + 255) / 256 * 256);
-  PetscCall(PetscNew(&F->device));
-  D = F->device;
-  if (BCRCudaMalloc(bytes, &D->memory)) { /* no room: the host has */
-    PetscCall(PetscFree(F->device));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(PetscMalloc1(partbytes, &D->parts));
-  PetscCall(BCRRowsArrays(A, &rows, &D->stream));
-  D->fit.dim = (int)F->dim;
-  D->fit.single = sizeof(PetscReal) == sizeof(float);
-  D->fit.blocks = (int)PetscMax(1, PetscMin((F->nodes + 255) / 256, BCR_FIT_BLOCKS));
-  D->rows.c = (int)F->c;
-  D->rows.sign = F->sign;
-  flags = (int *)(D->memory + partbytes);
-  planes = place = D->memory + partbytes + 256;
+/* What lies where in the device's memory: parts, flags, planes (so many bytes together), numbers of nodes */
+static void BCRFitDevicePlace(BCRFitData *F, size_t planes, int **flags)
+{
+  BCRFitDevice *D = F->device;
+  char *place = D->memory + BCR_FIT_BLOCKS * BCR_FIT_PART, *numbers = place + 256 + planes;
+
+  *flags = (int *)place;
+  place += 256;
   for (PetscInt d = 0; d < 3; d++) {
-    D->fit.n[d] = (int)F->n[d];
-    D->rows.b[d] = (int)F->b[d];
     for (PetscInt s = 0; s < 2; s++) {
-      const BCRPlane *pl = &F->op->axis[d].plane[s];
-      const size_t plane = d < F->dim && pl->present ? (size_t)BCRPlaneNodes(A, d, s) * sizeof(PetscReal) : 0;
+      const size_t plane = BCRFitDevicePlane(F, d, s);
 
-      D->rows.present[d][s] = pl->present ? 1 : 0;
-      D->rows.slope[d][s] = (double)pl->slope;
-      D->rows.inv[d][s] = planes;
-      D->rows.couplings[d][s] = planes + plane;
-      planes += 2 * plane;
+      D->rows.inv[d][s] = place;
+      D->rows.couplings[d][s] = place + plane;
+      place += 2 * plane;
     }
   }
-  place += faces;
-  #define FIELD(x) x = (double *)place, place += (field + 255) / 256 * 256
+  #define FIELD(x) x = (double *)numbers, numbers += BCR_FIT_ROUND((size_t)F->nodes * sizeof(double))
   FIELD(D->fit.D);
   FIELD(D->fit.rest);
   for (PetscInt d = 0; d < F->dim; d++) {
@@ -127,42 +105,48 @@ PetscErrorCode BCRFitDeviceOpen(BCRFitData *F, BCRFitSums *q)
     FIELD(D->fit.low[d]);
   }
   #undef FIELD
-  (void)BCRFitDeviceFit(F);
-  error = BCRCudaZero(flags, 256 + faces, D->stream);
-  if (!error) error = BCRCudaFitTake(D->stream, &rows, &D->rows, &D->fit, flags);
-  if (!error) error = BCRCudaGet(flag, flags, sizeof(flag), D->stream);
-  PetscCallBCRCuda(error);
-  for (int k = 0; k < BCR_CUDA_FIT_FLAGS; k++) found |= flag[k] << k;
-  if (found & BCR_CUDA_FIT_ODD) {
-    PetscCall(BCRFitDeviceClose(F));
-    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sums over the ends of axis d */
+static PetscErrorCode BCRFitDeviceEnds(BCRFitDevice *D, PetscInt d, BCRFitSums *q)
+{
+  PetscFunctionBegin;
+  PetscCall(
+    BCRFitDeviceParts(D, BCRCudaFitEnds(D->stream, &D->fit, &D->rows, (int)d, (double(*)[BCR_CUDA_FIT_SUMS])D->memory),
+                      sizeof(double[BCR_CUDA_FIT_SUMS])));
+  for (int b = 0; b < D->fit.blocks; b++) {
+    const double *p = (const double *)D->parts + BCR_CUDA_FIT_SUMS * b;
+
+    for (int s = 0; s < 2; s++) {
+      for (int k = 0; k < 3; k++) q->link[d][s][k] += p[3 * s + k];
+      for (int k = 0; k < 2; k++) q->side[d][s][k] += p[6 + 2 * s + k];
+      q->sum[d][s] += p[10 + s];
+      q->count[d][s] += p[12 + s];
+    }
+    q->wraps[d] += p[14];
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFitDeviceExtract(BCRFitData *F, BCRFitSums *q)
+{
+  BCRFitDevice *D = F->device;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(q, sizeof(*q)));
   for (PetscInt d = 0; d < F->dim; d++) {
     for (PetscInt s = 0; s < 2; s++) {
-      BCRPlane *pl = &F->op->axis[d].plane[s];
-      const size_t plane = (size_t)BCRPlaneNodes(A, d, s) * sizeof(PetscReal);
+      const BCRPlane *pl = &F->op->axis[d].plane[s];
+      const size_t plane = BCRFitDevicePlane(F, d, s);
 
-      q->couple[d][s] = (PetscBool)((found & BCR_CUDA_FIT_PLANE << (2 * d + s)) != 0);
+      q->couple[d][s] = D->found & BCR_CUDA_FIT_PLANE << (2 * d + s) ? 1 : 0;
       if (!pl->present) continue;
       PetscCallBCRCuda(BCRCudaGet(pl->inv, D->rows.inv[d][s], plane, D->stream));
       PetscCallBCRCuda(BCRCudaGet(pl->couplings, D->rows.couplings[d][s], plane, D->stream));
     }
-    PetscCall(BCRFitDeviceParts(
-      D, BCRCudaFitEnds(D->stream, &D->fit, &D->rows, (int)d, (double(*)[BCR_CUDA_FIT_SUMS])D->memory),
-      sizeof(double[BCR_CUDA_FIT_SUMS])));
-    for (int b = 0; b < D->fit.blocks; b++) {
-      const double *p = (const double *)D->parts + BCR_CUDA_FIT_SUMS * b;
-
-      for (int s = 0; s < 2; s++) {
-        for (int k = 0; k < 3; k++) q->link[d][s][k] += p[3 * s + k];
-        for (int k = 0; k < 2; k++) q->side[d][s][k] += p[6 + 2 * s + k];
-        q->sum[d][s] += p[10 + s];
-        q->count[d][s] += (PetscInt)p[12 + s];
-      }
-      q->wraps[d] += p[14];
-    }
+    PetscCall(BCRFitDeviceEnds(D, d, q));
   }
-  q->total = found & BCR_CUDA_FIT_ANY ? 1 : 0;
+  q->total = D->found & BCR_CUDA_FIT_ANY ? 1 : 0;
   PetscCall(BCRFitDeviceParts(D, BCRCudaFitLeft(D->stream, &D->fit, NULL, (BCRCudaFitRange *)D->memory),
                               sizeof(BCRCudaFitRange)));
   q->left = BCRFitDeviceRange(D, 0, 1);
@@ -170,14 +154,14 @@ PetscErrorCode BCRFitDeviceOpen(BCRFitData *F, BCRFitSums *q)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceDivide(BCRFitData *F, PetscInt d, PetscInt at, double by)
+static PetscErrorCode BCRFitDeviceDivide(BCRFitData *F, PetscInt d, PetscInt at, double by)
 {
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaFitDivide(F->device->stream, &F->device->fit, (int)d, (int)at, by));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3])
+static PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3])
 {
   BCRFitDevice *D = F->device;
   const BCRCudaFit *fit = BCRFitDeviceFit(F);
@@ -217,7 +201,7 @@ static BCRCudaFitModel BCRFitDeviceModel(const BCRFitData *F, const double a[3],
   return m;
 }
 
-PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *left)
+static PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *left)
 {
   BCRFitDevice *D = F->device;
   const BCRCudaFitModel m = BCRFitDeviceModel(F, a, 0);
@@ -229,7 +213,7 @@ PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *l
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *total)
+static PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *total)
 {
   BCRFitDevice *D = F->device;
   const BCRCudaFitModel m = BCRFitDeviceModel(F, a, 0);
@@ -249,32 +233,32 @@ PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceNull(BCRFitData *F, double *largest)
+/* The largest |row sum| / |diagonal| says */
+static PetscErrorCode BCRFitDeviceNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null)
 {
   BCRFitDevice *D = F->device;
+  double largest = 0;
 
   PetscFunctionBegin;
+  (void)r;
   PetscCall(
     BCRFitDeviceParts(D, BCRCudaFitNull(D->stream, &D->fit, (BCRCudaFitWorst *)D->memory), sizeof(BCRCudaFitWorst)));
-  *largest = 0;
-  for (int b = 0; b < D->fit.blocks; b++) *largest = PetscMax(*largest, ((const BCRCudaFitWorst *)D->parts)[b].worst);
+  for (int b = 0; b < D->fit.blocks; b++) largest = PetscMax(largest, ((const BCRCudaFitWorst *)D->parts)[b].worst);
+  *null = (PetscBool)(largest <= BCR_NULL_TOL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double shift, double *worst, PetscInt *row,
-                                     PetscInt *col)
+static PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const BCRFitResult *r, BCRFitWorst *worst)
 {
   BCRFitDevice *D = F->device;
   const PetscInt *N = F->A->N, step[3] = {1, N[0], N[0] * N[1]};
-  const BCRCudaFitModel m = BCRFitDeviceModel(F, a, shift);
+  const BCRCudaFitModel m = BCRFitDeviceModel(F, r->a, r->shift);
 
   PetscFunctionBegin;
   PetscCall(BCRFitDeviceParts(D,
                               BCRCudaFitDeviation(D->stream, BCRFitDeviceFit(F), &m, (BCRCudaFitWorst(*)[4])D->memory),
                               4 * sizeof(BCRCudaFitWorst)));
-  *worst = 0;
-  *row = *col = 0;
-  for (int d = 0; d < 4; d++) {
+  for (int d = 0; d < 4; d++) { /* links along each axis, diagonals */
     BCRCudaFitWorst found = {0, 0};
     PetscInt i, line;
 
@@ -283,35 +267,97 @@ PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double sh
 
       if (p->worst > found.worst || (p->worst == found.worst && p->where < found.where)) found = *p;
     }
-    if (found.worst <= *worst) continue;
-    *worst = found.worst;
+    if (found.worst <= worst->worst) continue;
+    worst->worst = found.worst;
     i = (PetscInt)(found.where % F->n[0]);
     line = (PetscInt)(found.where / F->n[0] / (d < 3 ? 2 : 1));
-    *row = *col = i + F->b[0] + step[1] * (line % F->n[1] + F->b[1]) + step[2] * (line / F->n[1] + F->b[2]);
+    worst->row = i + F->b[0] + step[1] * (line % F->n[1] + F->b[1]) + step[2] * (line / F->n[1] + F->b[2]);
+    worst->col = worst->row;
     if (d == 3) continue;
-    if (found.where / F->n[0] % 2) *col = *row - (F->n[d] - 1) * step[d];
+    if (found.where / F->n[0] % 2) worst->col = worst->row - (F->n[d] - 1) * step[d];
     else {
-      if (d) *row -= step[d];
-      *col = *row + step[d];
+      if (d) worst->row -= step[d];
+      worst->col = worst->row + step[d];
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitDeviceScales(BCRFitData *F)
+/* F->op->devscale from S; where the device has no room, the operator's rowscale */
+static PetscErrorCode BCRFitDeviceScales(BCRFitData *F)
 {
   BCRFitDevice *D = F->device;
   double *v;
 
   PetscFunctionBegin;
+  if (!F->scaled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRDeviceScaleCreate(F->nodes, &F->op->devscale, &v));
   if (F->op->devscale) {
     PetscCallBCRCuda(BCRCudaFitInverse(D->stream, &D->fit, v));
     PetscCallBCRCuda(BCRCudaSynchronize(D->stream)); /* for readers on any stream */
   } else {
-    PetscCall(PetscMalloc1(F->nodes, &F->S));
-    PetscCallBCRCuda(BCRCudaGet(F->S, D->fit.low[0], (size_t)F->nodes * sizeof(*F->S), D->stream));
+    PetscCall(PetscMalloc1(F->nodes, &F->op->rowscale));
+    PetscCallBCRCuda(
+      BCRCudaGet(F->op->rowscale, D->fit.low[0], (size_t)F->nodes * sizeof(*F->op->rowscale), D->stream));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFitDeviceOpen(BCRFitData *F)
+{
+  static const BCRFitPasses passes = {BCRFitDeviceExtract,   BCRFitDeviceDivide, BCRFitDeviceMeans,
+                                      BCRFitDeviceLeft,      BCRFitDeviceTotal,  BCRFitDeviceNull,
+                                      BCRFitDeviceDeviation, BCRFitDeviceScales, BCRFitDeviceClose};
+  size_t planes = 0, bytes;
+  BCRFitDevice *D;
+  BCRCudaRows rows;
+  int *flags, flag[BCR_CUDA_FIT_FLAGS], error;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 6; d++) planes += 2 * BCRFitDevicePlane(F, d / 2, d % 2);
+  planes = BCR_FIT_ROUND(planes);
+  bytes = BCR_FIT_BLOCKS * BCR_FIT_PART + 256 + planes +
+          (size_t)(2 + 2 * F->dim) * BCR_FIT_ROUND((size_t)F->nodes * sizeof(double));
+  PetscCall(PetscNew(&F->device));
+  D = F->device;
+  if (BCRCudaMalloc(bytes, &D->memory)) { /* no room: the host has */
+    PetscCall(PetscFree(F->device));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  F->passes = &passes;
+  PetscCall(PetscMalloc1(BCR_FIT_BLOCKS * BCR_FIT_PART, &D->parts));
+  PetscCall(BCRRowsArrays(F->A, &rows, &D->stream));
+  BCRFitDevicePlace(F, planes, &flags);
+  D->fit.dim = (int)F->dim;
+  D->fit.single = sizeof(PetscReal) == sizeof(float);
+  D->fit.blocks = (int)PetscMax(1, PetscMin((F->nodes + 255) / 256, BCR_FIT_BLOCKS));
+  D->rows.c = (int)F->c;
+  D->rows.sign = F->sign;
+  for (PetscInt d = 0; d < 3; d++) {
+    D->fit.n[d] = (int)F->n[d];
+    D->rows.b[d] = (int)F->b[d];
+    for (PetscInt s = 0; s < 2; s++) {
+      D->rows.present[d][s] = F->op->axis[d].plane[s].present ? 1 : 0;
+      D->rows.slope[d][s] = (double)F->op->axis[d].plane[s].slope;
+    }
+  }
+  (void)BCRFitDeviceFit(F);
+  error = BCRCudaZero(flags, 256 + planes, D->stream);
+  if (!error) error = BCRCudaFitTake(D->stream, &rows, &D->rows, &D->fit, flags);
+  if (!error) error = BCRCudaGet(flag, flags, sizeof(flag), D->stream);
+  PetscCallBCRCuda(error);
+  for (int k = 0; k < BCR_CUDA_FIT_FLAGS; k++) D->found |= flag[k] << k;
+  if (D->found & BCR_CUDA_FIT_ODD) {
+    F->passes = NULL;
+    PetscCall(BCRFitDeviceClose(F));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#else
+PetscErrorCode BCRFitDeviceOpen(BCRFitData *F)
+{
+  (void)F;
+  return PETSC_SUCCESS;
 }
 #endif

@@ -1,26 +1,28 @@
 /*
-  Shared by fit.c and fitdevice.c: what fits work on, and what their passes amount to.
+  What fits work on, what their passes amount to, and the passes: on the host (fitextract.c, fitpasses.c), or on the
+  device that the matrix is on (fitdevice.c). fit.c calls passes, passes call range arithmetic (fitrange.h).
 */
 #pragma once
 
 #include "readimpl.h"
+#include "fitrange.h"
+#include <stddef.h>
 
-/* What a sequence of numbers amounts to; sums are those of x - ref and of its square */
-typedef struct {
-  double lo, hi, ref, sum, square, count;
-  PetscInt lorow, hirow; /* grid lines where the smallest and the largest were met */
-} BCRFitRange;
+/* Nodes of other ranks that a fit's arrays have on either side of the rank's box, along axes that are cut */
+#define BCR_FIT_BESIDE 2
 
+typedef struct BCRFitData BCRFitData;
+typedef struct BCRFitPasses BCRFitPasses;
 typedef struct BCRFitPart BCRFitPart;
 typedef struct BCRFitDevice BCRFitDevice;
 
-typedef struct {
+struct BCRFitData {
   const BCRRows *A;
   PetscInt c, dim, n[3], b[3]; /* the box of unknowns: sizes, the first one's place in the grid */
   PetscInt lo[3], own[3];      /* this rank's part of it */
   /* what the arrays have: that part and two more nodes on either side along axes that are cut;
      around the ends too */
-  PetscInt so[3], sn[3], stride[3], nodes;
+  PetscInt begin[3], size[3], stride[3], nodes;
   PetscBool image[3]; /* ... that is, nodes -1 and n stand for n - 1 and 0 */
   BCROperator *op;
   double sign;
@@ -42,16 +44,9 @@ typedef struct {
   double *below, *around;
   PetscInt split, parts; /* the axis that the work is split along, into how many parts */
   BCRFitPart *part;
+  const BCRFitPasses *passes;
   BCRFitDevice *device; /* has D, C and S; NULL: they are here */
-} BCRFitData;
-
-/* What all rows have, those at the ends too: how much the diagonals D / (w s^2), weighted as the
-   null vector of the transpose of T is, exceed those of T; those weights; the smallest and the
-   largest diagonal of `count` rows among which all are whose couplings are an eighth of it or less
-   */
-typedef struct {
-  double excess, weight, lo, hi, count;
-} BCRFitTotal;
+};
 
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
 typedef struct {
@@ -61,30 +56,83 @@ typedef struct {
   double mean[3], spread, a[3], shift, bound;
 } BCRFitResult;
 
-/* What is summed up in the pass over the matrix: the links at the ends (the entry in the end row,
-   that in the row beside it, the next link), couplings along the end and one row further in, row
-   sums at the ends and inside */
+/* What is summed up in the pass over the matrix, for each end of each axis. Numbers only, which are joined as one array */
 typedef struct {
-  double link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total;
-  PetscInt count[3][2];
-  PetscBool couple[3][2]; /* something couples to that plane */
-  BCRFitRange left;
+  double link[3][2][3]; /* the link at the end: the entry in the end row, that in the row beside it; the next link */
+  double side[3][2][2]; /* couplings along the end, and one row further in */
+  double sum[3][2], count[3][2]; /* row sums at the end, of so many rows */
+  double couple[3][2];           /* > 0: something couples to that plane */
+  double wraps[3];               /* what is beyond the ends of the axis */
+  double total;                  /* of |couplings|; 0: nothing is coupled */
+  BCRFitRange left;              /* row sums inside */
 } BCRFitSums;
+#define BCR_FIT_SUMS ((int)(offsetof(BCRFitSums, left) / sizeof(double)))
 
-#if defined(PETSCBCR_HAVE_CUDA)
-/* The passes of fit.c on the device that the matrix is on. Open: BCRFitExtract()'s; F->device ==
-   NULL on return: there is a row that the host has to look at */
-PETSC_INTERN PetscErrorCode BCRFitDeviceOpen(BCRFitData *F, BCRFitSums *q);
-PETSC_INTERN PetscErrorCode BCRFitDeviceClose(BCRFitData *F);
-PETSC_INTERN PetscErrorCode BCRFitDeviceDivide(BCRFitData *F, PetscInt d, PetscInt at, double by);
-PETSC_INTERN PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales,
-                                              BCRFitRange link[3]);
-PETSC_INTERN PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *left);
-PETSC_INTERN PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *total);
-PETSC_INTERN PetscErrorCode BCRFitDeviceNull(BCRFitData *F, double *largest); /* the largest |row sum| / |diagonal| */
-PETSC_INTERN PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double shift, double *worst,
-                                                  PetscInt *row, PetscInt *col);
-/* F->op->devscale from S; where the device has no room, F->S */
-PETSC_INTERN PetscErrorCode BCRFitDeviceScales(BCRFitData *F);
-#endif
-PETSC_INTERN void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q);
+static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  if (i < 0 || i >= F->n[d]) i += i < 0 ? F->n[d] : -F->n[d];
+  return i == 0 ? F->half[d][0] * (F->n[d] == 1 ? F->half[d][1] : 1) : (i == F->n[d] - 1 ? F->half[d][1] : 1);
+}
+
+/* Where the arrays have node o */
+static inline PetscInt BCRFitAt(const BCRFitData *F, PetscInt i, const PetscInt o[3])
+{
+  return i - F->begin[0] + F->stride[1] * (o[1] - F->begin[1]) + F->stride[2] * (o[2] - F->begin[2]);
+}
+
+/* Node i of axis d, beyond its ends too, as the arrays have it if the axis is periodic */
+static inline PetscInt BCRFitAround(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  return i < F->begin[d] ? i + F->n[d] : (i >= F->begin[d] + F->size[d] ? i - F->n[d] : i);
+}
+
+/* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such
+   nodes; skip: an axis that does not count */
+static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], PetscInt skip)
+{
+  PetscInt d;
+
+  for (d = 0; d < F->dim; d++)
+    if (d != skip && F->n[d] > 2 && !F->wrap[d] && (ix[d] == 0 || ix[d] == F->n[d] - 1)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* The largest relative deviation of the matrix from a fit, and where: nodes in natural order */
+typedef struct {
+  double worst;
+  PetscInt row, col;
+} BCRFitWorst;
+
+/* The passes over this rank's nodes. Ranges and sums are those of this rank */
+struct BCRFitPasses {
+  /* Over the matrix: D, C, what planes hold, and the sums. Collective: a row that is no good is an error on all ranks */
+  PetscErrorCode (*extract)(BCRFitData *F, BCRFitSums *sums);
+  /* Couplings from layer `at` of axis d, as the arrays have it */
+  PetscErrorCode (*divide)(BCRFitData *F, PetscInt d, PetscInt at, double by);
+  /* Row scales S from the mean couplings, and their squares' range (F->scaled only, else mean and scales may be NULL);
+     then the couplings along each axis as the fit sees them, c / (s s w) */
+  PetscErrorCode (*means)(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3]);
+  /* What is left inside the box, where all weights are one: D / s^2 - T, or without scales the row sum; a: couplings */
+  PetscErrorCode (*left)(BCRFitData *F, const double a[3], BCRFitRange *left);
+  PetscErrorCode (*total)(BCRFitData *F, const double a[3], BCRFitTotal *total); /* joined to what total has */
+  /* The matrix, in average, is a fit whose shift is zero: does it have that null vector? Collective */
+  PetscErrorCode (*null)(BCRFitData *F, const BCRFitResult *r, PetscBool *null);
+  PetscErrorCode (*deviation)(BCRFitData *F, const BCRFitResult *r, BCRFitWorst *found);
+  /* Row scales, if there are any, to the operator */
+  PetscErrorCode (*scales)(BCRFitData *F);
+  PetscErrorCode (*close)(BCRFitData *F);
+};
+
+PETSC_INTERN PetscErrorCode BCRFitHostOpen(BCRFitData *F);
+/* F->passes == NULL on return: there is no device, it has no room, or there is a row that the host has to look at */
+PETSC_INTERN PetscErrorCode BCRFitDeviceOpen(BCRFitData *F);
+
+/* fitends.c. The pass over the matrix, and what it says about the ends of the axes. left: what is left on the diagonals
+   inside, over all ranks, its extremes' places are this rank's; near: that of this rank. Collective */
+PETSC_INTERN PetscErrorCode BCRFitEnds(BCRFitData *F, BCRFitRange *left, BCRFitRange *near);
+
+/* fitapart.c, for passes on the host. Whether there may be rows apart; finds them (F->apart), *any: there are some, and
+   other rows, too; takes them out of the box. The last two are collective */
+PETSC_INTERN PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r);
+PETSC_INTERN PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any);
+PETSC_INTERN PetscErrorCode BCRFitSetApart(BCRFitData *F);

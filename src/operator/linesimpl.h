@@ -50,6 +50,7 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
    where it is the same */
 PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
 PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
+PETSC_INTERN PetscErrorCode BCRLinesFreeSpec(BCRLines lines);
 /* Finds out how little describes the lines whose rows are in low, diag and up (one real for each
    unknown of this rank; taken over), and makes that lines->spec. Collective. */
 PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
@@ -62,3 +63,18 @@ PETSC_INTERN PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row
 PETSC_INTERN PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[]);
 /* The other way round: arrays to be freed with PetscFree() */
 PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
+/* A line whose row sums all vanish cannot be solved: fault names the first one. Methods need not find out by themselves.
+   Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesCheckSingular(BCRLines lines, BCRFault *fault);
+/* Whether some row of this rank is not diagonally dominant, so that elimination
+   without pivoting may lose digits */
+PETSC_INTERN PetscBool BCRLinesMayGrow(BCRLines lines);
+/* Solves for a random right-hand side and looks at the residual: fault names the first line that is not solved to the
+   precision of the work. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, BCRFault *fault);
+/* linesdevice.c. Frees lines->transport */
+PETSC_INTERN PetscErrorCode BCRLinesTransportDestroy(BCRLines lines);
+/* options->device: on the device where the vectors are there on every rank; the same on all ranks. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesFollow(BCRLines lines, Vec f, Vec u, BCRTriOptions *options);
+/* A solve where the vectors are; *done is unset if one of them is not on the device */
+PETSC_INTERN PetscErrorCode BCRLinesSolveDevice(BCRTri tri, Vec f, Vec u, PetscBool *done);

@@ -54,7 +54,7 @@ PETSC_INTERN PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer v
    1 for an empty box */
 PETSC_INTERN PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo);
 /* How much the diagonal H varies that symmetrises a general axis (H T H^-1 symmetric in the
-   squares, src/poisson/solver.c); 1: no general axis */
+   squares, src/poisson/component.c); 1: no general axis */
 PETSC_INTERN PetscReal BCROperatorSkewness(const BCROperator *op);
 /* PETSC_ERR_SUP unless the operator is definite or singular by Neumann and periodic ends alone (which it flags) */
 PETSC_INTERN PetscErrorCode BCROperatorCheckDefinite(BCROperator *op);

@@ -3,13 +3,11 @@
   lines that the operator is made of come to the host, and every row is compared with the operator
   where it is. The matrix is copied to the host only if that comparison fails.
 */
-#include "readimpl.h"
 #include "readdevice.h"
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/stream.h"
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include <petscdevice.h>
   #include <petsc/private/matimpl.h>
 
@@ -125,7 +123,7 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(S, sizeof(*S)));
-  /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is
+  /* lines through the middle of the grid and those beside them: the base row of BCRAxesRead() is
      there somewhere */
   for (PetscInt d = 0; d < A->dim; ++d) {
     const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
@@ -200,51 +198,53 @@ PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *o
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[],
-                                PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
+PetscBool BCRRowsFull(const BCRRows *A)
 {
-  const PetscInt nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;
-  const size_t modelbytes = (size_t)A->dof * sizeof(BCRCudaRowsModel),
-               bytes = (size_t)numbers * sizeof(double) + modelbytes;
-  BCRCudaRows rows;
-  BCRCudaRowsModel *model;
-  BCRCudaRowsFound *found;
-  BCRStream stream;
-  double *table;
-  char *put, *place;
-  int odd = 0, error;
+  const PetscInt rows = A->dof * A->nodes;
 
-  PetscFunctionBegin;
-  *good = PETSC_FALSE;
-  for (PetscInt c = 0; c < A->dof; ++c) {
-    if (skip[c] || ops[c].left || ops[c].rowscale) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 0; r < rows; r++)
+    if (A->ai[r + 1] == A->ai[r]) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* Nothing is to be noted in the operators while they are compared */
+static PetscBool BCRSampleFits(const BCRCheck *ck)
+{
+  for (PetscInt c = 0; c < ck->dof; ++c) {
+    const BCROperator *op = &ck->ops[c];
+
+    if (ck->skip[c] || op->left || op->rowscale) return PETSC_FALSE;
     for (PetscInt d = 0; d < 3; ++d) {
-      if (ops[c].axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+      if (op->axis[d].n == 0) return PETSC_FALSE;
       for (PetscInt s = 0; s < 2; ++s)
-        if (ops[c].axis[d].plane[s].couplings || ops[c].axis[d].plane[s].inv) PetscFunctionReturn(PETSC_SUCCESS);
+        if (op->axis[d].plane[s].couplings || op->axis[d].plane[s].inv) return PETSC_FALSE;
     }
   }
-  if (BCRCudaMalloc(bytes + BCR_ROWS_BLOCKS * sizeof(*found), &place)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRRowsArrays(A, &rows, &stream));
-  PetscCall(PetscMalloc2(bytes, &put, BCR_ROWS_BLOCKS, &found));
-  table = (double *)put;
-  model = (BCRCudaRowsModel *)(put + (size_t)numbers * sizeof(double));
-  PetscCall(PetscMemzero(model, modelbytes));
-  for (PetscInt c = 0; c < A->dof; ++c) {
-    const BCROperator *op = &ops[c];
+  return PETSC_TRUE;
+}
+
+/* Fills the tables of the models' axes, and models that refer to them where they will be, from `place` on */
+static PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[], const char *place)
+{
+  const double *begin = table;
+
+  PetscFunctionBegin;
+  PetscCall(PetscArrayzero(model, ck->dof));
+  for (PetscInt c = 0; c < ck->dof; ++c) {
+    const BCROperator *op = &ck->ops[c];
     BCRCudaRowsModel *to = &model[c];
 
     to->scale = (double)op->scale;
     to->shift = (double)op->shift;
     for (PetscInt d = 0; d < 3; ++d) {
-      const BCRModelAxis *ax = &m[c][d];
+      const BCRModelAxis *ax = &ck->m[c][d];
       const double *const from[4] = {ax->lo, ax->up, ax->dg, ax->w};
 
-      to->axis[d] = (const double *)(place + ((char *)table - put));
+      to->axis[d] = (const double *)place + (table - begin);
       to->owner[d] = (int)op->owner[d];
       to->b[d] = (int)ax->b;
       to->n[d] = (int)ax->n;
-      for (int q = 0; q < 4; ++q, table += A->N[d]) PetscCall(PetscArraycpy(table, from[q], A->N[d]));
+      for (int q = 0; q < 4; ++q, table += ax->N) PetscCall(PetscArraycpy(table, from[q], ax->N));
       for (int s = 0; s < 2; ++s) {
         to->present[d][s] = op->axis[d].plane[s].present ? 1 : 0;
         to->slope[d][s] = (double)op->axis[d].plane[s].slope;
@@ -252,41 +252,64 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
       }
     }
   }
-  {
-    BCRCudaRowsFound *on = (BCRCudaRowsFound *)(place + bytes);
-    const PetscInt n = A->dof * A->nodes, blocks = PetscMin((n + 255) / 256, BCR_ROWS_BLOCKS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    error = BCRCudaPut(place, put, bytes, stream);
-    if (!error)
-      error = BCRCudaRowsCompare(stream, &rows, (const BCRCudaRowsModel *)(place + (size_t)numbers * sizeof(double)),
-                                 BCR_PLANE_TOL, BCR_SAME_TOL, (int)blocks, on);
-    if (!error) error = BCRCudaGet(found, on, (size_t)blocks * sizeof(*found), stream);
-    (void)BCRCudaFree(place);
-    PetscCallBCRCuda(error);
-    for (PetscInt b = 0; b < blocks; ++b) {
-      odd |= found[b].odd;
-      if (found[b].worst > found[0].worst || (found[b].worst == found[0].worst && found[b].where < found[0].where))
-        found[0] = found[b];
-    }
+/* Where found is: row 8 (component + dof node) and slot of the star */
+static void BCRSampleFound(BCRCheck *ck, const BCRCudaRowsFound *found)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt r = (PetscInt)(found->where / 8), k = (PetscInt)(found->where % 8), node = r / A->dof, d = k / 2;
+
+  ck->v.dev = found->worst;
+  ck->v.comp = r % A->dof;
+  ck->v.row = ck->v.col = node;
+  if (k < 6) {
+    const PetscInt i = node / A->stride[d] % A->N[d],
+                   j = k % 2 ? (i < A->N[d] - 1 ? i + 1 : 0) : (i > 0 ? i - 1 : A->N[d] - 1);
+
+    ck->v.col += (j - i) * A->stride[d];
   }
-  if (!odd && found[0].worst <= BCR_SAME_TOL) {
-    const PetscInt r = (PetscInt)(found[0].where / 8), k = (PetscInt)(found[0].where % 8), node = r / A->dof, d = k / 2;
+}
 
-    *good = PETSC_TRUE;
-    *deviation = found[0].worst;
-    *comp = r % A->dof;
-    *row = *col = node;
-    if (k < 6) {
-      const PetscInt i = node / A->stride[d] % A->N[d],
-                     j = k % 2 ? (i < A->N[d] - 1 ? i + 1 : 0) : (i > 0 ? i - 1 : A->N[d] - 1);
+PetscErrorCode BCRSampleCompare(BCRCheck *ck, PetscBool *good)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt rows_here = A->dof * A->nodes, blocks = PetscMin((rows_here + 255) / 256, BCR_ROWS_BLOCKS);
+  const size_t tables = (size_t)(4 * A->dof * (A->N[0] + A->N[1] + A->N[2])) * sizeof(double),
+               bytes = tables + (size_t)A->dof * sizeof(BCRCudaRowsModel);
+  BCRCudaRows rows;
+  BCRCudaRowsFound *found, *there;
+  BCRStream stream;
+  char *put, *place;
+  int odd = 0, error;
 
-      *col += (j - i) * A->stride[d];
-    }
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
+  if (!BCRSampleFits(ck) || BCRCudaMalloc(bytes + BCR_ROWS_BLOCKS * sizeof(*found), &place))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  there = (BCRCudaRowsFound *)(place + bytes);
+  PetscCall(BCRRowsArrays(A, &rows, &stream));
+  PetscCall(PetscMalloc2(bytes, &put, BCR_ROWS_BLOCKS, &found));
+  PetscCall(BCRSampleModels(ck, (double *)put, (BCRCudaRowsModel *)(put + tables), place));
+  error = BCRCudaPut(place, put, bytes, stream);
+  if (!error)
+    error = BCRCudaRowsCompare(stream, &rows, (const BCRCudaRowsModel *)(place + tables), BCR_PLANE_TOL, BCR_SAME_TOL,
+                               (int)blocks, there);
+  if (!error) error = BCRCudaGet(found, there, (size_t)blocks * sizeof(*found), stream);
+  (void)BCRCudaFree(place);
+  PetscCallBCRCuda(error);
+  for (PetscInt b = 0; b < blocks; ++b) {
+    odd |= found[b].odd;
+    if (found[b].worst > found[0].worst || (found[b].worst == found[0].worst && found[b].where < found[0].where))
+      found[0] = found[b];
   }
+  *good = (PetscBool)(!odd && found[0].worst <= BCR_SAME_TOL);
+  if (*good) BCRSampleFound(ck, &found[0]);
   PetscCall(PetscFree2(put, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
 {
@@ -301,3 +324,52 @@ const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
   }
   return NULL;
 }
+
+#else
+
+PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, PetscBool *there, PetscBool *only)
+{
+  (void)mat, (void)grid, (void)bring;
+  *there = *only = PETSC_FALSE;
+  return PETSC_SUCCESS;
+}
+
+PetscBool BCRRowsFull(const BCRRows *A)
+{
+  (void)A;
+  return PETSC_FALSE;
+}
+
+PetscErrorCode BCRSampleTake(BCRRows *A)
+{
+  (void)A;
+  return PETSC_SUCCESS;
+}
+
+PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op)
+{
+  (void)A, (void)op;
+  return PETSC_SUCCESS;
+}
+
+const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
+{
+  (void)A, (void)row;
+  return NULL;
+}
+
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6],
+                              int seen[8][8])
+{
+  (void)A, (void)c, (void)op, (void)wrong, (void)seen;
+  *done = PETSC_FALSE;
+  return PETSC_SUCCESS;
+}
+
+PetscErrorCode BCRSampleCompare(BCRCheck *ck, PetscBool *good)
+{
+  (void)ck;
+  *good = PETSC_FALSE;
+  return PETSC_SUCCESS;
+}
+#endif

@@ -149,6 +149,10 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
   return slot < 0 ? BCR_CENTRE : slot;
 }
 
+/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
+   Products with it, for which it goes to its device, are needed then, and it is read there */
+PETSC_INTERN PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A);
+PETSC_INTERN PetscErrorCode BCRRowsClose(BCRRows *A);
 /* the values of all rows come to the host, if they are not there */
 PETSC_INTERN PetscErrorCode BCRRowsFetch(const BCRRows *rows);
 PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest,
@@ -156,11 +160,28 @@ PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt 
 /* says what is wrong with a row of the box */
 PETSC_INTERN PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3],
                                         PetscInt col, BCRFault *fault);
+/* A row of the box; *fault says what is wrong with it */
+PETSC_INTERN PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7],
+                                        BCRFault *fault);
+/* Any row of the grid, on all ranks. Collective */
+PETSC_INTERN PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7]);
+/* planesread.c. A row is as plane pl at end s of axis d says, but for its diagonal; looks at one row in the middle of that
+   plane: pl is what it is then; drops every plane with a row that fits neither it nor another plane through the same
+   node, and finds out which axis owns such nodes. The last two are collective */
+PETSC_INTERN PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl);
+PETSC_INTERN PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl);
+PETSC_INTERN PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op);
+/* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
+   *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
+PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
    Nothing to do on one rank. */
 PETSC_INTERN PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width);
 PETSC_INTERN PetscErrorCode BCRShellClose(BCRRows *A);
+/* Takes the old value of everything that is the same to rounding, so that later stages see at once that T has not
+   changed: *same */
+PETSC_INTERN PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
 PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);

@@ -1,155 +1,76 @@
 /*
-  The two loops of the reader that touch every entry of the matrix; they must run at the speed of memory.
-
-  Same     |v - ref| <= tol for n >= 16 entries. ref and tol are those of len >= 16 entries and repeat: they have BCR_RUN_PAD more, the first ones
-           again; or len >= n. A NaN is not the same as anything.
-  Columns  j[i] == j[i - lag] + step for i in [lag, n)
-
-  Both go from one cache line's beginning to the next (a vector in two lines takes two of the few
-  misses that a core may have at a time); what is before the first such place and behind the last is
-  covered by a step of its own, which may look at entries that another one looks at, too.
+  Runs: rows of one pattern along a grid line, which are compared with the operator at the speed of memory.
 */
 #pragma once
 
-#include <petscsys.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "compare.h"
 
-#define BCR_RUN_PAD 16
-
-#if defined(__GNUC__) && (defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE))
-  #if defined(PETSC_USE_REAL_DOUBLE)
-typedef int64_t BCRRunInt;
-  #else
-typedef int32_t BCRRunInt;
-  #endif
-
-/* Asks for the line that is two pages of 4 KiB further on: the hardware's own foresight ends with a
-   page, so that the next ones begin without it */
-static inline void BCRRunAhead(const void *p)
-{
-  __builtin_prefetch((const char *)p + 8192, 0, 2);
-}
-
-  /* Entries of a cache line; entries from p to where the next one begins */
-  #define BCR_RUN_LINE(p) (64 / sizeof(*(p)))
-  #define BCR_RUN_HEAD(p) ((size_t)(-(intptr_t)(p)&63) / sizeof(*(p)))
-
-  /* For vectors of a width that the instruction set has. What is bad about an entry is the sign of
-     tol - |v - ref|, as integers, where a NaN is larger than any number. */
-  #define BCR_RUN_KERNELS(suffix, bytes, attribute) \
-    typedef PetscReal BCRRunVec##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscReal)), may_alias)); \
-    typedef BCRRunInt BCRRunBits##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscReal)), may_alias)); \
-    typedef PetscInt BCRRunIdx##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscInt)), may_alias)); \
-\
-    attribute static inline void BCRRunSameLine##suffix(const PetscReal *v, const PetscReal *ref, \
-                                                        const PetscReal *tol, BCRRunBits##suffix *bad) \
-    { \
-      const BCRRunBits##suffix sign = (BCRRunBits##suffix)(-(BCRRunVec##suffix){0}); \
-      size_t k; \
-\
-      for (k = 0; k < BCR_RUN_LINE(v); k += bytes / sizeof(*v)) { \
-        const BCRRunVec##suffix d = *(const BCRRunVec##suffix *)(v + k) - *(const BCRRunVec##suffix *)(ref + k); \
-\
-        *bad |= *(const BCRRunBits##suffix *)(tol + k) - ((BCRRunBits##suffix)d & ~sign); \
-      } \
-    } \
-\
-    attribute static PetscBool BCRRunSame##suffix(const PetscReal *v, size_t n, const PetscReal *ref, \
-                                                  const PetscReal *tol, size_t len) \
-    { \
-      const size_t head = BCR_RUN_HEAD(v), step = BCR_RUN_LINE(v), last = n - step; \
-      const PetscReal *w = v + head, *end = v + last; \
-      BCRRunBits##suffix bad = {0}; \
-      size_t k; \
-\
-      BCRRunSameLine##suffix(v, ref, tol, &bad); \
-      BCRRunSameLine##suffix(v + last, ref + last % len, tol + last % len, &bad); \
-      for (k = head; w < end; k -= len) { \
-        const PetscReal *again = w + (len - k); /* ref from its beginning */ \
-\
-        for (again = PetscMin(again, end); w < again; w += step, k += step) { \
-          BCRRunAhead(w); \
-          BCRRunSameLine##suffix(w, ref + k, tol + k, &bad); \
-        } \
-      } \
-      for (k = 0; k < bytes / sizeof(*v); k++) \
-        if (bad[k] < 0) return PETSC_FALSE; \
-      return PETSC_TRUE; \
-    } \
-\
-    attribute static inline void BCRRunColumnsLine##suffix(const PetscInt *j, size_t lag, PetscInt step, \
-                                                           BCRRunIdx##suffix *bad) \
-    { \
-      size_t k; \
-\
-      for (k = 0; k < BCR_RUN_LINE(j); k += bytes / sizeof(*j)) \
-        *bad |= (*(const BCRRunIdx##suffix *)(j + k) - *(const BCRRunIdx##suffix *)(j + k - lag)) ^ step; \
-    } \
-\
-    attribute static PetscBool BCRRunColumns##suffix(const PetscInt *j, size_t n, size_t lag, PetscInt step) \
-    { \
-      const PetscInt *end = j + n; \
-      PetscInt any = 0; \
-      BCRRunIdx##suffix bad = {0}; \
-      size_t k; \
-\
-      j += lag; \
-      if (n >= lag + BCR_RUN_LINE(j)) { \
-        const PetscInt *last = end - BCR_RUN_LINE(j); \
-\
-        BCRRunColumnsLine##suffix(j, lag, step, &bad); \
-        for (j += BCR_RUN_HEAD(j); j < last; j += BCR_RUN_LINE(j)) { \
-          BCRRunAhead(j); \
-          BCRRunColumnsLine##suffix(j, lag, step, &bad); \
-        } \
-        BCRRunColumnsLine##suffix(last, lag, step, &bad); \
-        for (k = 0; k < bytes / sizeof(*j); k++) any |= bad[k]; \
-      } else \
-        for (; j < end; j++) any |= (*j - *(j - lag)) ^ step; \
-      return (PetscBool)(any == 0); \
-    }
-
-BCR_RUN_KERNELS(128, 16, )
-  #if defined(__x86_64__)
-BCR_RUN_KERNELS(256, 32, __attribute__((target("avx2"))))
-BCR_RUN_KERNELS(512, 64, __attribute__((target("avx512f"))))
-  #endif
-
-static inline PetscBool BCRRunSame(const PetscReal *v, size_t n, const PetscReal *ref, const PetscReal *tol, size_t len)
-{
-  #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return BCRRunSame512(v, n, ref, tol, len);
-  if (__builtin_cpu_supports("avx2")) return BCRRunSame256(v, n, ref, tol, len);
-  #endif
-  return BCRRunSame128(v, n, ref, tol, len);
-}
-
-static inline PetscBool BCRRunColumns(const PetscInt *j, size_t n, size_t lag, PetscInt step)
-{
-  #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return BCRRunColumns512(j, n, lag, step);
-  if (__builtin_cpu_supports("avx2")) return BCRRunColumns256(j, n, lag, step);
-  #endif
-  return BCRRunColumns128(j, n, lag, step);
-}
-
+#if defined(PETSC_USE_COMPLEX)
+  #define BCR_PARTS 2
 #else
-static inline PetscBool BCRRunSame(const PetscReal *v, size_t n, const PetscReal *ref, const PetscReal *tol, size_t len)
-{
-  size_t i;
-
-  for (i = 0; i < n; i++)
-    if (!(PetscAbsReal(v[i] - ref[i % len]) <= tol[i % len])) return PETSC_FALSE;
-  return PETSC_TRUE;
-}
-
-static inline PetscBool BCRRunColumns(const PetscInt *j, size_t n, size_t lag, PetscInt step)
-{
-  size_t i;
-
-  for (i = lag; i < n; i++)
-    if (j[i] - j[i - lag] != step) return PETSC_FALSE;
-  return PETSC_TRUE;
-}
+  #define BCR_PARTS 1
 #endif
+#define BCR_RUN_NODES 16 /* nodes in a block: every length is a multiple of 16 */
+/* entries of a node, all its components together; more than that go row by row */
+#define BCR_RUN_MAX 256
+#define BCR_RUN_OFF (-2) /* an entry that is not compared */
+
+/* What the line buffers are good for: nothing in them changes from line to line while this stays as it is */
+typedef struct {
+  double dev;
+  PetscInt entries;
+  int8_t slot[BCR_RUN_MAX]; /* of the star; -1: the model has nothing there; or BCR_RUN_OFF */
+} BCRRunKey;
+
+/* What the entries of a line are compared with */
+typedef struct {
+  PetscReal *ref, *tol; /* one array of malloc(): several threads may want theirs */
+  size_t size, len;     /* len: entries until they repeat */
+  BCRRunKey key;
+  double *factors; /* of the other axes, 6 for each component */
+  PetscBool valid;
+} BCRRunLine;
+
+/* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three
+   */
+#define BCR_RUN_KINDS  4
+#define BCR_BLOCK_LINE 1024 /* entries of a line up to which lines are compared together, */
+/* and of all those: if they turn out different, they are in a cache when they are compared one by
+   one */
+#define BCR_BLOCK_ENTRIES 8192
+/* in vain, one after the other, until no more are made: end rows that differ in rounding from line
+   to line */
+#define BCR_BLOCK_TRIES 16
+
+typedef struct {
+  PetscInt i0, i1;                       /* nodes of a grid line that every component has in its interior along x */
+  PetscBool uniform;                     /* nothing of the model varies there */
+  BCRRunLine line[BCR_RUN_KINDS], whole; /* whole: of a line with its end rows */
+  int now, next;                         /* of the line before, -1: none; that is replaced */
+  double *newfactors;
+  int tries;      /* to compare lines together that are left */
+  PetscBool kept; /* the line is of the kind of the line before */
+  PetscInt like;  /* first node of that line if its end rows, too, have been compared; -1 else */
+} BCRRun;
+
+PETSC_INTERN PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run);
+PETSC_INTERN PetscErrorCode BCRRunDestroy(BCRRun *run);
+/* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the
+   model's. *fast = PETSC_FALSE: their pattern is not regular, nothing was done. No PETSc function
+   is called: threads do it side by side. */
+PETSC_INTERN void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[],
+                                PetscBool checkcolumns, PetscBool *fast, PetscBool *same);
+/* Which components have something to compare in the line through ix: *some, *all; *near: no row of
+   it has entries in another block */
+PETSC_INTERN void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[],
+                                PetscBool *some, PetscBool *all, PetscBool *near);
+/* The row of a node has the entries of the row of node like, a constant further on */
+PETSC_INTERN PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like);
+/* A line whose end rows are as good as those of another one if their entries are the same: no
+   neighbour of it lies round a corner or on another rank, and nothing is kept for each row */
+PETSC_INTERN PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3]);
+/* The lines behind the one through ix, all of whose rows are the model's, in its plane, as long as
+   the model has there what it has in that line: their columns are those of the line before a
+   constant further on, their values the model's, in end rows exactly those of that line. Returns
+   how many lines are so; the next one is to be looked at by itself. */
+PETSC_INTERN PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], PetscBool checkcolumns);

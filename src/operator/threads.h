@@ -16,5 +16,13 @@ enum {
    of a device's type as many as this process has cores to itself, up to 16, and one for every 5 MB
    */
 PETSC_INTERN PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n);
+/* A number that several threads look at and set */
+#if defined(__GNUC__)
+  #define BCRThreadsGet(number)        __atomic_load_n(number, __ATOMIC_RELAXED)
+  #define BCRThreadsSet(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
+#else /* there is one */
+  #define BCRThreadsGet(number)        (*(number))
+  #define BCRThreadsSet(number, value) (*(number) = (value))
+#endif
 /* run(ctx[t]) for t < n; those for which there is no thread, one after the other */
 PETSC_INTERN void BCRThreadsRun(PetscInt n, void (*run)(void *), void *ctx[]);

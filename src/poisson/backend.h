@@ -51,16 +51,15 @@ struct _BCRBackend {
   PetscErrorCode (*free)(void *p);
   PetscErrorCode (*put)(void *stream, void *to, const void *from, size_t bytes);
   PetscErrorCode (*get)(void *stream, void *to, const void *from, size_t bytes);
-  PetscErrorCode (*zero)(void *stream, void *p, size_t bytes);
 
   /* what the backend keeps of a solver (s->state): create on each rank by itself, connect with the
-     others, settle before anything changes */
+     others, settle before anything changes. connect, settle: or NULL */
   PetscErrorCode (*create)(BCRSolver s);
   PetscErrorCode (*connect)(BCRSolver s);
   PetscErrorCode (*settle)(BCRSolver s);
   PetscErrorCode (*destroy)(BCRSolver s);
   PetscErrorCode (*info)(BCRSolver s, BCRSolverInfo *info);
-  /* and of a component (c->tables), once it is set up and when it has changed */
+  /* and of a component (c->tables), once it is set up and when it has changed; or NULL */
   PetscErrorCode (*tables)(BCRSolver s, BCRComponent *c);
   PetscErrorCode (*tables_destroy)(BCRComponent *c);
 
@@ -95,20 +94,21 @@ struct _BCRBackend {
                                 void **core);
   PetscErrorCode (*core_shift)(void *core, PetscReal shift);
   PetscErrorCode (*core_factor)(void *core, PetscReal factor);
-  PetscErrorCode (*core_setup)(BCRSolver s, void *core); /* after creation and changes */
+  PetscErrorCode (*core_setup)(void *core); /* after creation and changes; or NULL */
   /* where a right-hand side that is made for it should go: *v = NULL: where the solution goes, else
-     an array of the box, packed */
+     an array of the box, packed. Or NULL: always the first */
   PetscErrorCode (*core_input)(void *core, void **v);
   PetscErrorCode (*core_solve)(const BCRPass *p, void *core, const void *f, void *u);
   /* p->removed = what the core's last solve removed; x (or NULL): all solves of it */
   PetscErrorCode (*core_removed)(const BCRPass *p, void *core, const BCRRefine *x);
   PetscErrorCode (*core_info)(void *core, BCRRanksInfo *info);
+  PetscErrorCode (*core_plan)(void *core, BCRPlan *plan); /* NULL: this rank has no rows */
   PetscErrorCode (*core_destroy)(void **core);
 
   /* launch(context, stream), which depends on nothing but the key: as often as the same key comes */
   PetscErrorCode (*run)(BCRSolver s, void *stream, const void *key, size_t bytes,
                         PetscErrorCode (*launch)(void *context, void *stream), void *context);
-  /* before and after a run, on all ranks: raise what a rank has found */
+  /* before and after a run, on all ranks: raise what a rank has found; or NULL */
   PetscErrorCode (*ready)(BCRSolver s);
   PetscErrorCode (*agree)(BCRSolver s, PetscErrorCode mine);
   /* least of repeat runs; run returns nonzero after an error */

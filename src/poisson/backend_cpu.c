@@ -51,9 +51,7 @@ static PetscErrorCode cpu_alloc(size_t bytes, const char what[], void *p)
 
 static PetscErrorCode cpu_free(void *p)
 {
-  PetscFunctionBegin;
-  PetscCall(PetscFree(p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PetscFree(p);
 }
 
 static PetscErrorCode cpu_copy(void *stream, void *to, const void *from, size_t bytes)
@@ -61,14 +59,6 @@ static PetscErrorCode cpu_copy(void *stream, void *to, const void *from, size_t 
   PetscFunctionBegin;
   (void)stream;
   PetscCall(PetscMemcpy(to, from, bytes));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_zero(void *stream, void *p, size_t bytes)
-{
-  PetscFunctionBegin;
-  (void)stream;
-  PetscCall(PetscMemzero(p, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,32 +88,10 @@ static PetscErrorCode cpu_destroy(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cpu_nothing(BCRSolver s)
-{
-  PetscFunctionBegin;
-  (void)s;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode cpu_info(BCRSolver s, BCRSolverInfo *info)
 {
   PetscFunctionBegin;
   info->workspace += sizeof(double) * (size_t)s->comp[0].op.axis[0].n;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the component's own arrays are on the host */
-static PetscErrorCode cpu_tables(BCRSolver s, BCRComponent *c)
-{
-  PetscFunctionBegin;
-  (void)s, (void)c;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_tables_destroy(BCRComponent *c)
-{
-  PetscFunctionBegin;
-  (void)c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -669,32 +637,12 @@ static PetscErrorCode cpu_core_create(BCRSolver s, const BCRComponent *c, const 
 
 static PetscErrorCode cpu_core_shift(void *core, PetscReal shift)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksSetShift((BCRRanks)core, shift));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSetShift((BCRRanks)core, shift);
 }
 
 static PetscErrorCode cpu_core_factor(void *core, PetscReal factor)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksSetFactor((BCRRanks)core, factor));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* creation and changes have made the tables */
-static PetscErrorCode cpu_core_setup(BCRSolver s, void *core)
-{
-  PetscFunctionBegin;
-  (void)s, (void)core;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_core_input(void *core, void **v)
-{
-  PetscFunctionBegin;
-  (void)core;
-  *v = NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSetFactor((BCRRanks)core, factor);
 }
 
 static PetscErrorCode cpu_core_solve(const BCRPass *p, void *core, const void *f, void *u)
@@ -716,18 +664,21 @@ static PetscErrorCode cpu_core_removed(const BCRPass *p, void *core, const BCRRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cpu_core_info(void *core, BCRRanksInfo *info)
+static PetscErrorCode cpu_core_plan(void *core, BCRPlan *plan)
 {
   PetscFunctionBegin;
-  PetscCall(BCRRanksGetInfo((BCRRanks)core, info));
+  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode cpu_core_info(void *core, BCRRanksInfo *info)
+{
+  return BCRRanksGetInfo((BCRRanks)core, info);
 }
 
 static PetscErrorCode cpu_core_destroy(void **core)
 {
-  PetscFunctionBegin;
-  if (*core) PetscCall(BCRRanksDestroy((BCRRanks *)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return *core ? BCRRanksDestroy((BCRRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */
@@ -735,17 +686,8 @@ static PetscErrorCode cpu_core_destroy(void **core)
 static PetscErrorCode cpu_run(BCRSolver s, void *stream, const void *key, size_t bytes,
                               PetscErrorCode (*launch)(void *, void *), void *context)
 {
-  PetscFunctionBegin;
   (void)s, (void)key, (void)bytes;
-  PetscCall((*launch)(context, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_agree(BCRSolver s, PetscErrorCode mine)
-{
-  PetscFunctionBegin;
-  (void)s;
-  PetscFunctionReturn(mine);
+  return (*launch)(context, stream);
 }
 
 static PetscErrorCode cpu_time(void *stream, int (*run)(void *), void *context, PetscInt repeat, double *seconds)
@@ -775,14 +717,9 @@ const BCRBackend *BCRBackendCpu(void)
     .free = cpu_free,
     .put = cpu_copy,
     .get = cpu_copy,
-    .zero = cpu_zero,
     .create = cpu_create,
-    .connect = cpu_nothing,
-    .settle = cpu_nothing,
     .destroy = cpu_destroy,
     .info = cpu_info,
-    .tables = cpu_tables,
-    .tables_destroy = cpu_tables_destroy,
     .apart_begin = cpu_apart_begin,
     .apart_end = cpu_apart_end,
     .face_begin = cpu_face_begin,
@@ -801,15 +738,12 @@ const BCRBackend *BCRBackendCpu(void)
     .core_create = cpu_core_create,
     .core_shift = cpu_core_shift,
     .core_factor = cpu_core_factor,
-    .core_setup = cpu_core_setup,
-    .core_input = cpu_core_input,
     .core_solve = cpu_core_solve,
     .core_removed = cpu_core_removed,
     .core_info = cpu_core_info,
+    .core_plan = cpu_core_plan,
     .core_destroy = cpu_core_destroy,
     .run = cpu_run,
-    .ready = cpu_nothing,
-    .agree = cpu_agree,
     .time = cpu_time,
   };
 

@@ -7,6 +7,9 @@
   #include "../operator/devscale.h"
   #include "ranks.h"
   #include "device.h"
+  #include "../backend/cuda/fields.h"
+  #include "../backend/cuda/planes.h"
+  #include "../backend/cuda/refine.h"
   #include "../transport/transport.h"
   #include <math.h>
   #include <stdlib.h>
@@ -87,14 +90,6 @@ static PetscErrorCode cuda_get(void *stream, void *to, const void *from, size_t 
 {
   PetscFunctionBegin;
   if (bytes) PetscCallBCRCuda(BCRCudaGet(to, from, bytes, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cuda_zero(void *stream, void *p, size_t bytes)
-{
-  PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaZero(p, bytes, stream));
-  PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* solves may be on another stream */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -637,38 +632,27 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
 
 static PetscErrorCode cuda_core_shift(void *core, PetscReal shift)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksSetShift((BCRRanks)core, shift));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSetShift((BCRRanks)core, shift);
 }
 
 static PetscErrorCode cuda_core_factor(void *core, PetscReal factor)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksSetFactor((BCRRanks)core, factor));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSetFactor((BCRRanks)core, factor);
 }
 
-static PetscErrorCode cuda_core_setup(BCRSolver s, void *core)
+static PetscErrorCode cuda_core_setup(void *core)
 {
-  PetscFunctionBegin;
-  (void)s;
-  PetscCall(BCRRanksSetUp((BCRRanks)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSetUp((BCRRanks)core);
 }
 
 static PetscErrorCode cuda_core_input(void *core, void **v)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksGetInput((BCRRanks)core, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksGetInput((BCRRanks)core, v);
 }
 
 static PetscErrorCode cuda_core_solve(const BCRPass *p, void *core, const void *f, void *u)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRRanksSolve((BCRRanks)core, p->stream, f, u));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRRanksSolve((BCRRanks)core, p->stream, f, u);
 }
 
 static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRRefine *x)
@@ -682,18 +666,21 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
+static PetscErrorCode cuda_core_plan(void *core, BCRPlan *plan)
 {
   PetscFunctionBegin;
-  PetscCall(BCRRanksGetInfo((BCRRanks)core, info));
+  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
+{
+  return BCRRanksGetInfo((BCRRanks)core, info);
 }
 
 static PetscErrorCode cuda_core_destroy(void **core)
 {
-  PetscFunctionBegin;
-  if (*core) PetscCall(BCRRanksDestroy((BCRRanks *)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return *core ? BCRRanksDestroy((BCRRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */
@@ -701,9 +688,7 @@ static PetscErrorCode cuda_core_destroy(void **core)
 static PetscErrorCode cuda_run(BCRSolver s, void *stream, const void *key, size_t bytes,
                                PetscErrorCode (*launch)(void *, void *), void *context)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceGraphsRun(&((CudaState *)s->state)->graphs, stream, key, bytes, launch, context));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceGraphsRun(&((CudaState *)s->state)->graphs, stream, key, bytes, launch, context);
 }
 
 static PetscErrorCode cuda_ready(BCRSolver s)
@@ -717,9 +702,7 @@ static PetscErrorCode cuda_ready(BCRSolver s)
 
 static PetscErrorCode cuda_agree(BCRSolver s, PetscErrorCode mine)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRTransportAgree(((CudaState *)s->state)->transport, mine));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRTransportAgree(((CudaState *)s->state)->transport, mine);
 }
 
 static PetscErrorCode cuda_time(void *stream, int (*run)(void *), void *context, PetscInt repeat, double *seconds)
@@ -742,7 +725,6 @@ const BCRBackend *BCRBackendCuda(void)
     .free = cuda_free,
     .put = cuda_put,
     .get = cuda_get,
-    .zero = cuda_zero,
     .create = cuda_create,
     .connect = cuda_connect,
     .settle = cuda_settle,
@@ -773,6 +755,7 @@ const BCRBackend *BCRBackendCuda(void)
     .core_solve = cuda_core_solve,
     .core_removed = cuda_core_removed,
     .core_info = cuda_core_info,
+    .core_plan = cuda_core_plan,
     .core_destroy = cuda_core_destroy,
     .run = cuda_run,
     .ready = cuda_ready,

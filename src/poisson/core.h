@@ -14,6 +14,25 @@ typedef enum {
 
 #define BCR_MAX_LEVELS 64
 
+/* What is run. One name for each way in which a box is solved; a backend has some of them, in its order of preference */
+typedef enum {
+  BCR_PLAN_NONE,      /* rows of other ranks go on, and no way takes them */
+  BCR_PLAN_POINT,     /* one unknown */
+  BCR_PLAN_LINE,      /* one tridiagonal line */
+  BCR_PLAN_RECURSIVE, /* three dimensions by the recursion of paper 000 */
+  BCR_PLAN_REDUCTION, /* block cyclic reduction with a given schedule, in three dimensions for each mode along `across` */
+  BCR_PLAN_BOX,       /* planes of modes on chip: sine transform, a line for each mode, and back */
+  BCR_PLAN_BOX_PRODUCT,  /* the same by products on the tensor cores */
+  BCR_PLAN_LEVEL0_SMALL, /* level 0 and the transform of the separators in one kernel */
+  BCR_PLAN_LEVEL0_CHIP,  /* level 0 of whole rows, planes of separators on chip */
+  BCR_PLAN_LEVEL0_ROWS,  /* level 0 of whole rows, in place */
+  BCR_PLAN_POLES,        /* level 0, the separators transformed along `blocks`, sums over poles along axis 0 */
+  BCR_PLAN_LEVEL0,       /* level 0, the separators transformed along axis 0, a line over them for each mode */
+  BCR_PLAN_BOX_PASSES,   /* BOX whose planes do not stay on chip */
+  BCR_PLAN_FOURIER,      /* transforms along all axes but one, a line along that for each mode */
+  BCR_PLAN_KINDS
+} BCRPlanKind;
+
 /* launch parameters of a device that the optimizer tries (paper 000, section 3.2); 0: the default */
 enum {
   BCR_LAUNCH_GROUP, /* given radix: threads of a work group that solves a line, a power of two from 32 to 1024 */
@@ -47,6 +66,7 @@ typedef struct {
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;
+typedef struct _n_BCRPlan *BCRPlan; /* plan.h */
 
 /* axes: the box; stride[d]: distance in elements between neighbours along axis d in f and u (stride[0] = 1).
    io: precision of f and u (BCR_DOUBLE or BCR_SINGLE), the same for both. */
@@ -60,11 +80,6 @@ PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
 /* u = factor * (T + shift)^-1 f from now on; costs nothing in the solve */
 PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
-
-/* A core's own axis: that of the operator with copies of its general coefficients and, if singular,
-   weights such that w_(i+1) lower_(i+1) = w_i upper_i */
-PETSC_INTERN PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxis *a);
-PETSC_INTERN PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a);
 
 /* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest */
 typedef struct {
@@ -99,6 +114,7 @@ PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt
                                              const double before[], const double x[], double mean);
 
 typedef struct {
+  BCRPlanKind kind;
   char plan[256]; /* one line: the schedule and the axis order in words */
   PetscInt nlevels;
   PetscInt schedule[BCR_MAX_LEVELS];
@@ -108,6 +124,9 @@ typedef struct {
   size_t workspace; /* bytes that live as long as the core: work arrays */
   size_t tables;    /* bytes of tables */
   double flops;     /* of one solve */
+  double bytes;     /* of one solve: memory that its stages read and write */
   char isa[64];     /* instruction set, or the name of the CUDA device */
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);
+/* how the core solves; it stays the core's */
+PETSC_INTERN PetscErrorCode BCRCoreGetPlan(BCRCore core, BCRPlan *plan);

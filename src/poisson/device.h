@@ -8,25 +8,9 @@
 #include "core.h"
 #include "../base/device.h"
 #include "../base/graph.h"
-#include "../backend/cuda/cuda.h"
 #include "../backend/cuda/border.h"
-
-/* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis
-   1; dim 3: the paper's recursion, blocks along axis 2 (one box). rows: of the lines, where they
-   are not uniform. Tables and workspace come from the two arenas and die with them. */
-typedef struct _n_BCRDeviceReduction *BCRDeviceReduction;
-PETSC_INTERN PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[],
-                                                     PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[],
-                                                     PetscInt ninner, const PetscInt inner[], PetscBool single,
-                                                     const int launch[], int shared, PetscBool singular,
-                                                     const BCRCudaLineRows *rows, BCRStream stream,
-                                                     BCRDeviceArena *tables, BCRDeviceArena *space,
-                                                     BCRDeviceReduction *red);
-/* in place; shift: of each box, on the device; pinned: the box with shift 0 where the operator is singular, else -1 */
-PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes,
-                                                    ptrdiff_t boxstride, const double *shift, PetscInt pinned);
-PETSC_INTERN PetscInt BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
-PETSC_INTERN PetscErrorCode BCRDeviceReductionDestroy(BCRDeviceReduction *red);
+#include "../backend/cuda/lines.h"
+#include "../backend/cuda/transforms.h"
 
 typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 
@@ -46,6 +30,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore core, const do
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
+/* how the core solves; it stays the core's */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreGetPlan(BCRDeviceCore core, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
 /* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their

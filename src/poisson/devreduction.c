@@ -1,31 +1,38 @@
 /*
-  Block cyclic reduction of a given radix or schedule on a device: the steps of reduction.c, all
-  items of one at a time, three kernels for each (paper 000, section 3.2). In three dimensions a
-  solution of a step is a plane, which a reduction of its own solves.
+  Block cyclic reduction of a given radix or schedule on a device: carries out the steps of redsteps.c, all items of
+  one at a time, by three kernels for each (paper 000, section 3.2): right-hand sides, lines, sums of solutions. In
+  three dimensions the solution for a pole is a plane, which a reduction of its own solves.
 */
 #include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "device.h"
-  #include "reduction.h"
+  #include "devreduction.h"
+  #include "redplan.h"
+
+typedef struct {
+  BCRCudaStep cuda;
+  PetscInt lines;       /* right-hand sides of a box: count np */
+  int terms;            /* of a sub-sum of solutions */
+  BCRCudaLineRows rows; /* where lines are solved by elimination */
+  PetscInt pin;         /* the right-hand side that is of a singular line where the shift is 0; -1: none */
+} DeviceStep;
 
 struct _n_BCRDeviceReduction {
   PetscBool single;
   size_t size;
-  int nx, n1, nb;      /* a row is nx x n1 unknowns; boxes that there is room for */
-  ptrdiff_t s[3];      /* distances: along x, the second axis of a row (three dimensions), rows */
-  ptrdiff_t g1, gline; /* of solutions */
+  int nx, n1;          /* a block row is nx x n1 unknowns */
+  ptrdiff_t stride[3]; /* along x, along the second axis of a block row (three dimensions), of block rows */
+  ptrdiff_t g1, gline; /* solutions: distance of rows of nx, of solutions */
   PetscInt nsteps;
-  BCRCudaStep *step;
-  int *terms;            /* of the sub-sums of each step */
-  BCRCudaLineRows *rows; /* of each step, for lines that scalar cyclic reduction does not do */
-  PetscInt *pin;         /* of each step: its singular solution, -1: none */
+  DeviceStep *step; /* [nsteps] */
   double a, scale;
-  int end[2], width, shared; /* width 0: rows has them */
+  int end[2];
+  int threads; /* that solve a line by scalar cyclic reduction; 0: lines are solved by elimination */
+  int sharedrows;
   BCRDeviceReduction inner;
-  PetscInt chunk; /* planes it solves at a time; or lines that work has room for, for each box */
-  double *shifts; /* of all planes of a step */
+  PetscInt chunk; /* solutions of each box at a time: planes that inner takes, or lines that work has room for */
+  double *shifts; /* device: of all planes of a step */
   void *G, *parts, *work;
-  PetscInt subproblems;
+  BCRReductionCost cost;
 };
 
 /* Threads of the group that solves a line, and rows of it in shared memory (0: as many as have
@@ -54,143 +61,158 @@ static void default_shape(PetscInt n, PetscInt radix, int *width, int *rows)
   }
 }
 
-/* A step's tables on the device */
-static PetscErrorCode step_put(BCRDeviceReduction red, const BCRReductionStep *st, PetscBool singular,
-                               const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, PetscInt i)
+/* How lines are solved, and how solutions lie in the workspace */
+static PetscErrorCode lines_shape(BCRDeviceReduction red, const BCRDeviceReductionSpec *spec)
 {
-  BCRCudaStep *d = &red->step[i];
-  const PetscInt lines = st->count * st->np;
-  int *v;
+  const BCRAxis *x = &spec->reduction.axis[0];
 
   PetscFunctionBegin;
-  d->count = (int)st->count;
-  d->nsrc = (int)st->nsrc;
-  d->np = (int)st->np;
-  d->nout = (int)st->nout;
-  d->add = !st->back;
-  red->pin[i] = -1;
-  PetscCall(PetscMalloc1(st->count * PetscMax(st->nsrc, st->nout), &v));
-  for (int side = 0; side < 2; side++) {
-    const PetscInt m = st->count * (side ? st->nout : st->nsrc);
-    const PetscInt *from = side ? st->out : st->src;
-    int *to;
-
-    for (PetscInt k = 0; k < m; k++) v[k] = (int)from[k];
-    PetscCall(BCRDeviceArenaGet(tables, (size_t)m * sizeof(int), "tables", &to));
-    PetscCallBCRCuda(BCRCudaPut(to, v, (size_t)m * sizeof(int), stream));
-    if (side) d->out = to;
-    else d->src = to;
+  for (int k = 0; k < 2; k++) /* of a periodic or general axis: elimination has its rows */
+    red->end[k] = BCREndGetRule(x->end[k]).mirror.sign ? x->end[k] : BCREndAtSeparator();
+  red->g1 = x->n;
+  red->gline = (ptrdiff_t)x->n * red->n1;
+  if (spec->reduction.dim == 3) PetscFunctionReturn(PETSC_SUCCESS);
+  red->gline = (x->n + 3) / 4 * 4;
+  if (BCRReductionUniformLines(x) && !BCREndIsPeriodic(x->end[0])) {
+    default_shape(x->n, spec->reduction.schedule[0], &red->threads, &red->sharedrows);
+    if (spec->threads > 0) red->threads = spec->threads;
+    if (spec->sharedrows > 0) red->sharedrows = spec->sharedrows;
+    PetscCheck(
+      !BCRCudaLinesCyclicShape(red->nx, red->single, spec->sharedbytes, red->threads, &red->sharedrows, &red->gline),
+      PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+      "-pc_bcrpoisson_launch %d,%d: the first number, threads of a work group, must be a power of two from "
+      "32 to 1024, and a few rows for each of them must fit the shared memory of a block (%d bytes)",
+      spec->threads, spec->sharedrows, spec->sharedbytes);
   }
+  red->g1 = red->gline;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode rows_put(BCRDeviceArena *tables, BCRStream stream, PetscInt n, const PetscInt row[],
+                               const int **p)
+{
+  int *v, *to;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceArenaGet(tables, (size_t)n * sizeof(int), "tables", &to));
+  PetscCall(PetscMalloc1(n, &v));
+  for (PetscInt k = 0; k < n; k++) v[k] = (int)row[k];
+  PetscCallBCRCuda(BCRCudaPut(to, v, (size_t)n * sizeof(int), stream));
   PetscCall(PetscFree(v));
-  PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, st->np, st->lambda, &d->lambda));
-  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nsrc, st->wsrc, &d->wsrc));
-  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nout, st->wout, &d->wout));
-  for (PetscInt k = 0; k < lines && singular; k++)
-    if (st->lambda[k % st->np] == 0) red->pin[i] = k;
-  if (!red->inner && !red->width) { /* lines of any kind, all items at once, the shift of each in siga */
-    BCRCudaLineRows *r = &red->rows[i];
+  *p = to;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A step's tables on the device */
+static PetscErrorCode step_put(BCRDeviceReduction red, const BCRDeviceReductionSpec *spec, const BCRReductionPlan *plan,
+                               const BCRReductionStep *st, BCRStream stream, BCRDeviceArena *tables, DeviceStep *d)
+{
+  double *lambda, *wsrc, *wout;
+
+  PetscFunctionBegin;
+  d->cuda.count = (int)st->count;
+  d->cuda.nsrc = (int)st->nsrc;
+  d->cuda.np = (int)st->np;
+  d->cuda.nout = (int)st->nout;
+  d->cuda.add = !BCRStepBack(st);
+  d->lines = st->count * st->np;
+  /* so many terms that the sub-sums of a step take an eighth of the box at most */
+  d->terms = (int)PetscMax(spec->terms > 0 ? spec->terms : 16, 8 * st->nout);
+  PetscCall(rows_put(tables, stream, st->count * st->nsrc, st->src, &d->cuda.src));
+  PetscCall(rows_put(tables, stream, st->count * st->nout, st->out, &d->cuda.out));
+  PetscCall(BCRReductionStepWeights(plan, st, &lambda, &wsrc, &wout));
+  PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, st->np, lambda, &d->cuda.lambda));
+  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nsrc, wsrc, &d->cuda.wsrc));
+  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nout, wout, &d->cuda.wout));
+  d->pin = -1;
+  for (PetscInt k = 0; k < d->lines && spec->singular; k++)
+    if (lambda[k % st->np] == 0) d->pin = k;
+  if (spec->reduction.dim == 2 && !red->threads) { /* all items at once, the shift of each line in siga */
+    BCRCudaLineRows *r = &d->rows;
     double *sig;
 
-    *r = *rows;
+    *r = *spec->rows;
     r->shift = 0;
     r->factor = 1 / red->scale;
     r->norma = r->normb = NULL;
     r->removed = NULL;
     r->removedfactor = 0;
-    PetscCall(PetscMalloc1(lines, &sig));
-    for (PetscInt k = 0; k < lines; k++) sig[k] = red->a * st->lambda[k % st->np];
-    PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, lines, sig, &r->siga));
+    PetscCall(PetscMalloc1(d->lines, &sig));
+    for (PetscInt k = 0; k < d->lines; k++) sig[k] = red->a * lambda[k % st->np];
+    PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, d->lines, sig, &r->siga));
     PetscCall(PetscFree(sig));
   }
+  PetscCall(PetscFree3(lambda, wsrc, wout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[], PetscInt nb,
-                                        PetscInt nlevels, const PetscInt schedule[], PetscInt ninner,
-                                        const PetscInt inner[], PetscBool single, const int launch[], int shared,
-                                        PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream,
-                                        BCRDeviceArena *tables, BCRDeviceArena *space, BCRDeviceReduction *reduction)
+/* Room for the solutions of the largest step of all boxes, and for the sub-sums of them */
+static PetscErrorCode space_create(BCRDeviceReduction red, const BCRDeviceReductionSpec *spec, BCRStream stream,
+                                   BCRDeviceArena *tables, BCRDeviceArena *space)
 {
-  const BCRAxis *x = &axis[0], *y = &axis[dim - 1];
-  BCRDeviceReduction red;
-  BCRReduction plan;
-  BCRReductionStep *steps;
-  BCRAxis outer[2];
-  size_t nrows = 1, nparts = 1;
-  PetscInt n;
+  const size_t row = (size_t)spec->nboxes * (size_t)red->gline * red->size; /* one for each box */
+  size_t nlines = 1, nparts = 1;
 
   PetscFunctionBegin;
-  PetscCall(PetscNew(&red));
-  *reduction = red;
-  red->single = single;
-  red->size = single ? sizeof(float) : sizeof(double);
-  red->nx = (int)x->n;
-  red->n1 = dim == 3 ? (int)axis[1].n : 1;
-  red->nb = (int)nb;
-  red->s[0] = stride[0];
-  red->s[1] = dim == 3 ? stride[1] : 0;
-  red->s[2] = stride[dim - 1];
-  red->a = (double)y->a;
-  for (int e = 0; e < 2; e++) { /* others have their rows */
-    red->end[e] = BCREndGetRule(x->end[e]).mirror.sign ? x->end[e] : BCREndAtSeparator();
-  }
-  /* the steps depend on the block axis alone; with one unknown along the other one the weights have
-     no scale of lines in them */
-  outer[0] = *x;
-  outer[1] = *y;
-  if (dim == 3) {
-    PetscCall(PetscMemzero(&outer[0], sizeof(outer[0])));
-    outer[0].n = 1;
-  }
-  PetscCall(BCRReductionCreate(2, outer, nlevels, schedule, 0, NULL, PETSC_FALSE, -1, &plan));
-  PetscCall(BCRReductionGetSteps(plan, &red->scale, &n, &steps));
-  PetscCall(BCRReductionDestroy(&plan));
-  red->nsteps = n;
-  PetscCall(PetscCalloc4(n, &red->step, n, &red->rows, n, &red->pin, n, &red->terms));
-  if (dim == 3) {
-    red->g1 = x->n;
-    red->gline = (ptrdiff_t)x->n * axis[1].n;
-  } else {
-    red->gline = (x->n + 3) / 4 * 4;
-    if (!x->lower && !BCREndIsPeriodic(x->end[0]) && x->n > 1 && x->a > 0) {
-      default_shape(x->n, schedule[0], &red->width, &red->shared);
-      if (launch[BCR_LAUNCH_GROUP] > 0) red->width = launch[BCR_LAUNCH_GROUP];
-      if (launch[BCR_LAUNCH_SHARED] > 0) red->shared = launch[BCR_LAUNCH_SHARED];
-      PetscCheck(!BCRCudaLinesCyclicShape(red->nx, single, shared, red->width, &red->shared, &red->gline),
-                 PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-                 "-pc_bcrpoisson_launch %d,%d: the first number, threads of a work group, must be a power of two from "
-                 "32 to 1024, and a few rows for each of them must fit the shared memory of a block (%d bytes)",
-                 launch[BCR_LAUNCH_GROUP], launch[BCR_LAUNCH_SHARED], shared);
-    }
-    red->g1 = red->gline;
-  }
-  for (PetscInt i = 0; i < n; i++) {
-    const BCRReductionStep *st = &steps[i];
-    PetscInt sums;
+  for (PetscInt i = 0; i < red->nsteps; i++) {
+    const DeviceStep *d = &red->step[i];
+    const int sums = (d->cuda.np + d->terms - 1) / d->terms;
 
-    /* so many terms that the sub-sums of a step take an eighth of the box at most */
-    red->terms[i] = (int)PetscMax(launch[BCR_LAUNCH_SUM] > 0 ? launch[BCR_LAUNCH_SUM] : 16, 8 * st->nout);
-    sums = (st->np + red->terms[i] - 1) / red->terms[i];
-    nrows = PetscMax(nrows, (size_t)st->count * (size_t)st->np);
-    if (sums > 1) nparts = PetscMax(nparts, (size_t)(sums * st->count) * (size_t)st->nout);
-    red->subproblems += st->count * st->np;
+    nlines = PetscMax(nlines, (size_t)d->lines);
+    if (sums > 1) nparts = PetscMax(nparts, (size_t)sums * (size_t)d->cuda.count * (size_t)d->cuda.nout);
   }
-  PetscCall(BCRDeviceArenaGet(space, nrows * (size_t)nb * (size_t)red->gline * red->size, "the workspace", &red->G));
-  PetscCall(
-    BCRDeviceArenaGet(space, nparts * (size_t)nb * (size_t)red->gline * red->size, "the workspace", &red->parts));
-  red->chunk = (PetscInt)PetscMax(nrows / 4, 1);
-  if (dim == 3) {
-    const ptrdiff_t packed[2] = {1, x->n};
+  PetscCall(BCRDeviceArenaGet(space, nlines * row, "the workspace", &red->G));
+  PetscCall(BCRDeviceArenaGet(space, nparts * row, "the workspace", &red->parts));
+  red->chunk = (PetscInt)PetscMax(nlines / 4, 1);
+  if (spec->reduction.dim == 3) {
+    const ptrdiff_t packed[2] = {1, red->nx};
+    BCRDeviceReductionSpec inner = *spec;
 
-    PetscCall(BCRDeviceReductionCreate(2, axis, packed, red->chunk, ninner, inner, 0, NULL, single, launch, shared,
-                                       singular, rows, stream, tables, space, &red->inner));
-    PetscCall(BCRDeviceArenaGet(tables, nrows * (size_t)nb * sizeof(double), "tables", &red->shifts));
-    red->subproblems *= red->inner->subproblems;
-  } else if (!red->width)
-    PetscCall(BCRDeviceArenaGet(space, (size_t)red->chunk * (size_t)nb * (size_t)red->gline * red->size,
-                                "the workspace", &red->work));
-  for (PetscInt i = 0; i < n; i++) PetscCall(step_put(red, &steps[i], singular, rows, stream, tables, i));
-  PetscCall(BCRReductionFreeSteps(&n, &steps));
+    inner.reduction = BCRReductionSpecInner(&spec->reduction);
+    inner.stride = packed;
+    inner.nboxes = red->chunk;
+    PetscCall(BCRDeviceReductionCreate(&inner, stream, tables, space, &red->inner));
+    PetscCall(BCRDeviceArenaGet(tables, nlines * (size_t)spec->nboxes * sizeof(double), "tables", &red->shifts));
+  } else if (!red->threads) PetscCall(BCRDeviceArenaGet(space, (size_t)red->chunk * row, "the workspace", &red->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode reduction_fill(BCRDeviceReduction red, const BCRDeviceReductionSpec *spec,
+                                     const BCRReductionPlan *plan, BCRStream stream, BCRDeviceArena *tables,
+                                     BCRDeviceArena *space)
+{
+  const BCRReductionSpec *r = &spec->reduction;
+
+  PetscFunctionBegin;
+  red->single = r->single;
+  red->size = r->single ? sizeof(float) : sizeof(double);
+  red->nx = (int)r->axis[0].n;
+  red->n1 = r->dim == 3 ? (int)r->axis[1].n : 1;
+  red->stride[0] = spec->stride[0];
+  red->stride[1] = r->dim == 3 ? spec->stride[1] : 0;
+  red->stride[2] = spec->stride[r->dim - 1];
+  red->a = plan->a;
+  red->scale = plan->scale;
+  PetscCall(lines_shape(red, spec));
+  red->nsteps = plan->nsteps;
+  PetscCall(PetscCalloc1(red->nsteps, &red->step));
+  for (PetscInt i = 0; i < red->nsteps; i++)
+    PetscCall(step_put(red, spec, plan, &plan->step[i], stream, tables, &red->step[i]));
+  PetscCall(space_create(red, spec, stream, tables, space));
+  red->cost = BCRReductionPlanCost(plan, (PetscInt)red->nx * red->n1, red->inner ? &red->inner->cost : NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceReductionCreate(const BCRDeviceReductionSpec *spec, BCRStream stream, BCRDeviceArena *tables,
+                                        BCRDeviceArena *space, BCRDeviceReduction *reduction)
+{
+  BCRReductionPlan plan;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(reduction));
+  PetscCall(BCRReductionPlanCreate(&spec->reduction, PETSC_FALSE, 1, &plan));
+  BCRCallElse(reduction_fill(*reduction, spec, &plan, stream, tables, space), (void)BCRReductionPlanFree(&plan));
+  PetscCall(BCRReductionPlanFree(&plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -201,73 +223,85 @@ PetscErrorCode BCRDeviceReductionDestroy(BCRDeviceReduction *reduction)
   PetscFunctionBegin;
   if (!red) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRDeviceReductionDestroy(&red->inner));
-  PetscCall(PetscFree4(red->step, red->rows, red->pin, red->terms));
+  PetscCall(PetscFree(red->step));
   PetscCall(PetscFree(*reduction));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscInt BCRDeviceReductionSubproblems(BCRDeviceReduction red)
+BCRReductionCost BCRDeviceReductionGetCost(BCRDeviceReduction red)
 {
-  return red->subproblems;
+  return red->cost;
 }
 
-/* In place. shift: of each box, on the device; pinned: box with the shift 0 of a singular operator,
-   -1: none of these */
+/* Solutions of a step, a box's lines k0 to k0 + m - 1 of them are at G + k0 gline. pinned: as in a solve */
+static PetscErrorCode lines_eliminate(BCRDeviceReduction red, BCRStream stream, const DeviceStep *st, PetscInt k0,
+                                      PetscInt m, PetscInt nb, const double *shift, PetscInt pinned)
+{
+  BCRCudaLineRows r = st->rows;
+  BCRCudaLines l, w;
+
+  PetscFunctionBegin;
+  r.siga += k0;
+  r.sigb = shift;
+  r.pina = r.pinb = -1;
+  if (pinned >= 0 && st->pin >= k0 && st->pin < k0 + m) {
+    r.pina = (int)(st->pin - k0);
+    r.pinb = (int)pinned;
+  }
+  l.na = w.na = (int)m;
+  l.nb = w.nb = (int)nb;
+  l.s = w.s = 1;
+  l.sa = w.sa = red->gline;
+  l.sb = st->lines * red->gline;
+  w.sb = red->chunk * red->gline;
+  PetscCallBCRCuda(BCRCudaLineSolve(stream, &r, red->single, &l,
+                                    (char *)red->G + (size_t)k0 * (size_t)red->gline * red->size, &w, red->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode step_solve(BCRDeviceReduction red, BCRStream stream, const DeviceStep *st, PetscInt nb,
+                                 const double *shift, PetscInt pinned)
+{
+  PetscFunctionBegin;
+  if (red->threads) {
+    PetscCallBCRCuda(BCRCudaLinesCyclic(stream, &st->cuda, (int)nb, red->nx, red->scale, red->a, shift, red->end[0],
+                                        red->end[1], red->single, red->G, red->gline, red->threads, red->sharedrows));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (red->inner) PetscCallBCRCuda(BCRCudaStepShifts(stream, &st->cuda, (int)nb, shift, red->a, red->shifts));
+  for (PetscInt k = 0; k < st->lines; k += red->chunk) {
+    const PetscInt m = PetscMin(red->chunk, st->lines - k);
+    const PetscBool pin = (PetscBool)(pinned == 0 && st->pin >= k && st->pin < k + m);
+
+    if (red->inner)
+      PetscCall(BCRDeviceReductionSolve(red->inner, stream, (char *)red->G + (size_t)k * (size_t)red->gline * red->size,
+                                        m, red->gline, red->shifts + k, pin ? st->pin - k : -1));
+    else PetscCall(lines_eliminate(red, stream, st, k, m, nb, shift, pinned));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nb,
                                        ptrdiff_t boxstride, const double *shift, PetscInt pinned)
 {
-  BCRCudaPlanes p;
   const int single = red->single;
+  BCRCudaPlanes p;
 
   PetscFunctionBegin;
   p.n0 = red->nx;
   p.n1 = red->n1;
   p.nb = (int)nb;
-  p.s0 = red->s[0];
-  p.s1 = red->s[1];
-  p.sr = red->s[2];
+  p.s0 = red->stride[0];
+  p.s1 = red->stride[1];
+  p.sr = red->stride[2];
   p.sb = boxstride;
   for (PetscInt i = 0; i < red->nsteps; i++) {
-    const BCRCudaStep *st = &red->step[i];
-    const PetscInt lines = (PetscInt)st->count * st->np;
+    const DeviceStep *st = &red->step[i];
 
-    PetscCallBCRCuda(BCRCudaStepForm(stream, st, &p, single, u, red->G, red->g1, red->gline));
-    if (red->inner) {
-      PetscCallBCRCuda(BCRCudaStepShifts(stream, st, (int)nb, shift, red->a, red->shifts));
-      for (PetscInt k = 0; k < lines; k += red->chunk) {
-        const PetscInt m = PetscMin(red->chunk, lines - k);
-
-        PetscCall(BCRDeviceReductionSolve(
-          red->inner, stream, (char *)red->G + (size_t)k * (size_t)red->gline * red->size, m, red->gline,
-          red->shifts + k, pinned == 0 && red->pin[i] >= k && red->pin[i] < k + m ? red->pin[i] - k : -1));
-      }
-    } else if (red->width)
-      PetscCallBCRCuda(BCRCudaLinesCyclic(stream, st, (int)nb, red->nx, red->scale, red->a, shift, red->end[0],
-                                          red->end[1], single, red->G, red->gline, red->width, red->shared));
-    else {
-      for (PetscInt k = 0; k < lines; k += red->chunk) {
-        const PetscInt m = PetscMin(red->chunk, lines - k);
-        BCRCudaLineRows r = red->rows[i];
-        BCRCudaLines l, w;
-
-        r.siga += k;
-        r.sigb = shift;
-        r.pina = r.pinb = -1;
-        if (pinned >= 0 && red->pin[i] >= k && red->pin[i] < k + m) {
-          r.pina = (int)(red->pin[i] - k);
-          r.pinb = (int)pinned;
-        }
-        l.na = w.na = (int)m;
-        l.nb = w.nb = (int)nb;
-        l.s = w.s = 1;
-        l.sa = w.sa = red->gline;
-        l.sb = lines * red->gline;
-        w.sb = red->chunk * red->gline;
-        PetscCallBCRCuda(BCRCudaLineSolve(stream, &r, single, &l,
-                                          (char *)red->G + (size_t)k * (size_t)red->gline * red->size, &w, red->work));
-      }
-    }
-    PetscCallBCRCuda(BCRCudaStepSum(stream, st, &p, single, red->G, red->g1, red->gline, red->terms[i], red->parts, u));
+    PetscCallBCRCuda(BCRCudaStepForm(stream, &st->cuda, &p, single, u, red->G, red->g1, red->gline));
+    PetscCall(step_solve(red, stream, st, nb, shift, pinned));
+    PetscCallBCRCuda(
+      BCRCudaStepSum(stream, &st->cuda, &p, single, red->G, red->g1, red->gline, st->terms, red->parts, u));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -35,9 +35,9 @@ static PetscErrorCode pass_direct(const BCRPass *p, void *core, PetscBool prepar
   PetscFunctionBegin;
   if (prepare) {
     BCRField g = *x;
-    void *input;
+    void *input = NULL;
 
-    PetscCall(be->core_input(core, &input));
+    if (be->core_input) PetscCall(be->core_input(core, &input));
     if (input) {
       g.v = input;
       for (int d = 1; d < 3; d++) g.stride[d] = g.stride[d - 1] * p->c->op.axis[d - 1].n;
@@ -158,7 +158,7 @@ static PetscErrorCode solve_begin(Launch *l, void *stream)
   const BCRSolver s = l->s;
 
   PetscFunctionBegin;
-  PetscCall(s->be->ready(s));
+  if (s->be->ready) PetscCall(s->be->ready(s));
   s->slots = (PetscInt)PetscMin(l->call.nrhs, BCR_SLOTS);
   /* a graph of that many would not be any faster */
   if (l->call.nrhs > BCR_SLOTS) PetscCall(solve_launch(l, stream));
@@ -178,7 +178,7 @@ static PetscErrorCode solve_there(BCRSolver s, void *stream, PetscBool transpose
   PetscFunctionBegin;
   ierr = BCRSolverReserve(s, stream, transpose ? 1 : 0, f == u ? PETSC_TRUE : PETSC_FALSE);
   if (!ierr) ierr = solve_begin(&l, stream);
-  PetscCall(s->be->agree(s, ierr)); /* nobody waits for what will never come */
+  PetscCall(s->be->agree ? s->be->agree(s, ierr) : ierr); /* nobody waits for what will never come */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

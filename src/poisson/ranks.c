@@ -357,6 +357,14 @@ PetscErrorCode BCRRanksGetRemoved(BCRRanks r, const double **removed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRRanksGetPlan(BCRRanks r, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  *plan = NULL;
+  if (r->core) PetscCall(r->ops->core_plan(r->core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
 {
   const BCRSlabRows *p = &r->p;

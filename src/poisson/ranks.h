@@ -128,6 +128,8 @@ PETSC_INTERN PetscErrorCode BCRRanksGetRemoved(BCRRanks ranks, const double **re
 PETSC_INTERN PetscErrorCode BCRRanksSetShift(BCRRanks ranks, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRRanksSetFactor(BCRRanks ranks, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRRanksGetInfo(BCRRanks ranks, BCRRanksInfo *info);
+/* of this rank's core, whose it stays; NULL: it has none */
+PETSC_INTERN PetscErrorCode BCRRanksGetPlan(BCRRanks ranks, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRRanksDestroy(BCRRanks *ranks);
 
 /* Host. The rows of v next to this rank's part of the box, packed (lower axis fastest): from the rank

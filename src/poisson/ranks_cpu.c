@@ -164,6 +164,13 @@ static PetscErrorCode host_core_factor(void *core, PetscReal factor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode host_core_plan(void *core, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCoreGetPlan((BCRCore)core, plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode host_core_info(void *core, BCRCoreInfo *info)
 {
   PetscFunctionBegin;
@@ -551,6 +558,7 @@ const BCRRanksOps *BCRRanksCpu(void)
     .core_create = host_core_create,
     .core_shift = host_core_shift,
     .core_factor = host_core_factor,
+    .core_plan = host_core_plan,
     .core_info = host_core_info,
     .core_destroy = host_core_destroy,
     .local = host_local,

@@ -17,6 +17,7 @@
   #include "device.h"
   #include "tables.h"
   #include "../backend/cuda/border.h"
+  #include "../backend/cuda/fields.h"
   #include "../backend/cuda/transport.h"
   #include "../transport/transport.h"
 
@@ -248,6 +249,13 @@ static PetscErrorCode device_core_passes(void *core, const char *nopass[])
   PetscCall(BCRDeviceCoreBorder((BCRDeviceCore)core, &possible, &reduces));
   nopass[BCR_PASS_ONE] = possible ? NULL : "with this shift level 0 has not forgotten a row soon enough";
   nopass[BCR_PASS_LINES] = reduces ? NULL : "the constant mode of a singular operator is not one of a core's lines";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_core_plan(void *core, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceCoreGetPlan((BCRDeviceCore)core, plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -873,6 +881,7 @@ const BCRRanksOps *BCRRanksCuda(void)
     .core_factor = device_core_factor,
     .core_setup = device_core_setup,
     .core_passes = device_core_passes,
+    .core_plan = device_core_plan,
     .core_info = device_core_info,
     .core_destroy = device_core_destroy,
     .local = device_local,

@@ -53,6 +53,7 @@ struct _BCRRanksOps {
   PetscErrorCode (*core_setup)(void *core); /* NULL: creation and changes have done it */
   /* tables of this shift: BCR_PASS_ONE, BCR_PASS_LINES are possible, or why not. NULL: always */
   PetscErrorCode (*core_passes)(void *core, const char *nopass[]);
+  PetscErrorCode (*core_plan)(void *core, BCRPlan *plan);
   PetscErrorCode (*core_info)(void *core, BCRCoreInfo *info);
   PetscErrorCode (*core_destroy)(void **core);
   PetscErrorCode (*local)(BCRRanks r);   /* arrays and tables of this rank, no rank waiting for another */

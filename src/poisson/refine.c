@@ -45,7 +45,7 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = op->axis[d].n, first = d == c->slab ? c->first : 0;
-    double largest = 0, *lo, *di, *up; /* n each, the first lo and the last up of a periodic axis lead round */
+    double largest = 0, *lo, *di, *up; /* [n], the first lo and the last up of a periodic axis lead round */
 
     if (!c->lower[d]) PetscCall(PetscMalloc3(here, &c->lower[d], here, &c->diag[d], here, &c->upper[d]));
     PetscCall(PetscMalloc3(n, &lo, n, &di, n, &up));
@@ -107,7 +107,7 @@ static PetscErrorCode refine(const BCRPass *p, const BCRField *v, PetscInt ncorr
   const BCRBackend *be = p->s->be;
   const BCRComponent *c = p->c;
   const PetscInt most = ncorrect < 0 ? REFINE_MAX : ncorrect;
-  void *input;
+  void *input = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(x, sizeof(*x)));
@@ -117,7 +117,7 @@ static PetscErrorCode refine(const BCRPass *p, const BCRField *v, PetscInt ncorr
   x->measure = ncorrect < 0 ? PETSC_TRUE : PETSC_FALSE;
   x->v = *v;
   x->e = x->r = p->s->stage;
-  PetscCall(be->core_input(x->core, &input));
+  if (be->core_input) PetscCall(be->core_input(x->core, &input));
   if (input) {
     x->r.v = input;
     for (int d = 1; d < 3; d++) x->r.stride[d] = x->r.stride[d - 1] * c->op.axis[d - 1].n;

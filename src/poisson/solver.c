@@ -2,6 +2,7 @@
   Creation, change and end of a solver: its components (component.c), their cores, workspace. What a solve does: pass.c.
 */
 #include "backend.h"
+#include "plan.h"
 #include "../base/agree.h"
 #include "../operator/devscale.h"
 
@@ -86,7 +87,6 @@ static PetscErrorCode solver_layout(BCRSolver s)
     PetscCall(BCRSolverArray(s, field_bytes(s, &s->sum), "the solution in double precision", &s->sum.v));
   PetscCall(
     BCRSolverArray(s, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double), "removed constants", &s->removed));
-  PetscCall(s->be->zero(s->options.stream, s->removed, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,7 +106,7 @@ static PetscErrorCode ones_create(BCRSolver s, void *stream, BCRComponent *c, Pe
   if (!ierr) ierr = s->be->put(stream, there, f, bytes);
   PetscCall(PetscFree(f));
   ierr = BCRSolverShare(s, ierr, "has no memory for the solution of a constant right-hand side");
-  if (!ierr) ierr = s->be->ready(s);
+  if (!ierr && s->be->ready) ierr = s->be->ready(s);
   if (!ierr) {
     p.s = s;
     p.c = c;
@@ -170,10 +170,10 @@ static PetscErrorCode core_setup(BCRSolver s, const BCRComponent *c)
 
   PetscFunctionBegin;
   PetscCall(s->be->core_factor(core, s->mixed ? (PetscReal)c->norm : c->factor));
-  PetscCall(s->be->core_setup(s, core));
+  if (s->be->core_setup) PetscCall(s->be->core_setup(core));
   if (fallback) {
     PetscCall(s->be->core_factor(fallback, 1 / c->op.scale));
-    PetscCall(s->be->core_setup(s, fallback));
+    if (s->be->core_setup) PetscCall(s->be->core_setup(fallback));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -218,14 +218,14 @@ static PetscErrorCode solver_trials(BCRSolver s)
     PetscCall(BCRSolverShare(s, core_setup(s, c), BCR_NO_TABLES));
   }
   PetscCall(BCRSolverReserve(s, s->options.stream, 0, PETSC_FALSE));
-  PetscCall(s->be->settle(s)); /* solves may be on another stream */
+  if (s->be->settle) PetscCall(s->be->settle(s)); /* solves may be on another stream */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode solver_tables(BCRSolver s)
 {
   PetscFunctionBegin;
-  for (PetscInt m = 0; m < s->dof; m++) PetscCall(s->be->tables(s, &s->comp[m]));
+  for (PetscInt m = 0; m < s->dof && s->be->tables; m++) PetscCall(s->be->tables(s, &s->comp[m]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -260,7 +260,7 @@ static PetscErrorCode solver_fill(BCRSolver s, const BCROperator ops[], const BC
   if (size > 1 && s->precision == BCR_MIXED && s->be->flags & BCR_BACKEND_ASYNC) s->precision = BCR_DOUBLE;
   s->mixed = s->precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRSolverShare(s, solver_create(s, ops, moved), BCR_NO_MEMORY));
-  PetscCall(s->be->connect(s));
+  if (s->be->connect) PetscCall(s->be->connect(s));
   PetscCall(solver_cores(s));
   PetscCall(solver_trials(s));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -305,7 +305,7 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
   for (PetscInt m = 0; m < s->dof && s->comp; m++) {
     BCRComponent *c = &s->comp[m];
 
-    PetscCall(s->be->tables_destroy(c));
+    if (s->be->tables_destroy) PetscCall(s->be->tables_destroy(c));
     for (int t = 0; t < 2; t++) PetscCall(s->be->free(c->ones[t]));
     PetscCall(BCRComponentRelease(c));
   }
@@ -327,11 +327,9 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
 static PetscErrorCode update_components(BCRSolver s, const BCROperator ops[])
 {
   PetscFunctionBegin;
-  PetscCall(s->be->settle(s));
-  for (PetscInt m = 0; m < s->dof; m++) {
-    PetscCall(BCRComponentUpdate(s, &ops[m], &s->comp[m]));
-    PetscCall(s->be->tables(s, &s->comp[m]));
-  }
+  if (s->be->settle) PetscCall(s->be->settle(s));
+  for (PetscInt m = 0; m < s->dof; m++) PetscCall(BCRComponentUpdate(s, &ops[m], &s->comp[m]));
+  PetscCall(solver_tables(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -393,16 +391,6 @@ PetscBool BCRSolverHaveDevice(const char **why)
   return PETSC_FALSE;
 }
 
-PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here)
-{
-  const BCRBackend *be = BCRBackendCuda();
-
-  PetscFunctionBegin;
-  PetscCheck(be, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Numbers of a device in a build without a CUDA backend");
-  PetscCall(be->get(stream, here, there, (size_t)n * sizeof(PetscScalar)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[])
 {
   const BCRBackend *be = options->device ? BCRBackendCuda() : BCRBackendCpu();
@@ -442,7 +430,7 @@ PetscErrorCode BCRSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, Pets
   for (int i = 0; i < 2 && !ierr; i++)
     ierr = BCRSolverSolve(s, t.where, s->options.stream, PETSC_FALSE, 1, t.f, n, t.u, n);
   if (!ierr) ierr = be->time(s->options.stream, timed_solve, &t, repeat, seconds);
-  if (!ierr) ierr = be->settle(s); /* these vectors go */
+  if (!ierr && be->settle) ierr = be->settle(s); /* these vectors go */
   PetscCall(be->free(t.f));
   PetscCall(be->free(t.u));
   PetscCall(ierr);
@@ -471,6 +459,19 @@ static void component_info(BCRSolver s, const BCRComponent *c, double solves, BC
   if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);
   info->flops += BCR_PARTS * per * box;
   if (s->mixed && c->ncorrect < 0) info->doubles++;
+}
+
+PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  for (PetscInt m = 0; m < 2 * s->ncore; m++) {
+    void *core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
+    BCRPlan plan = NULL;
+
+    if (core) PetscCall(s->be->core_plan(core, &plan));
+    if (plan) PetscCall(BCRPlanView(plan, viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)

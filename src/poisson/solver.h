@@ -7,6 +7,7 @@
 */
 #pragma once
 
+#include <petscviewer.h>
 #include "core.h"
 #include <petscdevicetypes.h>
 
@@ -46,8 +47,6 @@ PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscMemType where, void *stream, PetscBool transpose,
                                            PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u,
                                            PetscInt ldu);
-/* Numbers from the memory of the device, waiting for the stream */
-PETSC_INTERN PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here);
 /* Is there a device? *why (or NULL): what stands in the way */
 PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
 /* The fastest of so many solves, after two: f on the host, of n scalars; on a device the vectors are
@@ -84,3 +83,5 @@ typedef struct {
   size_t bytes_sent, messages; /* slabs: by this rank in one solve with one right-hand side */
 } BCRSolverInfo;
 PETSC_INTERN PetscErrorCode BCRSolverGetInfo(BCRSolver solver, BCRSolverInfo *info);
+/* Plans of the cores on this rank: axes, stages, ways that were refused and why. viewer: of this rank by itself */
+PETSC_INTERN PetscErrorCode BCRSolverViewPlan(BCRSolver solver, PetscViewer viewer);

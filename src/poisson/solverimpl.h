@@ -15,7 +15,6 @@
   #define BCR_PARTS 1
 #endif
 #define BCR_REAL_SINGLE (sizeof(PetscReal) == sizeof(float) ? PETSC_TRUE : PETSC_FALSE)
-#define BCR_IO          (BCR_REAL_SINGLE ? BCR_SINGLE : BCR_DOUBLE)
 #define BCR_SLOTS       32 /* right-hand sides whose removed constants are kept */
 
 typedef struct _BCRBackend BCRBackend; /* backend.h */

@@ -3,6 +3,7 @@
 #include "../backend/cpu/cpu.h"
 #include <errno.h>
 #include <petsctime.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BCR_TUNE_MAX 24 /* candidates of a round */
@@ -27,6 +28,34 @@ typedef struct {
   PetscInt ntimed;
 } Tuner;
 
+/* Launch parameters as -pc_bcrpoisson_launch and the file have them */
+static PetscErrorCode launch_print(const int launch[], size_t length, char text[])
+{
+  PetscFunctionBegin;
+  text[0] = 0;
+  for (int i = 0; i < BCR_LAUNCH; i++) {
+    char one[16];
+
+    PetscCall(PetscSNPrintf(one, sizeof(one), i ? ",%d" : "%d", launch[i]));
+    PetscCall(PetscStrlcat(text, one, length));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What follows them in the text, NULL: these are no launch parameters */
+static const char *launch_parse(const char text[], int launch[])
+{
+  for (int i = 0; i < BCR_LAUNCH; i++) {
+    char *end;
+
+    if (i && *text++ != ',') return NULL;
+    launch[i] = (int)strtol(text, &end, 10);
+    if (end == text) return NULL;
+    text = end;
+  }
+  return text;
+}
+
 static void choice_apply(const Choice *c, BCRSolverOptions *options)
 {
   if (!options->core.radix && !options->core.nlevels) options->core.radix = c->radix;
@@ -40,6 +69,7 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   BCRSolverOptions options = *t->options;
   BCRSolver solver = NULL;
   double time = PETSC_MAX_REAL;
+  char launch[80];
 
   PetscFunctionBegin;
   choice_apply(c, &options);
@@ -47,10 +77,10 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   BCRCallElse(BCRSolverTime(solver, t->n, t->f, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
   /* all must choose the same */
   if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm));
-  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n",
-                      options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)",
-                      c->plain ? ", transforms alone" : "", c->launch[0], c->launch[1], c->launch[2], c->launch[3],
-                      time));
+  PetscCall(launch_print(c->launch, sizeof(launch), launch));
+  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %s: %g s\n", options.core.radix,
+                      options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "",
+                      launch, time));
   /* the first one, the default, is the one to beat, by more than what a clock is good for */
   if (!t->ntimed || time < 0.97 * t->best.seconds) {
     PetscCall(BCRSolverDestroy(&t->solver));
@@ -169,6 +199,19 @@ static PetscErrorCode tune_key(const Tuner *t, const PetscInt size[], size_t len
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* " : radix=0 plain=0 launch=0,0,0,0 seconds=1e-3", what a line of the file has after its key */
+static PetscBool choice_parse(const char text[], Choice *c)
+{
+  int radix = 0, plain = 0, n = 0;
+
+  if (sscanf(text, " : radix=%d plain=%d launch=%n", &radix, &plain, &n) != 2 || !n) return PETSC_FALSE;
+  text = launch_parse(text + n, c->launch);
+  if (!text || sscanf(text, " seconds=%lf", &c->seconds) != 1 || radix < 0 || radix == 1) return PETSC_FALSE;
+  c->radix = radix;
+  c->plain = plain ? PETSC_TRUE : PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* The last line with the key; on one rank */
 static PetscErrorCode file_find(const char file[], const char key[], PetscBool must, Choice *c, PetscBool *found,
                                 BCRFault *fault)
@@ -188,22 +231,15 @@ static PetscErrorCode file_find(const char file[], const char key[], PetscBool m
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (fgets(line, sizeof(line), f)) {
-    int radix, plain, l[BCR_LAUNCH];
-
     number++;
     if (strncmp(line, key, length) || line[length] != ' ') continue;
-    if (sscanf(line + length, " : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%lf", &radix, &plain, &l[0], &l[1],
-               &l[2], &l[3], &c->seconds) != 3 + BCR_LAUNCH ||
-        radix < 0 || radix == 1) {
+    if (!choice_parse(line + length, c)) {
       PetscCall(
         BCRFaultSet(fault, PETSC_ERR_FILE_UNEXPECTED,
                     "Line %d of -pc_bcrpoisson_tune_file %s is not one that this version of petscbcr writes: remove it",
                     number, file));
       break;
     }
-    c->radix = radix;
-    c->plain = plain ? PETSC_TRUE : PETSC_FALSE;
-    for (int i = 0; i < BCR_LAUNCH; i++) c->launch[i] = l[i];
     *found = PETSC_TRUE;
   }
   fclose(f);
@@ -212,12 +248,15 @@ static PetscErrorCode file_find(const char file[], const char key[], PetscBool m
 
 static PetscErrorCode file_append(const char file[], const char key[], const Choice *c, BCRFault *fault)
 {
-  FILE *f = fopen(file, "a");
+  FILE *f;
+  char launch[80];
 
   PetscFunctionBegin;
+  PetscCall(launch_print(c->launch, sizeof(launch), launch));
+  f = fopen(file, "a");
   if (!f ||
-      fprintf(f, "%s : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%.3e\n", key, (int)c->radix, (int)c->plain,
-              c->launch[0], c->launch[1], c->launch[2], c->launch[3], c->seconds) < 0 ||
+      fprintf(f, "%s : radix=%d plain=%d launch=%s seconds=%.3e\n", key, (int)c->radix, (int)c->plain, launch,
+              c->seconds) < 0 ||
       fclose(f))
     PetscCall(
       BCRFaultSet(fault, PETSC_ERR_FILE_WRITE,
@@ -238,11 +277,11 @@ static PetscErrorCode choice_words(const BCRSolverOptions *options, const Choice
   else if (c->radix) PetscCall(PetscSNPrintf(words, length, "radix %" PetscInt_FMT, c->radix));
   else PetscCall(PetscStrncpy(words, c->plain ? "transforms and lines alone" : "the automatic one", length));
   if (other) {
-    char more[80];
+    char launch[80];
 
-    PetscCall(PetscSNPrintf(more, sizeof(more), " with -pc_bcrpoisson_launch %d,%d,%d,%d", c->launch[0], c->launch[1],
-                            c->launch[2], c->launch[3]));
-    PetscCall(PetscStrlcat(words, more, length));
+    PetscCall(launch_print(c->launch, sizeof(launch), launch));
+    PetscCall(PetscStrlcat(words, " with -pc_bcrpoisson_launch ", length));
+    PetscCall(PetscStrlcat(words, launch, length));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,7 +2,6 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
   #include "../base/shared.h"
-  #include "../backend/cuda/cuda.h"
   #include "../backend/cuda/recurrence.h"
 
 struct _n_BCRDeviceRecurrence {

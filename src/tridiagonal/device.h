@@ -8,7 +8,7 @@
 
 #include "triimpl.h"
 #include "../base/device.h"
-#include "../backend/cuda/cuda.h"
+#include "../backend/cuda/tri.h"
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */

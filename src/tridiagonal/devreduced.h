@@ -6,7 +6,6 @@
 
 #include "reduced.h"
 #include "../base/device.h"
-#include "../backend/cuda/cuda.h"
 #include "../transport/transport.h"
 #include "../backend/cuda/lineranks.h"
 

@@ -169,7 +169,11 @@ static PetscErrorCode RankOptions(void)
     {"-pc_bcrpoisson_tune_file somewhere", "-pc_bcrpoisson_tune_file", PETSC_FALSE},
     {"-pc_bcrpoisson_graph off",           "-pc_bcrpoisson_graph",     PETSC_FALSE},
     {"-pc_bcrpoisson_launch 64",           "-pc_bcrpoisson_launch",    PETSC_FALSE},
-    {"-pc_bcrpoisson_spacing 0.5",         "-pc_bcrpoisson_operator",  PETSC_FALSE},
+    {"-pc_bcrpoisson_recursive",           "-pc_bcrpoisson_recursive", PETSC_FALSE},
+    {"-pc_bcrpoisson_isa baseline",        "-pc_bcrpoisson_isa",       PETSC_FALSE},
+    {"-pc_bcrpoisson_spacing 0.5",         "-pc_bcrpoisson_spacing",   PETSC_FALSE},
+    {"-pc_bcrpoisson_operator user",       "-pc_bcrpoisson_operator",  PETSC_FALSE},
+    {"-pc_bcrpoisson_scale 2",             "-pc_bcrpoisson_scale",     PETSC_FALSE},
     {"-pc_bcrpoisson_shift 3",             "-pc_bcrpoisson_shift",     PETSC_FALSE},
     {"-pc_bcrpoisson_ends neumann",        "-pc_bcrpoisson_ends",      PETSC_FALSE},
     {"-pc_bcrpoisson_radix 1",             "Rank",                     PETSC_TRUE },
@@ -201,9 +205,7 @@ static PetscErrorCode RankOptions(void)
     if (bad[k].early) {
       if ((int)rank == odd) CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, "pc_bcrpoisson_");
       else CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, named);
-    } else if (
-      !PetscDefined(
-        USE_DEBUG)) { /* a PETSc with debugging finds these in the setters, and does not know which rank it is */
+    } else {
       PetscCall(PCSetFromOptions(pc));
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, bad[k].words);
       if (odd > 0) CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, named);
@@ -211,6 +213,35 @@ static PetscErrorCode RankOptions(void)
     PetscCall(PCDestroy(&pc));
     PetscCall(PetscOptionsDestroy(&db));
   }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A setter with what is the same as before on some ranks and new on another, after set-up. A PETSc with debugging finds it
+   in the setter */
+static PetscErrorCode RankSetters(void)
+{
+  TestProblem p = {
+    .dim = 2, .n = {6, 12},
+         .dof = 1, .ends = "ddcc", .a = {1, 2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {1, (PetscInt)size, 1};
+  Case c;
+  PC pc;
+
+  PetscFunctionBegin;
+  if (PetscDefined(USE_DEBUG)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(CaseCreate(&p, &c));
+  PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+  PetscCall(CasePC(c.da, c.A, &pc));
+  PetscCall(PCBCRPoissonSetRadix(pc, 4));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCBCRPoissonSetRadix(pc, (int)rank == (int)size - 1 ? 8 : 4));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, size > 1 ? "-pc_bcrpoisson_radix" : "");
+  PetscCall(PCBCRPoissonSetRadix(pc, 8));
+  PetscCall(PCSetUp(pc)); /* once they agree all is well */
+  PetscCall(PCDestroy(&pc));
   PetscCall(CaseDestroy(&c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -380,6 +411,7 @@ int main(int argc, char **argv)
   PetscCall(Layouts());
   PetscCall(NaturalOrder());
   PetscCall(RankOptions());
+  PetscCall(RankSetters());
   PetscCall(Schedules());
   PetscCall(RightHandSides());
   bad = TestEndAll(PETSC_COMM_WORLD);

@@ -89,6 +89,12 @@ static PetscErrorCode SettersAndGetters(void)
   PetscCall(PCBCRPoissonGetSchedule(pc, &n, NULL));
   PetscCall(PCBCRPoissonGetOperatorSource(pc, &source));
   Check(radix == PCBCRPOISSON_RADIX_AUTO && n == 0 && source == PCBCRPOISSON_OPERATOR_MATRIX, "set back");
+  /* words of an enumeration that does not have so many */
+  CheckError(PCBCRPoissonSetBackend(pc, (PCBCRPoissonBackend)3), PETSC_ERR_ARG_OUTOFRANGE,
+             "3 is no PCBCRPoissonBackend");
+  CheckError(PCBCRPoissonSetTransport(pc, (PCBCRPoissonTransport)4), PETSC_ERR_ARG_OUTOFRANGE,
+             "4 is no PCBCRPoissonTransport");
+  CheckError(PCBCRPoissonSetFit(pc, (PCBCRPoissonFit)-1), PETSC_ERR_ARG_OUTOFRANGE, "-1 is no PCBCRPoissonFit");
   /* setters leave other types alone, getters say that there is nothing to get */
   PetscCall(PCCreate(PETSC_COMM_SELF, &other));
   PetscCall(PCSetType(other, PCJACOBI));
@@ -180,6 +186,69 @@ static PetscErrorCode Options(void)
   PetscCall(PCBCRPoissonGetOperatorSource(pc, &source));
   Check(source == PCBCRPOISSON_OPERATOR_MATRIX, "-pc_bcrpoisson_operator has the last word");
   PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a view says of the options that are not the defaults gives another PC the same ones */
+static PetscErrorCode OptionsInView(void)
+{
+  static const char *const options[] = {
+    "-v_pc_type bcrpoisson",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_radix 8 -v_pc_bcrpoisson_recursive -v_pc_bcrpoisson_backend cpu",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_schedule 8,16,32 -v_pc_bcrpoisson_transport mpi -v_pc_bcrpoisson_fit "
+    "scaled",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_precision mixed -v_pc_bcrpoisson_tune -v_pc_bcrpoisson_tune_file a/b.txt",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_graph off -v_pc_bcrpoisson_launch 64,0,32 -v_pc_bcrpoisson_isa baseline",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_spacing 0.5,0.25 -v_pc_bcrpoisson_shift 0.125 -v_pc_bcrpoisson_scale -3",
+    "-v_pc_type bcrpoisson -v_pc_bcrpoisson_spacing 0.5 -v_pc_bcrpoisson_ends neumann,periodic "
+    "-v_pc_bcrpoisson_operator "
+    "matrix",
+    "-v_pc_type neato",
+    "-v_pc_type neato -v_pc_neato_axis y -v_pc_neato_method pscheme -v_pc_neato_variant plain -v_pc_neato_parts 7",
+    "-v_pc_type neato -v_pc_neato_memory global -v_pc_neato_coupling reduced -v_pc_neato_transport host",
+    "-v_pc_type neato -v_pc_neato_backend cpu -v_pc_neato_precision mixed -v_pc_neato_isa avx2"};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options); ++k) {
+    char line[512] = "", *text[2];
+
+    PetscCall(PetscStrncpy(line, options[k], sizeof(line)));
+    for (int again = 0; again < 2; ++again) {
+      const char *found;
+      PetscOptions db;
+      PC pc;
+
+      PetscCall(PetscOptionsCreate(&db));
+      PetscCall(PetscOptionsInsertString(db, line));
+      PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+      PetscCall(PetscObjectSetOptions((PetscObject)pc, db));
+      PetscCall(PCSetOptionsPrefix(pc, "v_"));
+      PetscCall(PCSetFromOptions(pc));
+      PetscCall(TestViewText((PetscObject)pc, &text[again]));
+      found = strstr(text[again], "options: ");
+      Check(!found == !strstr(options[k], " -v_pc_"), "%s:\n%s", options[k], text[again]);
+      /* the type, and what stands in the view */
+      PetscCall(
+        PetscSNPrintf(line, sizeof(line), "-v_pc_type %s ", strstr(options[k], "neato") ? "neato" : "bcrpoisson"));
+      if (found) {
+        const size_t had = strlen(line), length = strcspn(found + 9, "\n");
+
+        PetscCall(PetscStrncpy(line + had, found + 9, PetscMin(length + 1, sizeof(line) - had)));
+      }
+      PetscCall(PCDestroy(&pc));
+      PetscCall(PetscOptionsDestroy(&db));
+    }
+    Check(!strcmp(text[0], text[1]), "options of a view are others than those of the PC:\n%s\n%s", text[0], text[1]);
+    /* every option that was given */
+    for (const char *word = strstr(options[k] + 1, " -v_"); word; word = strstr(word + 1, " -v_")) {
+      const size_t length = 1 + strcspn(word + 1, " ");
+      char name[64];
+
+      PetscCall(PetscStrncpy(name, word + 1, length));
+      Check(strstr(text[0], name), "%s is not in the view:\n%s", name, text[0]);
+    }
+    for (int again = 0; again < 2; ++again) free(text[again]);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -890,6 +959,7 @@ static PetscErrorCode All(void)
   PetscCall(Registration());
   PetscCall(SettersAndGetters());
   PetscCall(Options());
+  PetscCall(OptionsInView());
   PetscCall(Help());
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); ++i) PetscCall(Application(&problems[i]));
   PetscCall(TwoObjects());

@@ -41,10 +41,12 @@ for name in $(sed -n 's/^} \([A-Za-z]*\);$/\1/p; s/^typedef struct _[a-z]*_\([A-
   check "$name: nothing to see also" has '^\.seealso: ' "$text"
 done
 
-# options: those that the code reads, but for the developers'
+# options: the lines of the tables, but for the developers'
 for form in pcbcrpoisson pcneato; do
-  file=pc/${form#pc}/${form#pc}.c stem=pc_${form#pc} upper=${form^^}
-  for option in $(sed -n 's/.*\(BCROptionName\|Name\|OptionName\)("\([a-z_]*\)").*/\2/p' "$file" | grep -v -E '^(isa|launch)$'); do
+  file=pc/${form#pc}/options.c stem=pc_${form#pc} upper=${form^^}
+  options=$(sed -n 's/^  {"\([a-z_]*\)",.*/\1/p' "$file" | grep -v -E '^(isa|launch)$')
+  check "$file: no table of options is found" test "$(wc -w <<<"$options")" -ge 9
+  for option in $options; do
     check "docs/options.md lacks -${stem}_$option" grep -q -- "-${stem}_$option" docs/options.md
     check "$upper: its man page lacks -${stem}_$option" has "-${stem}_$option " "$(page "$upper")"
     check "KSP${upper#PC}: its man page lacks -k${stem/pc/sp}_$option" has "-k${stem/pc/sp}_$option " "$(page "KSP${upper#PC}")"

@@ -366,15 +366,15 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
           } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
 #endif
-          if (strstr(info.plan, "separators on chip")) nchip++;
-          if (strstr(info.plan, "radix 16")) nsixteen++;
+          if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
+          if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
                                   b.stride, io, &options, &core));
           PetscCall(BCRCoreSetFactor(core, factor));
           PetscCall(BCRCoreSetShift(core, b.shift));
           PetscCall(BCRCoreGetInfo(core, &info));
-          if (options.separators == 2 && strstr(info.plan, "poles"))
+          if (options.separators == 2 && info.kind == BCR_PLAN_POLES)
             for (int e = 0; e < 5; e++)
               nacross[b.singular ? 1 : 0][e] +=
                 b.axis[1].end[0] == across_ends[e][0] && b.axis[1].end[1] == across_ends[e][1] ? 1 : 0;

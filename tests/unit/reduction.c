@@ -5,7 +5,7 @@
 
   quick: 1
 */
-#include "../../src/poisson/reduction.h"
+#include "../../src/poisson/redplan.h"
 #include "../../src/backend/cpu/cpu.h"
 #include "tests/check.h"
 #include <math.h>
@@ -105,20 +105,23 @@ static void gauss(PetscInt n, double *A, double *b)
   }
 }
 
-/* The solve as the list of steps that other backends take, lines by elimination; u has the right-hand side first */
-static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shift, double *u)
+/* A solve by the steps of the plan with their weights as other backends take them, lines by elimination; u has the
+   right-hand side first */
+static PetscErrorCode steps_solve(const BCRReductionSpec *spec, double shift, double *u, BCRReductionCost *cost)
 {
+  const BCRAxis *x = spec->axis;
   const PetscInt n = x[0].n;
-  BCRReductionStep *step;
-  PetscInt nsteps;
-  double scale, *A, *e, *t, *g;
+  BCRReductionPlan plan;
+  double *A, *e, *t, *w, *g;
 
   PetscFunctionBegin;
-  PetscCall(BCRReductionGetSteps(red, &scale, &nsteps, &step));
-  PetscCall(PetscMalloc3(n * n, &A, n, &e, n, &t));
-  for (PetscInt i = 0; i < nsteps; i++) {
-    const BCRReductionStep *st = &step[i];
+  PetscCall(BCRReductionPlanCreate(spec, PETSC_FALSE, 1, &plan));
+  PetscCall(PetscMalloc4(n * n, &A, n, &e, n, &t, n, &w));
+  for (PetscInt i = 0; i < plan.nsteps; i++) {
+    const BCRReductionStep *st = &plan.step[i];
+    double *lambda, *wsrc, *wout;
 
+    PetscCall(BCRReductionStepWeights(&plan, st, &lambda, &wsrc, &wout));
     PetscCall(PetscMalloc1(st->count * st->np * n, &g));
     for (PetscInt k = 0; k < st->count * st->np; k++) {
       const PetscInt p = k % st->np, item = k / st->np;
@@ -126,21 +129,15 @@ static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shi
 
       for (PetscInt j = 0; j < n; j++) v[j] = 0;
       for (PetscInt s = 0; s < st->nsrc; s++)
-        for (PetscInt j = 0; j < n; j++) v[j] += st->wsrc[p * st->nsrc + s] * u[st->src[item * st->nsrc + s] * n + j];
+        for (PetscInt j = 0; j < n; j++) v[j] += wsrc[p * st->nsrc + s] * u[st->src[item * st->nsrc + s] * n + j];
       for (PetscInt c = 0; c < n; c++) {
         for (PetscInt j = 0; j < n; j++) {
           e[j] = j == c;
-          t[j] = scale * (shift + x[1].a * st->lambda[p]) * e[j];
+          t[j] = plan.scale * (shift + x[1].a * lambda[p]) * e[j];
+          w[j] = 0;
         }
-        if (n > 1 || x[0].lower) {
-          double *w;
-
-          PetscCall(PetscCalloc1(n, &w));
-          axis_apply(&x[0], e, w, 1);
-          for (PetscInt j = 0; j < n; j++) t[j] += scale * w[j];
-          PetscCall(PetscFree(w));
-        }
-        for (PetscInt j = 0; j < n; j++) A[j * n + c] = t[j];
+        if (n > 1 || x[0].lower) axis_apply(&x[0], e, w, 1);
+        for (PetscInt j = 0; j < n; j++) A[j * n + c] = t[j] + plan.scale * w[j];
       }
       gauss(n, A, v);
     }
@@ -148,14 +145,16 @@ static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shi
       for (PetscInt o = 0; o < st->nout; o++) {
         double *to = u + st->out[item * st->nout + o] * n;
 
-        for (PetscInt j = 0; j < n && st->back; j++) to[j] = 0;
+        for (PetscInt j = 0; j < n && BCRStepBack(st); j++) to[j] = 0;
         for (PetscInt p = 0; p < st->np; p++)
-          for (PetscInt j = 0; j < n; j++) to[j] += st->wout[p * st->nout + o] * g[(item * st->np + p) * n + j];
+          for (PetscInt j = 0; j < n; j++) to[j] += wout[p * st->nout + o] * g[(item * st->np + p) * n + j];
       }
     PetscCall(PetscFree(g));
+    PetscCall(PetscFree3(lambda, wsrc, wout));
   }
-  PetscCall(PetscFree3(A, e, t));
-  PetscCall(BCRReductionFreeSteps(&nsteps, &step));
+  PetscCall(PetscFree4(A, e, t, w));
+  *cost = BCRReductionPlanCost(&plan, n, NULL);
+  PetscCall(BCRReductionPlanFree(&plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,6 +180,13 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
   const PetscInt n0 = x[0].n, n1 = x[1].n, n2 = dim == 3 ? x[2].n : 1, pad = 3, ldx = n0 + pad, N = n0 * n1 * n2;
   const PetscInt ld[2] = {ldx, ldx * n1 + 2};
   const PetscInt NL = ld[1] * n2 + 16;
+  const BCRReductionSpec spec = {.dim = dim,
+                                 .axis = x,
+                                 .nlevels = sch.n,
+                                 .schedule = sch.q,
+                                 .ninner = inner.n,
+                                 .inner = inner.q,
+                                 .single = mode ? PETSC_TRUE : PETSC_FALSE};
   BCRReduction red;
   double *f, *u, *t, *F, *U, mf = 0, mu = 0, mr = 0, norm = fabs(shift), err, tol;
   const double shifts[3] = {shift + 1, shift, shift + 2};
@@ -206,14 +212,20 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
       ((float *)F)[o] = (float)f[i];
     } else F[o] = f[i];
   }
-  PetscCall(BCRReductionCreate(dim, x, sch.n, sch.q, inner.n, inner.q, mode ? PETSC_TRUE : PETSC_FALSE, isa, &red));
+  PetscCall(BCRReductionCreate(&spec, isa, &red));
   PetscCall(BCRReductionSetShifts(red, 3, shifts));
   PetscCall(BCRReductionSolve(red, 1, mode == 2 ? BCR_SINGLE : BCR_DOUBLE, F, ld, inplace ? F : U, ld));
   if (dim == 2 && mode == 0 && !singular && n0 <= 9 && n1 <= 70) {
     double r = 0, largest = 0, size = 0;
+    BCRReductionCost cost, host;
 
     PetscCall(PetscArraycpy(u, f, N));
-    PetscCall(steps_solve(red, x, shift, u));
+    PetscCall(steps_solve(&spec, shift, u, &cost));
+    PetscCall(BCRReductionGetInfo(red, &host, NULL, NULL)); /* whose poles lie in vectors */
+    if (memcmp(&cost, &host, sizeof(cost))) {
+      failed++;
+      printf("FAILED %s: the host's cost is another one than that of the steps\n", what);
+    }
     apply(dim, x, shift, u, t);
     for (PetscInt i = 0; i < N; i++) {
       TestLargest(&r, fabs(f[i] - t[i]));
@@ -360,12 +372,56 @@ static void check(const char *what, double n, double got, double expected, doubl
   }
 }
 
-/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2 */
+static BCRReductionSpec spec_of(PetscInt dim, const BCRAxis x[], PetscInt nlevels, const PetscInt schedule[],
+                                PetscInt ninner, const PetscInt inner[])
+{
+  const BCRReductionSpec spec = {.dim = dim,
+                                 .axis = x,
+                                 .nlevels = nlevels,
+                                 .schedule = schedule,
+                                 .ninner = ninner,
+                                 .inner = inner,
+                                 .single = PETSC_FALSE};
+
+  return spec;
+}
+
+static PetscErrorCode create(PetscInt dim, const BCRAxis x[], PetscInt nlevels, const PetscInt schedule[],
+                             PetscInt ninner, const PetscInt inner[], BCRReduction *red)
+{
+  const BCRReductionSpec spec = spec_of(dim, x, nlevels, schedule, ninner, inner);
+
+  PetscFunctionBegin;
+  PetscCall(BCRReductionCreate(&spec, -1, red));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Radix 2 between Dirichlet ends with 2^k - 1 rows of nx unknowns. Level r has 2^r poles and G = 2^(k-1-r) groups. Each
+   of the G - 1 separators adds two rows, solves for 2^r poles (5 operations for each unknown of a line), sums them and
+   adds that to its row. Each group does the same with its row, and with the sum of the separators that it has, and with
+   the sum of solutions */
+static void cost_radix2(PetscInt k, double nx, BCRReductionCost cost)
+{
+  double flops = 0, moved = 0;
+
+  for (PetscInt r = 0; r < k; r++) {
+    const double np = ldexp(1, (int)r), G = ldexp(1, (int)(k - 1 - r)), beside = 2 * (G - 1);
+
+    flops += (G - 1) * (4 + (5 + 2) * np + 2) + G * (2 + (5 + (G > 1 ? 4 : 2)) * np + 2) + 2 * beside;
+    moved += (G - 1) * (2 + 2) + 2 * G + beside;
+  }
+  check("flops of radix 2", ldexp(1, (int)k) - 1, cost.flops, nx * flops, 0);
+  check("rows that radix 2 reads and writes", ldexp(1, (int)k) - 1, cost.moved, nx * moved, 0);
+}
+
+/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2; what a solve costs
+   */
 static PetscErrorCode paper(void)
 {
   BCRAxis x[3];
   BCRReduction red;
-  PetscInt sub, inner, nlevels, nin, sch[BCR_MAX_LEVELS], in[BCR_MAX_LEVELS], np;
+  BCRReductionCost cost;
+  PetscInt inner, nlevels, nin, sch[BCR_MAX_LEVELS], in[BCR_MAX_LEVELS], np;
 
   PetscFunctionBegin;
   for (PetscInt k = 1; k <= 11; k++) {
@@ -376,10 +432,12 @@ static PetscErrorCode paper(void)
     for (PetscInt radix = 2; radix <= 4; radix += 2) {
       if (n == 1) continue;
       PetscCall(BCRScheduleFromRadix(radix, n, &nlevels, sch));
-      PetscCall(BCRReductionCreate(2, x, nlevels, sch, 0, NULL, PETSC_FALSE, -1, &red));
-      PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
-      if (radix == 2) check("(17)", n, sub, (n + 1.) * (k - 1) + 1, 0);
-      else if (k % 2 == 0) check("(18)", n, sub, (n + 1.) * (0.75 * k - 1) + 1, 0);
+      PetscCall(create(2, x, nlevels, sch, 0, NULL, &red));
+      PetscCall(BCRReductionGetInfo(red, &cost, NULL, NULL));
+      if (radix == 2) {
+        check("(17)", n, cost.subproblems, (n + 1.) * (k - 1) + 1, 0);
+        cost_radix2(k, 5, cost);
+      } else if (k % 2 == 0) check("(18)", n, cost.subproblems, (n + 1.) * (0.75 * k - 1) + 1, 0);
       /* an odd power closes with one radix-2 level: of full size in the back substitution, of none
          in the reduction */
       else {
@@ -409,10 +467,10 @@ static PetscErrorCode paper(void)
   axis_set(&x[2], 63, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
   PetscCall(BCRScheduleFromRadix(4, 63, &nlevels, sch));
   PetscCall(BCRScheduleFromRadix(4, 15, &nin, in));
-  PetscCall(BCRReductionCreate(3, x, nlevels, sch, nin, in, PETSC_FALSE, -1, &red));
-  PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
+  PetscCall(create(3, x, nlevels, sch, nin, in, &red));
+  PetscCall(BCRReductionGetInfo(red, &cost, NULL, NULL));
   inner = 16 * 2 + 1;
-  check("(18) times (18)", 63, sub, (64 * 3.5 + 1) * inner, 0);
+  check("(18) times (18)", 63, cost.subproblems, (64 * 3.5 + 1) * inner, 0);
   PetscCall(BCRReductionDestroy(&red));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -430,16 +488,14 @@ static PetscErrorCode refused(void)
   axis_set(&x[0], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
   axis_set(&x[1], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  check("radix 1", 1, BCRReductionCreate(2, x, 1, one, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
-  check("schedule too short", 4, BCRReductionCreate(2, x, 2, shortone, 0, NULL, PETSC_FALSE, -1, &red),
-        PETSC_ERR_ARG_OUTOFRANGE, 0);
-  check("no levels", 4, BCRReductionCreate(2, x, 0, NULL, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("radix 1", 1, create(2, x, 1, one, 0, NULL, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("schedule too short", 4, create(2, x, 2, shortone, 0, NULL, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("no levels", 4, create(2, x, 0, NULL, 0, NULL, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
   check("radix 0", 4, BCRScheduleFromRadix(0, 4, &k, sch), PETSC_ERR_ARG_OUTOFRANGE, 0);
   x[1].lower = c;
   x[1].diag = c + 4;
   x[1].upper = c + 8;
-  check("stretched along the blocks", 4, BCRReductionCreate(2, x, 1, good, 0, NULL, PETSC_FALSE, -1, &red),
-        PETSC_ERR_SUP, 0);
+  check("stretched along the blocks", 4, create(2, x, 1, good, 0, NULL, &red), PETSC_ERR_SUP, 0);
   PetscCall(PetscPopErrorHandler());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

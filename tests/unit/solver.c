@@ -9,7 +9,7 @@
 #include "problem.h"
 #include "../../src/operator/devscale.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../../src/backend/cuda/cuda.h"
+  #include "../../src/base/cuda.h"
 #endif
 
 static PetscBool device;             /* -backend cuda: the same cases on a CUDA device, vectors staged */

@@ -277,15 +277,13 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
   /* in pieces across, in ranges along: few and many of them, all that wait for all or for neighbours */
   for (int q = 0; q < 660 / part; q++) {
     static const int across[][3] = {
-      {8,  8,  32},
-      {8,  16, 32},
       {16, 8,  32},
-      {16, 16, 32},
       {32, 8,  32},
       {32, 16, 32},
       {32, 16, 16},
       {64, 8,  32}
     };
+    const int cuts = PetscDefined(USE_REAL_SINGLE) ? 5 : 4; /* 64 rows of a thread: of fields in single precision */
     static const int along[][2] = {
       {16, 4},
       {16, 8},
@@ -302,7 +300,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.s.inner = q % 3 ? inner[q / 5 % 4] : 1;
     c.s.outer = 1 + q / 7 % 3;
     for (int i = 0; i < 3; i++)
-      c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 8][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
+      c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % cuts][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
     c.tune[2] = 2;
     rows = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
     c.s.n = rows * (1 + q / 4 % (c.s.inner == 1 ? 40 : (q % 9 ? 12 : 64))) + 1 - q % 50;
@@ -316,13 +314,13 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
   /* whole lines across, blocks that go from some of them to the next ones */
   for (int q = 0; q < PetscMax(96 / part, 12); q++) {
     static const int across[][3] = {
-      {8,  8,  32},
       {16, 8,  32},
       {32, 8,  32},
       {32, 16, 16},
       {32, 16, 32},
       {64, 8,  32}
     };
+    const int cuts = PetscDefined(USE_REAL_SINGLE) ? 5 : 4;
     Case c;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
@@ -331,7 +329,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.s.kind = (Kind)(q / 3 % KIND_WEAK);
     c.s.inner = q % 3 ? 150 : 33;
     c.s.outer = q % 3 ? 1 + q % 2 : 9;
-    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = across[q % 6][i];
+    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = across[q % cuts][i];
     c.tune[2] = 2;
     c.tune[4] = 1; /* two or three blocks */
     c.s.n = c.tune[0] * c.tune[1] + 1 - q / 6 % 17 * 3;

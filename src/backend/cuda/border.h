@@ -5,7 +5,8 @@
 */
 #pragma once
 
-#include "cuda.h"
+#include "box.h"
+#include "seplines.h"
 
 #if defined(__cplusplus)
 extern "C" {

@@ -1,4 +1,5 @@
 /* box.cuh: which kernel, tables of the transforms */
+#include "box.h"
 #include "reduced.cuh"
 #include <cmath>
 #include <cstdlib>

@@ -11,6 +11,8 @@
 */
 #pragma once
 
+#include "box.h"
+#include "seplines.h"
 #include "reduced.cuh"
 #include "sines.cuh"
 
@@ -122,7 +124,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
 
-/* Odd lengths N of lines that are convolutions (dst.cu), of length L, which is at least N - 1:
+/* Odd lengths N of lines that are convolutions (chirp.cuh), of length L, which is at least N - 1:
    half-lines j <= h = (N - 1)/2, one complex number for each of the W columns. The two halves of
    it, times e^(-i pi j^2/N), are transformed, multiplied by the transform of q, transformed back;
    and are, times the same numbers, modes 2 m and N - 2 m */

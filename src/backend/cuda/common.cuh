@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 #include "cuda.h"
+#include "../../base/ends.h"
 
 static inline cudaStream_t bcr_stream(BCRStream s)
 {

@@ -7,6 +7,10 @@
   the few threads beside it, and a long line is cut into tiles that begin and end so many rows
   beyond what they write. Only tiles with an end of the line solve for the unknowns there.
 
+  The inner rows are c_0 f_j + sum_k c_k (f_(j+k) + sign f_(j-k)): the sign is a number of the kernel's, of
+  which a multiply-add makes the same sum or difference, as this costs nothing beside memory and halves
+  the kernels.
+
   A warp has a line in shared memory, of lines that are contiguous (compact_along) and of others
   (compact_columns), whose neighbours come with them. Short lines of the second kind are in the
   registers of a few threads each (compact_across), which begins here. There positions are rows from
@@ -175,21 +179,21 @@ static __device__ inline double compact_end(const BCRCudaCompact &p, const F &f,
 
 /* x: y with zero carry of the positions of a thread, from those in w (H before its first one);
    returns y in the last of them, yl; b */
-template <typename T, int H, int SIGN, int K, typename W>
+template <typename T, int H, int K, typename W>
 static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, const W &w, int klim, T x[K], double2 *ex,
                                                     double *yl)
 {
-  const T root = (T)p.root, c0 = (T)(p.gamma * p.c[0]), c1 = (T)(p.gamma * p.c[1]), c2 = (T)(p.gamma * p.c[2]),
-          c3 = (T)(p.gamma * p.c[3]);
+  const T root = (T)p.root, sign = (T)p.sign, c0 = p.sign > 0 ? (T)(p.gamma * p.c[0]) : (T)0,
+          c1 = (T)(p.gamma * p.c[1]), c2 = (T)(p.gamma * p.c[2]), c3 = (T)(p.gamma * p.c[3]);
   T y = 0, b = 0, last = 0;
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    T v = SIGN > 0 ? c0 * w(k + H) : (T)0;
+    T v = c0 * w(k + H);
 
-    v += c1 * (SIGN > 0 ? w(k + H + 1) + w(k + H - 1) : w(k + H + 1) - w(k + H - 1));
-    if (H > 1) v += c2 * (SIGN > 0 ? w(k + H + 2) + w(k + H - 2) : w(k + H + 2) - w(k + H - 2));
-    if (H > 2) v += c3 * (SIGN > 0 ? w(k + H + 3) + w(k + H - 3) : w(k + H + 3) - w(k + H - 3));
+    v += c1 * fma(sign, w(k + H - 1), w(k + H + 1));
+    if (H > 1) v += c2 * fma(sign, w(k + H - 2), w(k + H + 2));
+    if (H > 2) v += c3 * fma(sign, w(k + H - 3), w(k + H + 3));
     y = k <= klim ? v + root * y : (T)0;
     x[k] = y;
     if (k == klim) last = y;
@@ -200,7 +204,7 @@ static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, con
   *yl = (double)last;
 }
 
-template <typename T, int H, int SIGN, int K>
+template <typename T, int H, int K>
 __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, CompactShape s, const T *f, T *u)
 {
   extern __shared__ double2 shared[];
@@ -232,7 +236,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 
 #pragma unroll
     for (int k = 0; k < K + 2 * H; k++) w[k] = from[p.inner * k];
-    compact_rows<T, H, SIGN, K>(
+    compact_rows<T, H, K>(
       p, [&](int k) { return w[k]; }, K - 1, x, &mine, &yl);
   } else {
     T w[K + 2 * H];
@@ -244,7 +248,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
       if (s.around) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
       w[k] = k <= klim + 2 * H && klim >= 0 ? f[p.inner * j] : (T)0;
     }
-    compact_rows<T, H, SIGN, K>(
+    compact_rows<T, H, K>(
       p, [&](int k) { return w[k]; }, klim, x, &mine, &yl);
   }
   l.ex[q * s.tx] = mine;
@@ -307,8 +311,8 @@ struct CompactAlong {
   ptrdiff_t n, lines, inner;
   int h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
   double root;
-  T alpha, c[4], Q[K], R[K]; /* alpha: root */
-  int cut[2], slots;         /* slots: unknowns of an end, at most */
+  T alpha, sign, c[4], Q[K], R[K]; /* alpha: root; c[0] is 0 where sign is -1 */
+  int cut[2], slots;               /* slots: unknowns of an end, at most */
   const T *ghost[2];
   double C[2][BCR_CUDA_COMPACT_ENDS][ALONG_POINTS], g[2][BCR_CUDA_COMPACT_ENDS][2];
 };
@@ -416,7 +420,7 @@ static __device__ inline void along_factors(double own, int lane, const int sour
 #define ALONG_ROOM(K) (32 * (K) + 32) /* of a line in shared memory */
 
 /* Where the numbers of a tile are, what a lane of its warp knows; rows are PITCH numbers apart in shared memory */
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
+template <typename T, int H, int K, bool CUT, int PITCH>
 struct AlongLane {
   static constexpr int STEPS = along_steps(K);
 
@@ -433,9 +437,8 @@ struct AlongLane {
   __device__ __forceinline__ void solve(const CompactAlong<T, K> &p, T *in, T ghost);
 };
 
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
-__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_,
-                                                                          int tile)
+template <typename T, int H, int K, bool CUT, int PITCH>
+__device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_, int tile)
 {
   lane = lane_;
   /* rows: to write, to solve, in shared memory */
@@ -517,8 +520,8 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const 
 }
 
 /* All lanes come here with the line in shared memory, and it is solved in there when they have left and met */
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
-__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(const CompactAlong<T, K> &p, T *in, T ghost)
+template <typename T, int H, int K, bool CUT, int PITCH>
+__device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::solve(const CompactAlong<T, K> &p, T *in, T ghost)
 {
   T x[K], y = 0, b = 0;
 
@@ -538,13 +541,11 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
 
 #pragma unroll
     for (int k = 0; k < K; k++) {
-      T v = SIGN > 0 ? p.c[0] * w[PITCH * k] : (T)0;
+      T v = p.c[0] * w[PITCH * k];
 
-      v += p.c[1] * (SIGN > 0 ? w[PITCH * (k + 1)] + w[PITCH * (k - 1)] : w[PITCH * (k + 1)] - w[PITCH * (k - 1)]);
-      if (H > 1)
-        v += p.c[2] * (SIGN > 0 ? w[PITCH * (k + 2)] + w[PITCH * (k - 2)] : w[PITCH * (k + 2)] - w[PITCH * (k - 2)]);
-      if (H > 2)
-        v += p.c[3] * (SIGN > 0 ? w[PITCH * (k + 3)] + w[PITCH * (k - 3)] : w[PITCH * (k + 3)] - w[PITCH * (k - 3)]);
+      v += p.c[1] * fma(p.sign, w[PITCH * (k - 1)], w[PITCH * (k + 1)]);
+      if (H > 1) v += p.c[2] * fma(p.sign, w[PITCH * (k - 2)], w[PITCH * (k + 2)]);
+      if (H > 2) v += p.c[3] * fma(p.sign, w[PITCH * (k - 3)], w[PITCH * (k + 3)]);
       if (k >= kfirst) y = v + p.alpha * y;
       x[k] = y;
     }
@@ -719,7 +720,7 @@ struct CompactSends {
   }
 };
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
+template <typename T, int H, int K, int STAGES, int BLOCKS, bool CUT>
 __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
   compact_along(const __grid_constant__ CompactAlong<T, K> p, const __grid_constant__ BCRCudaCompactWindow o,
                 const T *f, T *u)
@@ -735,7 +736,7 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
   T *buffer = (T *)shared + (size_t)warp * STAGES * ROOM;
   const ptrdiff_t first = group < p.warps ? group / p.tiles : p.lines, step = p.warps / p.tiles;
 
-  AlongLane<T, H, SIGN, K, CUT, 1> m;
+  AlongLane<T, H, K, CUT, 1> m;
 
   m.set(p, lane, tile);
 
@@ -838,7 +839,7 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
 #define COLUMNS       16
 #define COLUMNS_PITCH 17
 
-template <typename T, int H, int SIGN, int K, bool CUT>
+template <typename T, int H, int K, bool CUT>
 __global__ void __launch_bounds__(32 * COLUMNS, 1)
   compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
 {
@@ -848,7 +849,7 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1)
             tile = blockIdx.x % p.tiles;
   const ptrdiff_t groups = (p.lines + COLUMNS - 1) / COLUMNS, first = blockIdx.x / p.tiles, step = gridDim.x / p.tiles;
 
-  AlongLane<T, H, SIGN, K, CUT, COLUMNS_PITCH> m;
+  AlongLane<T, H, K, CUT, COLUMNS_PITCH> m;
 
   m.set(p, threadIdx.x & 31, tile);
   const auto at = [&](ptrdiff_t group) { /* of this thread's column in a copy */
@@ -920,7 +921,7 @@ static int along_waits(F *kernel, const CompactAlong<T, K> &p, unsigned grid, si
   return (int)e;
 }
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
+template <typename T, int H, int K, int STAGES, int BLOCKS, bool CUT>
 static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u,
                         const BCRCudaCompactWindow *w, int *waits)
 {
@@ -952,7 +953,8 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
   p.bulk = major >= 9 && n * (ptrdiff_t)sizeof(T) % 16 == 0 && (uintptr_t)f % 16 == 0 && (uintptr_t)u % 16 == 0;
   p.root = b->root;
   p.alpha = (T)b->root;
-  for (int k = 0; k < 4; k++) p.c[k] = (T)(b->gamma * b->c[k]);
+  p.sign = (T)b->sign;
+  for (int k = b->sign > 0 ? 0 : 1; k < 4; k++) p.c[k] = (T)(b->gamma * b->c[k]);
   for (int k = 0; k < K; k++) {
     double q = 0;
 
@@ -986,7 +988,7 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
     if (b->inner > 1 && waits) return 0; /* its few blocks would wait */
     if (b->inner > 1)
       return bcr_launch_cluster(
-        compact_columns<T, H, SIGN, K, CUT>,
+        compact_columns<T, H, K, CUT>,
         dim3((unsigned)(blocks < sms ? blocks : (sms < p.tiles ? p.tiles : sms / p.tiles * p.tiles))),
         dim3(32 * COLUMNS), 2 * ALONG_ROOM(K) * COLUMNS_PITCH * sizeof(T), 1, stream, p, (const T *)f, (T *)u);
   }
@@ -997,9 +999,9 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
 
   const unsigned grid = (unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS);
 
-  if (waits) return along_waits(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, p, grid, bytes, sms, waits);
-  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS),
-                            bytes, 1, stream, p, o, (const T *)f, (T *)u);
+  if (waits) return along_waits(compact_along<T, H, K, STAGES, BLOCKS, CUT>, p, grid, bytes, sms, waits);
+  return bcr_launch_cluster(compact_along<T, H, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS), bytes, 1,
+                            stream, p, o, (const T *)f, (T *)u);
 }
 
 /* Threads of a line, tiles: the whole line where `most` threads have room for it */
@@ -1073,7 +1075,7 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
   return e ? e : bcr_done();
 }
 
-template <typename T, int H, int SIGN>
+template <typename T, int H>
 static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w,
                        int *waits)
 {
@@ -1081,29 +1083,26 @@ static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f,
   CompactShape s;
 
   if (p->cut[0] || p->cut[1]) {
-    if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, SIGN, 17, 3, 3, true>(stream, p, f, u, w, waits);
-    return along_launch<T, H, SIGN, 33, 3, 2, true>(stream, p, f, u, w, waits);
+    if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, 17, 3, 3, true>(stream, p, f, u, w, waits);
+    return along_launch<T, H, 33, 3, 2, true>(stream, p, f, u, w, waits);
   }
   if (p->inner == 1) {
-    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5, false>(stream, p, f, u, NULL, NULL);
-    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
-    if (m <= 17 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
-    return along_launch<T, H, SIGN, 33, 3, 2, false>(stream, p, f, u, NULL, NULL);
+    if (m <= 5 * 32) return along_launch<T, H, 5, 4, 5, false>(stream, p, f, u, NULL, NULL);
+    if (m <= 9 * 32) return along_launch<T, H, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
+    if (m <= 17 * 32) return along_launch<T, H, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
+    return along_launch<T, H, 33, 3, 2, false>(stream, p, f, u, NULL, NULL);
   }
-  if (m > 9 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
-  if (m > 5 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
+  if (m > 9 * 32) return along_launch<T, H, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
+  if (m > 5 * 32) return along_launch<T, H, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
   compact_shape(p, 32, 16, &s);
   s.tx = 32;
   while (s.tx > 1 && s.tx / 2 >= s.columns) s.tx /= 2;
   while (s.tx < 128 && s.tx * 2 * s.nq <= 256 && s.tx < s.columns) s.tx *= 2; /* short lines */
-  return bcr_launch_cluster(compact_across<T, H, SIGN, 32>, dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)),
+  return bcr_launch_cluster(compact_across<T, H, 32>, dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)),
                             dim3((unsigned)(s.tx * s.nq)),
                             (size_t)s.tx * (s.nq * sizeof(double2) + (COMPACT_ENDS + 1) * sizeof(double)), 1, stream,
                             *p, s, (const T *)f, (T *)u);
 }
-
-#define COMPACT_RUN(H) \
-  (p->sign > 0 ? compact_run<T, H, 1>(stream, p, f, u, w, waits) : compact_run<T, H, -1>(stream, p, f, u, w, waits))
 
 static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u,
                          const BCRCudaCompactWindow *w, int *waits)
@@ -1111,7 +1110,9 @@ static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *
   int e = 0;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = p->half == 1 ? COMPACT_RUN(1) : (p->half == 2 ? COMPACT_RUN(2) : COMPACT_RUN(3)));
+  BCR_CUDA_TYPE(p->single, e = p->half == 1   ? compact_run<T, 1>(stream, p, f, u, w, waits)
+                               : p->half == 2 ? compact_run<T, 2>(stream, p, f, u, w, waits)
+                                              : compact_run<T, 3>(stream, p, f, u, w, waits));
   return e ? e : bcr_done();
 }
 

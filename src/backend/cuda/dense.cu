@@ -4,6 +4,7 @@
   square of the size: for sizes that no other kernel takes.
 */
 #include "common.cuh"
+#include "transforms.h"
 
 enum {
   TILE = 64,

@@ -1,6 +1,7 @@
 /* Devices, memory, copies */
 #include "common.cuh"
 #include <cstdio>
+#include <nvtx3/nvToolsExt.h>
 
 int BCRCudaDevices(int *n)
 {
@@ -104,4 +105,14 @@ int BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat,
   (void)cudaEventDestroy(a);
   (void)cudaEventDestroy(b);
   return r ? r : (int)e;
+}
+
+void BCRCudaRangeBegin(const char *name)
+{
+  (void)nvtxRangePushA(name);
+}
+
+void BCRCudaRangeEnd(void)
+{
+  (void)nvtxRangePop();
 }

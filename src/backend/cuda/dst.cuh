@@ -294,3 +294,30 @@ static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, con
   }
   Dft<typename S::T, A>::run(x);
 }
+
+/* The table of a plan, complex numbers as pairs of doubles, if w is given: how many there are */
+template <class S>
+static int dst_fill(double *w)
+{
+  const double turn = 2 * 3.14159265358979323846;
+
+  for (int part = 0; part < 3 && w; part++) {
+    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2),
+              R = part == 0 ? S::A / 2 + 1 - S::TIGHT : (part == 1 ? S::R2 : S::R3);
+    const int at = part == 0 ? 0 : (part == 1 ? S::AT2 : S::AT3), period = part == 0 ? 2 * S::N : n * R;
+
+    for (int r = 1, q = 0; r < R; r = S::FULL ? r + 1 : 2 * r, q++) {
+      for (int k = 0; k < n; k++) {
+        w[2 * (at + q * n + k)] = cos(turn * k * r / period);
+        w[2 * (at + q * n + k) + 1] = -sin(turn * k * r / period);
+      }
+    }
+  }
+  return S::TABLE;
+}
+
+#define DST_CASE(N, SHAPE, ...) \
+  case N: { \
+    typedef SHAPE S; \
+    __VA_ARGS__; \
+  } break;

@@ -3,7 +3,7 @@
   odd prime factor p, of any size, that occurs once.
 
   What is transformed is an odd complex sequence y of period D: for an odd length P one row, folded
-  into the two sequences of dst.cu (D = P), else a pair of rows (D = 2 P). With D = Q p and j1 = j
+  into the two sequences of chirp.cuh (D = P), else a pair of rows (D = 2 P). With D = Q p and j1 = j
   mod Q, j2 = j mod p the transform Y_k is one over j1 and one over j2 without factors between them
   (prime factor algorithm; Good 1958): with class c = k/p mod Q and k2 = k/Q mod p
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common.cuh"
+#include "planes.h"
 
 /* in node (j, i) of the face, along other[0] and other[1] */
 template <typename R>

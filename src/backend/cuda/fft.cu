@@ -1,5 +1,5 @@
 /*
-  Transforms of any end types along an axis by a complex Fourier transform of length P (cuda.h:
+  Transforms of any end types along an axis by a complex Fourier transform of length P (transforms.h:
   phi_j(i) = sin or cos (pi I J/(2 P))), each line in the shared memory of a block.
 
   With M = 2 P and E_k = sum_i x_i e^(-2 pi i k i/M), a real transform of the zero-padded line, an analysis is
@@ -8,6 +8,7 @@
   the symmetry of a real line.
 */
 #include "fft.cuh"
+#include "transforms.h"
 #include <cmath>
 
 enum {

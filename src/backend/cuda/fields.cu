@@ -1,5 +1,6 @@
 /* Copies with factors, sums, planes of boundary rows: whatever is not a solve */
 #include "common.cuh"
+#include "fields.h"
 
 struct Three {
   const double *w[3];

@@ -1,5 +1,5 @@
 /*
-  The passes of src/operator/fit.c over a matrix that lies on the device, a thread for each node.
+  The passes of src/operator/fitdevice.c over a matrix that lies on the device, a thread for each node.
   What single nodes get is rounded as on the host (no multiplication is joined with an addition), so
   that the extremes, and where they are, are the same; sums are in another order.
 */

@@ -1,9 +1,9 @@
 /*
-  fit.cu: the passes of src/operator/fit.c over a matrix that lies on the device (BCRCudaRows)
+  fit.cu: the passes of src/operator/fitdevice.c over a matrix that lies on the device (BCRCudaRows)
 */
 #pragma once
 
-#include "cuda.h"
+#include "rows.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -70,7 +70,7 @@ typedef struct {
    those of the fit by; model == NULL: row sums */
 BCR_CUDA_API int BCRCudaFitLeft(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model,
                                 BCRCudaFitRange *parts);
-/* BCRFitTotal of src/operator/fitimpl.h: sum is excess, square weight; lo and hi are of the count
+/* BCRFitTotal of src/operator/fitrange.h: sum is excess, square weight; lo and hi are of the count
    rows whose couplings are an eighth of their diagonal or less */
 BCR_CUDA_API int BCRCudaFitTotal(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model,
                                  BCRCudaFitRange *parts);

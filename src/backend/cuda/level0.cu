@@ -1,5 +1,6 @@
 /* Level 0: which kernel */
 #include "common.cuh"
+#include "level0.h"
 
 int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
 int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "common.cuh"
+#include "level0.h"
 #include <type_traits>
 
 #define BCR_FULL 0xffffffffu

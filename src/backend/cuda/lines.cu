@@ -4,6 +4,7 @@
   double whatever the type of the data.
 */
 #include "common.cuh"
+#include "lines.h"
 
 enum {
   AHEAD = 8 /* rows that are loaded before the first of them is needed */

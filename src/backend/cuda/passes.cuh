@@ -8,6 +8,7 @@
 #pragma once
 
 #include "fft.cuh"
+#include "transforms.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -386,7 +387,8 @@ static inline int pass_threads(int jobs, int sms, int registers, int most, size_
   int best = 96, least = 1 << 30;
 
   for (int n = 96; n <= most; n += 32) {
-    const int byregs = 65536 / (registers * n), bybytes = (int)(((size_t)shared + 1024) / (bytes + 1024)),
+    const int byregs = 65536 / (registers * n),
+              bybytes = (int)(((size_t)shared + BCR_CUDA_SHARED_RESERVED) / (bytes + BCR_CUDA_SHARED_RESERVED)),
               fit = (byregs < bybytes ? byregs : bybytes) > 0 ? (byregs < bybytes ? byregs : bybytes) : 1;
     const int waves = (jobs + fit * sms - 1) / (fit * sms);
 

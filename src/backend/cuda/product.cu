@@ -107,9 +107,9 @@ static size_t product_bytes(const BCRCudaProducts *m, int W)
 }
 static int product_width(const BCRCudaProducts *m, int shared)
 {
-  return m->n <= PRODUCT_WIDE && product_bytes(m, 32) + 1024 <= (size_t)shared
+  return m->n <= PRODUCT_WIDE && product_bytes(m, 32) + BCR_CUDA_SHARED_RESERVED <= (size_t)shared
            ? 32
-           : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
+           : (product_bytes(m, 16) + BCR_CUDA_SHARED_RESERVED <= (size_t)shared ? 16 : 0);
 }
 
 int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)

@@ -1,11 +1,12 @@
 /*
-  Transforms along an axis (BCRCudaModes, cuda.h) as products with the matrix of eigenvectors on the
+  Transforms along an axis (BCRCudaModes, transforms.h) as products with the matrix of eigenvectors on the
   tensor cores, any end types and lengths up to about a thousand (product.cu); the same in planes
   that stay on chip (boxproduct.cu).
 */
 #pragma once
 
-#include "cuda.h"
+#include "box.h"
+#include "transforms.h"
 
 #if defined(__cplusplus)
 extern "C" {

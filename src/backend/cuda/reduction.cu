@@ -6,6 +6,7 @@
   line, in the three stages of section 3.4.
 */
 #include "common.cuh"
+#include "reduction.h"
 
 /* -------- right-hand sides and sums -------- */
 

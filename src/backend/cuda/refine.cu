@@ -1,6 +1,7 @@
 /* Mixed precision: residuals in double of a solution that is corrected with solves in single
    (src/poisson/refine.c) */
 #include "face.cuh"
+#include "refine.h"
 
 struct Rows {
   int n[3];

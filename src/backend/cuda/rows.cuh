@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common.cuh"
+#include "rows.h"
 
 enum {
   CENTRE = 6,

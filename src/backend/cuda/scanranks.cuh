@@ -1,4 +1,4 @@
-/* Lines by two constant recurrences that go on on other ranks: BCRCudaScanRanks (cuda.h) in the
+/* Lines by two constant recurrences that go on on other ranks: BCRCudaScanRanks (tri.h) in the
    kernels of tripieces.cu and trirows.cu */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
-  Lines over the separators of level 0 (cuda.h: BCRCudaSepLines), a constant mu for each mode: y_i =
+  Lines over the separators of level 0 (seplines.h: BCRCudaSepLines), a constant mu for each mode: y_i =
   g_i + mu y_(i-1), x_i = y_i + mu x_(i+1). A block has 8 modes (4 or 2 of long lines) and up to 16
   warps, a warp four (8, 16) chunks of K rows of each mode, a thread one chunk in registers. Each
   chunk's recurrences begin with nothing carried in; what is carried between chunks goes over the
@@ -9,6 +9,7 @@
   chunk numbers are those of the vectors, what is carried is in double precision.
 */
 #include "common.cuh"
+#include "seplines.h"
 #include <float.h>
 #include "reduced.cuh"
 

@@ -1,6 +1,7 @@
 /* Tables of the lines over the separators, a thread a mode: src/poisson/lines.c says where the
    numbers come from, BCRCudaSepLines what they are for */
 #include "common.cuh"
+#include "seplines.h"
 #include <float.h>
 
 /* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a

@@ -5,6 +5,7 @@
   memory.
 */
 #include "tri.cuh"
+#include "tri.h"
 
 #define CR_COEFFICIENTS 5
 

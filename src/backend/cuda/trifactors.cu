@@ -5,6 +5,7 @@
   The factors of neighbouring lines are neighbours in memory (interleaved).
 */
 #include "tri.cuh"
+#include "tri.h"
 
 enum {
   ROWS = 16

@@ -11,6 +11,7 @@
   (plain: it is not).
 */
 #include "tri.cuh"
+#include "tri.h"
 
 enum {
   ROWS = 16

@@ -353,18 +353,9 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT))
   if constexpr (CUT) scan_ended(ranks, threadIdx.x == 0);
 }
 
-/* the cuts that there are: rows of a thread (64: in single precision), threads and lines of a
-   block; those whose lines may go on on other ranks */
+/* The cuts that bcr_scan_pieces_plan() chooses from: rows of a thread (64: of fields in single precision),
+   threads and lines of a block */
 #define PIECES_CUTS(X) \
-  X(8, 8, 32) \
-  X(8, 16, 32) \
-  X(16, 8, 32) \
-  X(16, 16, 32) \
-  X(32, 8, 32) \
-  X(32, 16, 16) \
-  X(32, 16, 32) \
-  X(64, 8, 32)
-#define PIECES_CUTS_RANKS(X) \
   X(16, 8, 32) \
   X(32, 8, 32) \
   X(32, 16, 16) \
@@ -409,7 +400,7 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
     nt = near || m <= (single && io ? 4096 : 8000) || q->K == 64 ? 8 : 16;
     s->tx = near || single || m <= 8000 ? 32 : 16;
   }
-#define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || single);
+#define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || (single && !io));
   PIECES_CUTS(X)
 #undef X
   if (!e) return 0;
@@ -420,7 +411,8 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   q->groups = (s->columns + s->tx - 1) / s->tx;
   q->shared = pieces_shared(p, q->K, nt, s->tx, by, local, size, by == 1);
   blocks = pieces_blocks(single ? sizeof(float) : sizeof(double), q->K, q->threads);
-  if ((size_t)blocks > (p->shared + 1024) / (q->shared + 1024)) blocks = (int)((p->shared + 1024) / (q->shared + 1024));
+  if ((size_t)blocks > (p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED))
+    blocks = (int)((p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED));
   blocks *= p->sms; /* resident, at least */
   if (by == 1 && p->tune[4]) blocks = (blocks * p->tune[4] + 99) / 100;
   if (q->shared > p->shared || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
@@ -451,7 +443,7 @@ template <typename IO, typename W, int PER>
 static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
 #define X(K_, NT_, TX_) \
-  if constexpr (K_ * sizeof(W) <= 256) { \
+  if constexpr (K_ * sizeof(IO) <= 256) { \
     if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) \
       return PIECES_RUN(K_, NT_, TX_, PER, ScanAlone, ScanAlone()); \
   }
@@ -473,14 +465,7 @@ int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, i
 
 int bcr_scan_pieces_waits(const ScanPlan *q)
 {
-  int e = 0;
-
-  if (q->blocks < q->groups * q->pieces) return 0; /* blocks that go on */
-
-#define X(K_, NT_, TX_) e |= q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_;
-  PIECES_CUTS_RANKS(X)
-#undef X
-  return e;
+  return q->blocks >= q->groups * q->pieces; /* no blocks that go on */
 }
 
 template <typename W>
@@ -490,10 +475,10 @@ static int pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *
   typedef W IO;
 
 #define X(K_, NT_, TX_) \
-  if constexpr (K_ * sizeof(W) <= 256) { \
+  if constexpr (K_ * sizeof(IO) <= 256) { \
     if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return PIECES_RUN(K_, NT_, TX_, 0, ScanCut, r); \
   }
-  PIECES_CUTS_RANKS(X)
+  PIECES_CUTS(X)
 #undef X
   return (int)cudaErrorInvalidConfiguration;
 }

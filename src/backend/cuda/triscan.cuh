@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tri.cuh"
+#include "tri.h"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 namespace cg /* no clusters there: scan_plan() makes none */

@@ -1,0 +1,358 @@
+/*
+  Application of PCBCRPOISSON to vectors and blocks of them, on the host or on the device.
+*/
+#include "bcrpoisson.h"
+#include <petscsnes.h>
+
+/* One solve with the fit, which nobody corrects, would be the solution of another operator */
+static PetscErrorCode refuse_fit(PC pc, PetscInt c, const char who[])
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCROperator *op = &bcr->ops[c];
+  const PetscInt *N = bcr->size, row = op->devrow, col = op->devcol;
+
+  PetscFunctionBegin;
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+          "%s would give the solution of another operator: the matrix is not separable, and its fit (%s) is off by %g, "
+          "relatively, at grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+          " (its coupling to %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+          "). Iterate: -%sksp_type cg, gmres or bcrpoisson; or ask for the solution of a fit by its name, "
+          "-%spc_bcrpoisson_fit %s",
+          who, op->fit, (double)op->deviation, row % N[0], row / N[0] % N[1], row / (N[0] * N[1]), col % N[0],
+          col / N[0] % N[1], col / (N[0] * N[1]), BCRPrefix(pc), BCRPrefix(pc), op->fit);
+}
+
+/* The answer of this KSP is what the user sees, and not a step of something that looks at its
+   residual: it is no other solver's inner one, which stands one tab level deeper, or that of a SNES
+   which solves linear problems. SNES gives itself as the context of the DM's operators (as
+   PCTELESCOPE relies on). */
+static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
+{
+  DM dm = NULL;
+  SNES snes;
+  KSP its;
+  PetscInt level;
+  const void *context = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
+  *users = (PetscBool)(level == 0);
+  if (*users) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetDM(ksp, &dm));
+  PetscCall(DMKSPGetComputeOperators(dm, NULL, (void *)&context));
+  if (!context || !PetscCheckPointer(context, PETSC_INT) || ((PetscObject)context)->classid != SNES_CLASSID)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  snes = (SNES)context;
+  PetscCall(SNESGetKSP(snes, &its));
+  if (its == ksp) PetscCall(PetscObjectTypeCompare((PetscObject)snes, SNESKSPONLY, users));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPPREONLY, and KSPBCRPOISSON that computes no norm, do not look at what they return */
+PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
+{
+  const PetscInt c = BCRPoissonUnchosenFit(pc);
+  PetscBool blind, users;
+  KSPNormType norm;
+  PC its;
+
+  PetscFunctionBegin;
+  (void)b, (void)x;
+  if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetPC(ksp, &its));
+  if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &blind));
+  if (!blind) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPBCRPOISSON, &blind));
+    PetscCall(KSPGetNormType(ksp, &norm));
+    if (norm != KSP_NORM_NONE) blind = PETSC_FALSE;
+  }
+  if (!blind) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(is_users_ksp(ksp, &users));
+  if (!users) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRPreSolveEnds(pc); /* PCPreSolve() has counted itself */
+  PetscCall(refuse_fit(pc, c, "A solve without iterations (KSPPREONLY)"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A NaN or Inf on the right-hand side reaches every unknown, so that looking at one of each
+   component finds it at no cost. What a KSP then reports is its own affair (KSP_DIVERGED_NANORINF);
+   with -ksp_error_if_not_converged this names the entry. */
+static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScalar *u)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt *n = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
+  PetscInt middle, bad;
+  PetscBool finite = PETSC_TRUE;
+  double found;
+
+  PetscFunctionBegin;
+  middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
+  for (PetscInt c = 0; c < bcr->dof && bcr->n && finite; ++c)
+    finite = PetscLikely(!PetscIsInfOrNanScalar(u[middle + c])) ? PETSC_TRUE : PETSC_FALSE;
+  if (finite && !(pc->erroriffailure && bcr->grid.size > 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) {}
+  found = bad < bcr->n ? 2 : (finite ? 0 : 1);
+  if (pc->erroriffailure) { /* on all ranks, or none */
+    PetscInt entry = first + bad;
+
+    PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));
+    PetscCheck(found < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP,
+               "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", entry);
+    PetscCheck(found < 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP,
+               "The solution overflows: the right-hand side or the operator is scaled too far from one for "
+               "-pc_bcrpoisson_precision %s",
+               PCBCRPoissonPrecisions[bcr->precision]);
+  } else
+    PetscCall(PetscInfo(
+      pc,
+      "The solution is not finite; first entry of the right-hand side on this rank that is NaN or Inf: %" PetscInt_FMT
+      " of %" PetscInt_FMT "\n",
+      bad, bcr->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRSolverInfo info;
+
+  PetscFunctionBegin;
+  if (bcr->solver && bcr->ops[0].singular) {
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    bcr->removed = info.removed;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
+                            PetscScalar *u, PetscInt ldu)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  if (!bcr->slab) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
+  else {
+    const PetscInt n = bcr->dof * bcr->moves.nodes;
+
+    for (PetscInt r = 0; r < nrhs; ++r) {
+      PetscCall(BCRMovesTake(&bcr->moves, f + (size_t)r * ldf, bcr->slab));
+      PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, bcr->slab, n, bcr->slab, n));
+      PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));
+    }
+  }
+  PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  if (bcr->ops[0].singular) {
+    PetscCall(BCRPoissonUpdateRemoved(pc));
+    PetscCall(PetscInfo(pc, "Singular operator: removed a constant of size %g from the right-hand side\n",
+                        (double)bcr->removed));
+  }
+  for (PetscInt r = 0; r < nrhs; ++r) PetscCall(check_finite(pc, f + (size_t)r * ldf, u + (size_t)r * ldu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device: whether the
+   solution is finite is for the norms of the KSP to see. */
+static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
+                                   PetscScalar *u, PetscInt ldu)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  void *stream;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  PetscCall(BCRGetStream(&stream));
+  PetscCall(PetscLogGpuTimeBegin());
+  PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPSetErrorIfNotConverged(): one unknown of each component is looked at, as on the host, and the
+   device waited for. a->u: on the device, restored */
+static PetscErrorCode check_finite_device(PC pc, BCRArrays *a)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt *n = bcr->grid.n, middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
+  PetscScalar one;
+  PetscBool finite = PETSC_TRUE;
+  PetscErrorCode ierr;
+  void *stream;
+
+  PetscFunctionBegin;
+  if (!pc->erroriffailure || (!bcr->n && bcr->grid.size == 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->grid.size > 1) finite = PETSC_FALSE; /* what follows is for all ranks, or none */
+  PetscCall(BCRGetStream(&stream));
+  for (PetscInt c = 0; c < bcr->dof && finite; ++c) {
+    PetscCall(BCRFetch(stream, sizeof(one), a->u + middle + c, &one));
+    if (PetscIsInfOrNanScalar(one)) finite = PETSC_FALSE;
+  }
+  if (finite) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRArraysGet(a, BCR_ARRAYS_READ));
+  ierr = check_finite(pc, a->f, a->u);
+  PetscCall(BCRArraysRestore(a));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* auto: the plan moves, once, to where the vectors are. On several ranks the first vectors decide, if
+   they are in the same place on all of them: to ask again would cost each application a message.
+   Others are staged, by each rank for itself. */
+static PetscErrorCode follow(PC pc, BCRVecPlace place)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscBool device = place == BCR_VECS_DEVICE ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool same = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->grid.size > 1) {
+    int mine[2] = {(int)place, -(int)place}, all[2];
+
+    bcr->followed = PETSC_TRUE;
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    if (all[0] != -all[1]) same = PETSC_FALSE;
+  }
+  if (!same || place == BCR_VECS_MIXED || bcr->device == device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(
+    PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", device ? "device" : "host"));
+  bcr->switched = PETSC_TRUE;
+  bcr->device = device;
+  BCRCallElse(BCRPoissonPlan(pc), BCROptionsChanged(pc, PETSC_FALSE), (void)PCReset_BCRPoisson(pc));
+  PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+/* Solves on the device where f and u are there and may stay, else on the host; arrays->place says which it was */
+static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
+  PetscCall(
+    BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
+  PetscCall(follow(pc, a->place));
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab))) {
+    PetscCall(BCRArraysRestore(a));
+    PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
+  }
+  if (a->place == BCR_VECS_DEVICE) ierr = solve_device(pc, transpose, a->ncols, a->f, a->ldf, a->u, a->ldu);
+  else ierr = solve(pc, transpose, a->ncols, a->f, a->ldf, a->u, a->ldu);
+  PetscCall(BCRArraysRestore(a));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  BCRArrays arrays;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArraysOfVecs(x, y, &arrays));
+  PetscCall(solve_arrays(pc, transpose, &arrays));
+  if (arrays.place == BCR_VECS_DEVICE) PetscCall(check_finite_device(pc, &arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
+{
+  return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
+}
+
+/* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same */
+static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(apply_vec(pc, transpose, x, y));
+  if (!refines_once(bcr, transpose)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 2; ++k) /* few programs solve transposed systems: made when the first one is */
+    if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
+  if (transpose) PetscCall(MatMultTranspose(pc->pmat, y, bcr->graded[0]));
+  else PetscCall(MatMult(pc->pmat, y, bcr->graded[0]));
+  PetscCall(VecAYPX(bcr->graded[0], -1, x));
+  PetscCall(apply_vec(pc, transpose, bcr->graded[0], bcr->graded[1]));
+  PetscCall(VecAXPY(y, 1, bcr->graded[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
+{
+  PetscFunctionBegin;
+  BCRCallElse(apply_refined(pc, PETSC_FALSE, x, y), BCRPreSolveEnds(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
+{
+  PetscFunctionBegin;
+  BCRCallElse(apply_refined(pc, PETSC_TRUE, x, y), BCRPreSolveEnds(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One column after the other, as columns are vectors */
+static PetscErrorCode apply_mat_refined(PC pc, PetscBool transpose, Mat X, Mat Y)
+{
+  PetscInt ncols;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(X, NULL, &ncols));
+  for (PetscInt c = 0; c < ncols; ++c) {
+    Vec x, y;
+    PetscErrorCode ierr;
+
+    PetscCall(MatDenseGetColumnVecRead(X, c, &x));
+    PetscCall(MatDenseGetColumnVecWrite(Y, c, &y));
+    ierr = apply_refined(pc, transpose, x, y);
+    /* PETSc would not destroy a dense matrix from which a column is taken out */
+    PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y));
+    PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
+{
+  BCRArrays arrays;
+
+  PetscFunctionBegin;
+  if (refines_once((const PC_BCRPoisson *)pc->data, transpose)) {
+    PetscCall(apply_mat_refined(pc, transpose, X, Y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRArraysOfMats(X, Y, &arrays));
+  PetscCall(solve_arrays(pc, transpose, &arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPMatSolve() comes here without PCPreSolve(): KSPPREONLY cannot be told from block methods, which iterate */
+PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
+{
+  const PetscInt c = BCRPoissonUnchosenFit(pc);
+  PetscInt level;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
+  if (c >= 0 && level == 0 && !((PC_BCRPoisson *)pc->data)->refined)
+    PetscCall(refuse_fit(pc, c, "PCMatApply() for a KSP that may not iterate"));
+  PetscCall(apply_mat(pc, PETSC_FALSE, X, Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 24, 0)
+PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
+{
+  PetscFunctionBegin;
+  PetscCall(apply_mat(pc, PETSC_TRUE, X, Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

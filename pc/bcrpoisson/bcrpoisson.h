@@ -1,0 +1,98 @@
+/*
+  PCBCRPOISSON inside: options.c reads what the user wants, setup.c makes a solver of it, apply.c
+  solves, view.c says what there is; interface.c has the users' functions.
+*/
+#pragma once
+
+#include <petscbcr.h>
+#include "../options.h"
+#include "../shared.h"
+#include "../../src/base/agree.h"
+#include "../../src/register.h"
+#include "../../src/operator/read.h"
+#include "../../src/operator/moves.h"
+#include "../../src/poisson/tune.h"
+
+/* Transforms mix grid lines, and with them the rounding of their right-hand sides: rows that are so
+   much smaller than others of their line (a penalty holds an end) would have no more than ten
+   digits. One step of refinement gives them theirs (R. D. Skeel, Math. Comp. 35, 1980). */
+#define BCR_GRADED 1e6
+/* The right-hand sides of transposed systems are divided by a diagonal that makes the axis
+   symmetric: the same for how much it varies */
+#define BCR_SKEWED 4
+
+typedef struct {
+  BCROptionsOwner owner; /* first */
+
+  /* what the user asks for: options.c */
+  PetscInt radix; /* PCBCRPOISSON_RADIX_AUTO or at least 2 */
+  PetscInt nlevels, schedule[BCR_MAX_LEVELS];
+  PCBCRPoissonBackend backend;
+  PCBCRPoissonTransport transport;
+  PCBCRPoissonPrecision precision;
+  PCBCRPoissonOperatorSource source;
+  PCBCRPoissonFit fit;
+  PetscBool tune, graph;
+  char *tunefile;              /* or NULL */
+  PetscBool recursive;         /* three dimensions, given radix or schedule */
+  PetscEnum isa;               /* index into BCRInstructionSets */
+  PetscInt launch[BCR_LAUNCH]; /* launch parameters of a device, 0: the default (developer) */
+  PetscInt dim;                /* of the user's operator; 0: that of the DMDA */
+  PetscInt nspacing, nends;    /* how many of the following were given; one stands for all */
+  PetscReal spacing[3];
+  PCBCRPoissonEnd end[6];
+  PetscReal shift, scale;
+
+  /* what set-up made of it */
+  PetscBool replan;         /* a choice changed that the plan depends on */
+  BCRGrid grid;             /* how the DMDA lies on the ranks */
+  BCRMoves moves;           /* from there to the slabs that the solver has */
+  PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
+  PetscScalar *slab;        /* a vector in slabs, where they are not in place */
+  char daprefix[64];        /* of the DMDA's options */
+  BCROperator *ops;
+  BCRPattern pattern; /* what the reader remembers of the matrix */
+  PCBCRPoissonOperatorSource opssource;
+  BCRSolver solver;
+  PetscBool device;     /* the solver works on a CUDA device */
+  const char *nodevice; /* why it does not, though the vectors are there */
+  PetscBool possible;   /* every rank has a device */
+  PetscBool followed;   /* several ranks: the first vectors have been looked at */
+  /* auto: the backend was changed for vectors that came from elsewhere than the matrix said */
+  PetscBool switched;
+  BCRSolverInfo info;
+  BCRTuned tuned;
+  PetscReal removed;  /* largest constant removed in the last application */
+  PetscReal skewness; /* of the diagonal that symmetrises a general axis */
+  PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
+  /* where that is beyond BCR_GRADED: each application is refined once, with these */
+  Vec graded[2];
+  PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
+} PC_BCRPoisson;
+
+/* options.c */
+PETSC_INTERN const BCROptions BCRPoissonOptions;
+/* setup.c */
+PETSC_INTERN PetscErrorCode PCSetUp_BCRPoisson(PC pc);
+PETSC_INTERN PetscErrorCode PCReset_BCRPoisson(PC pc);
+PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
+/* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
+PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
+/* The axis along which coefficients vary, -1: none. Components may have different ones: the longest */
+PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
+/* apply.c */
+PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
+PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);
+PETSC_INTERN PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y);
+#if PETSC_VERSION_GE(3, 24, 0)
+PETSC_INTERN PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y);
+#endif
+PETSC_INTERN PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x);
+/* The constant that the last solve removed, into the PC's data. The device is asked for it, and waited for, only when
+   somebody wants to know. */
+PETSC_INTERN PetscErrorCode BCRPoissonUpdateRemoved(PC pc);
+/* view.c */
+PETSC_INTERN PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer);
+/* For KSPBCRPOISSON: why refinement with this solver leaves a residual of that norm; nothing if
+   this solver sees no reason */
+PETSC_INTERN PetscErrorCode BCRPoissonExplain(PC pc, PetscReal norm, size_t length, char text[]);

@@ -1,0 +1,285 @@
+/*
+  The options of PCBCRPOISSON: one line of the table for each, and what is particular to some.
+*/
+#include "bcrpoisson.h"
+#include <stdlib.h>
+
+#define BCR_MAX_RADIX 1000000000
+
+const char *const PCBCRPoissonTransports[] = {
+  "auto", "mpi", "nccl", "host", "PCBCRPoissonTransport", "PCBCRPOISSON_TRANSPORT_", NULL};
+const char *const PCBCRPoissonBackends[] = {"auto", "cpu", "cuda", "PCBCRPoissonBackend", "PCBCRPOISSON_BACKEND_",
+                                            NULL};
+const char *const PCBCRPoissonPrecisions[] = {
+  "double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
+const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoissonOperatorSource",
+                                                   "PCBCRPOISSON_OPERATOR_", NULL};
+const char *const PCBCRPoissonFits[] = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_",
+                                        NULL};
+const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_neumann",  "cell_dirichlet",
+                                        "periodic",  "PCBCRPoissonEnd", "PCBCRPOISSON_", NULL};
+
+/* "auto", or radices of which each is at least 2, up to max of them */
+static PetscErrorCode parse_radices(PC pc, const char option[], const char text[], PetscInt max, PetscInt *n,
+                                    PetscInt radix[])
+{
+  PetscBool automatic;
+  const char *s = text;
+
+  PetscFunctionBegin;
+  *n = 0;
+  PetscCall(PetscStrcasecmp(text, "auto", &automatic));
+  if (automatic) PetscFunctionReturn(PETSC_SUCCESS);
+  while (PETSC_TRUE) {
+    char *end;
+    long value = strtol(s, &end, 10);
+
+    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: not a number%s: give `auto` or %s", option, text, max > 1 ? " list" : "",
+               max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16");
+    PetscCheck(value >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: a radix is at least 2: give `auto`, 2, 4, 8, ...", option, text);
+    PetscCheck(value <= BCR_MAX_RADIX, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: a radix is at most %d: one beyond the size of the grid is as good as any other", option, text,
+               BCR_MAX_RADIX);
+    PetscCheck(max > *n, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: more than %" PetscInt_FMT " level%s", option, text, max,
+               max > 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level");
+    radix[(*n)++] = (PetscInt)value;
+    if (!*end) break;
+    s = end + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode parse_radix(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+{
+  PetscFunctionBegin;
+  PetscCall(parse_radices(pc, option, text, 1, n, (PetscInt *)values));
+  if (!*n) *(PetscInt *)values = PCBCRPOISSON_RADIX_AUTO;
+  *n = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_radix(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscInt radix = *(const PetscInt *)values;
+
+  PetscFunctionBegin;
+  (void)option, (void)n;
+  PetscCheck(radix >= 2 || radix == PCBCRPOISSON_RADIX_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Radix %" PetscInt_FMT ": it must be at least 2, or PCBCRPOISSON_RADIX_AUTO", radix);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode parse_schedule(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+{
+  PetscFunctionBegin;
+  PetscCall(parse_radices(pc, option, text, BCR_MAX_LEVELS, n, (PetscInt *)values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_schedule(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscInt *radix = (const PetscInt *)values;
+
+  PetscFunctionBegin;
+  (void)option;
+  PetscCheck(n >= 0 && n <= BCR_MAX_LEVELS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "A schedule has 0 (automatic) to %d levels, not %" PetscInt_FMT, BCR_MAX_LEVELS, n);
+  for (PetscInt l = 0; l < n; ++l)
+    PetscCheck(radix[l] >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "Level %" PetscInt_FMT " of the schedule has radix %" PetscInt_FMT ": it must be at least 2", l,
+               radix[l]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_spacing(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscReal *spacing = (const PetscReal *)values;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < n; ++i)
+    PetscCheck(spacing[i] > 0 && !PetscIsInfOrNanReal(spacing[i]), PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_OUTOFRANGE, "%s: spacing %g of axis %c: it must be positive", option, (double)spacing[i],
+               (char)('x' + i));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operator is the user's then, unless -pc_bcrpoisson_operator, which is read later, says otherwise */
+static PetscErrorCode given_spacing(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  bcr->dim = 0;
+  if (bcr->source != PCBCRPOISSON_OPERATOR_USER) BCROptionsChanged(pc, PETSC_FALSE);
+  bcr->source = PCBCRPOISSON_OPERATOR_USER;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode parse_ends(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+{
+  PCBCRPoissonEnd *end = (PCBCRPoissonEnd *)values;
+  const char *s = text;
+
+  PetscFunctionBegin;
+  *n = 0;
+  while (PETSC_TRUE) {
+    char word[32];
+    size_t length = strcspn(s, ",");
+    PetscInt e = -1;
+    PetscBool same = PETSC_FALSE;
+
+    PetscCall(PetscStrncpy(word, s, PetscMin(length + 1, sizeof(word))));
+    while (!same && ++e <= PCBCRPOISSON_PERIODIC) PetscCall(PetscStrcasecmp(word, PCBCRPoissonEnds[e], &same));
+    PetscCheck(same, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: no end is called \"%s\": they are dirichlet, neumann, cell_neumann, cell_dirichlet and periodic",
+               option, text, word);
+    PetscCheck(*n < 6, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: more than 6 ends: give low and high of x, y and z", option, text);
+    end[(*n)++] = (PCBCRPoissonEnd)e;
+    if (!s[length]) break;
+    s += length + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_scale(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscReal scale = *(const PetscReal *)values;
+
+  PetscFunctionBegin;
+  (void)n;
+  PetscCheck(scale != 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%s %g: it must be finite and not zero", option, (double)scale);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode set_operator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
+                                   PetscReal shift, PetscReal scale)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Dimension %" PetscInt_FMT ": it must be 1, 2 or 3", dim);
+  for (PetscInt d = 0; d < dim; ++d)
+    PetscCheck(spacing[d] > 0 && !PetscIsInfOrNanReal(spacing[d]), PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_OUTOFRANGE, "Spacing %g of axis %c: it must be positive", (double)spacing[d],
+               (char)('x' + d));
+  for (PetscInt e = 0; e < 2 * dim && ends; ++e)
+    PetscCheck((int)ends[e] >= 0 && ends[e] <= PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_OUTOFRANGE, "End %" PetscInt_FMT " is %d, which is no PCBCRPoissonEnd", e, (int)ends[e]);
+  PetscCheck(!PetscIsInfOrNanReal(shift), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Shift %g: it must be finite", (double)shift);
+  PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Scale %g: it must be finite and not zero", (double)scale);
+  bcr->dim = dim;
+  bcr->nspacing = dim;
+  bcr->nends = ends ? 2 * dim : 0;
+  bcr->shift = shift;
+  bcr->scale = scale;
+  bcr->source = PCBCRPOISSON_OPERATOR_USER;
+  for (PetscInt d = 0; d < dim; ++d) bcr->spacing[d] = spacing[d];
+  for (PetscInt e = 0; e < bcr->nends; ++e) bcr->end[e] = ends[e];
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode get_operator(PC pc, PetscInt *dim, PetscReal spacing[], PCBCRPoissonEnd ends[], PetscReal *shift,
+                                   PetscReal *scale)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (dim) *dim = bcr->dim ? bcr->dim : (bcr->nspacing > 1 ? bcr->nspacing : 0);
+  for (PetscInt d = 0; d < 3 && spacing; ++d) spacing[d] = bcr->nspacing == 1 ? bcr->spacing[0] : bcr->spacing[d];
+  for (PetscInt e = 0; e < 6 && ends; ++e)
+    ends[e] = bcr->nends == 1 ? bcr->end[0] : (e < bcr->nends ? bcr->end[e] : PCBCRPOISSON_DIRICHLET);
+  if (shift) *shift = bcr->shift;
+  if (scale) *scale = bcr->scale;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode get_removed_constant(PC pc, PetscReal *removed)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRPoissonUpdateRemoved(pc));
+  *removed = ((PC_BCRPoisson *)pc->data)->removed;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* for KSPBCRPOISSON, which is not told from other users of PCMatApply() */
+static PetscErrorCode set_refined(PC pc, PetscBool refined)
+{
+  PetscFunctionBegin;
+  ((PC_BCRPoisson *)pc->data)->refined = refined;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define AT(field)     offsetof(PC_BCRPoisson, field)
+#define METHODS(name) BCR_OPTION_METHODS(PCBCRPoisson, name)
+#define PLAN          BCR_OPTION_PLAN
+
+/* in the order of -help; spacing comes before operator, of which it changes the default */
+/* clang-format off */
+static const BCROption table[] = {
+  {"radix", "Radix of the reduction: auto, 2, 4, 8, 16, ...", BCR_OPTION_INT, AT(radix), PLAN, NULL,
+   PCBCRPOISSON_RADIX_AUTO, METHODS(Radix), .none = "auto", .parse = parse_radix, .check = check_radix},
+  {"schedule", "Radix of each level, finest first, such as 8,16,32 (overrides the radix), or auto", BCR_OPTION_INT,
+   AT(schedule), PLAN, NULL, 0, METHODS(Schedule), .max = BCR_MAX_LEVELS, .count = AT(nlevels), .none = "auto",
+   .parse = parse_schedule, .check = check_schedule},
+  {"backend", "Where the work is done", BCR_OPTION_ENUM, AT(backend), PLAN, PCBCRPoissonBackends,
+   PCBCRPOISSON_BACKEND_AUTO, METHODS(Backend)},
+  {"transport", "How data move between the GPUs of several ranks", BCR_OPTION_ENUM, AT(transport), PLAN,
+   PCBCRPoissonTransports, PCBCRPOISSON_TRANSPORT_AUTO, METHODS(Transport)},
+  {"precision", "Precision of the work inside", BCR_OPTION_ENUM, AT(precision), PLAN, PCBCRPoissonPrecisions,
+   sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE,
+   METHODS(Precision)},
+  {"fit", "What to do with a matrix that is not separable", BCR_OPTION_ENUM, AT(fit), 0, PCBCRPoissonFits,
+   PCBCRPOISSON_FIT_AUTO, METHODS(Fit)},
+  {"recursive", "A given radix or schedule: recursion in three dimensions", BCR_OPTION_BOOL, AT(recursive), PLAN, NULL,
+   PETSC_FALSE, METHODS(Recursive)},
+  {"tune", "Time several plans at set-up and take the fastest", BCR_OPTION_BOOL, AT(tune), PLAN, NULL, PETSC_FALSE,
+   METHODS(Tune)},
+  {"tune_file", "File that keeps what the optimizer found", BCR_OPTION_STRING, AT(tunefile), PLAN, NULL, 0,
+   METHODS(TuneFile)},
+  {"graph", "On a GPU launch the kernels of a solve as one CUDA graph", BCR_OPTION_BOOL, AT(graph), PLAN, NULL,
+   PETSC_TRUE, METHODS(Graph)},
+  {"launch", "Launch parameters of a GPU, 0: the default (developer, see BCRCoreOptions)", BCR_OPTION_INT, AT(launch),
+   PLAN, .max = BCR_LAUNCH},
+  {"isa", "Instruction set, or the next lower one that the machine has (developer)", BCR_OPTION_ENUM, AT(isa), PLAN,
+   .words = BCRInstructionSets},
+  {"spacing", "Spacing of the user's operator along x,y,z, or one for all", BCR_OPTION_REAL, AT(spacing), 0,
+   .setter = "PCBCRPoissonSetOperator", .max = 3, .count = AT(nspacing), .check = check_spacing,
+   .given = given_spacing},
+  {"ends", "Ends of the user's operator, low and high of x,y,z, or one for all: dirichlet neumann cell_neumann "
+   "cell_dirichlet periodic", BCR_OPTION_ENUM, AT(end), 0, PCBCRPoissonEnds, .setter = "PCBCRPoissonSetOperator",
+   .max = 6, .count = AT(nends), .none = "dirichlet", .parse = parse_ends},
+  {"shift", "Shift of the user's operator: scale (-Laplacian + shift)", BCR_OPTION_REAL, AT(shift), 0, NULL, 0,
+   .setter = "PCBCRPoissonSetOperator"},
+  {"scale", "Scale of the user's operator: scale (-Laplacian + shift)", BCR_OPTION_REAL, AT(scale), 0, NULL, 1,
+   .setter = "PCBCRPoissonSetOperator", .check = check_scale},
+  {"operator", "Where the coefficients come from", BCR_OPTION_ENUM, AT(source), BCR_OPTION_IMPLIED,
+   PCBCRPoissonOperatorSources, PCBCRPOISSON_OPERATOR_MATRIX, METHODS(OperatorSource)}
+};
+/* clang-format on */
+
+static const BCRMethodEntry methods[] = {
+  {"PCBCRPoissonSetOperator",        (BCRMethod)set_operator        },
+  {"PCBCRPoissonGetOperator",        (BCRMethod)get_operator        },
+  {"PCBCRPoissonGetRemovedConstant", (BCRMethod)get_removed_constant},
+  {"PCBCRPoissonSetFromOptions",     (BCRMethod)BCROptionsRead      },
+  {"PCBCRPoissonSetRefined",         (BCRMethod)set_refined         },
+  {"BCRExplain",                     (BCRMethod)BCRPoissonExplain   }
+};
+
+const BCROptions BCRPoissonOptions = {"PCBCRPOISSON",
+                                      "-pc_bcrpoisson_",
+                                      "BCR Poisson options",
+                                      PETSC_STATIC_ARRAY_LENGTH(table),
+                                      PETSC_STATIC_ARRAY_LENGTH(methods),
+                                      table,
+                                      methods,
+                                      AT(replan)};

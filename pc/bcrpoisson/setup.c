@@ -1,0 +1,405 @@
+/*
+  Set-up of PCBCRPOISSON: from the options, the DMDA and the matrix to operators in slabs, and to a
+  solver of them.
+*/
+#include "bcrpoisson.h"
+
+PetscErrorCode PCReset_BCRPoisson(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverDestroy(&bcr->solver));
+  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(BCRMovesDestroy(&bcr->moves));
+  PetscCall(BCRGridDestroy(&bcr->grid));
+  PetscCall(PetscFree(bcr->slab));
+  for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
+  PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
+  bcr->dof = 0;
+  bcr->n = 0;
+  bcr->switched = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_grid(PC pc, const BCRGrid *grid)
+{
+  const PetscInt *N = grid->N;
+  PetscInt rows;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(pc->pmat, &rows, NULL));
+  PetscCheck(rows == N[0] * N[1] * N[2] * grid->dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+             " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for",
+             rows, N[0], N[1], N[2], grid->dof);
+  PetscCall(BCRGridCheckMatrix(grid, pc->pmat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How the grid lies on the ranks; all that was known about another one is forgotten */
+static PetscErrorCode set_grid(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const char *prefix;
+  PetscBool same = PETSC_TRUE;
+  BCRGrid grid;
+
+  PetscFunctionBegin;
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)pc), &grid));
+  BCRCallElse(check_grid(pc, &grid), (void)BCRGridDestroy(&grid));
+  same = (PetscBool)(bcr->ops && grid.dof == bcr->grid.dof && bcr->source == bcr->opssource);
+  for (PetscInt d = 0; d < 3 && same; ++d) {
+    same = (PetscBool)(grid.N[d] == bcr->grid.N[d] && grid.parts[d] == bcr->grid.parts[d]);
+    for (PetscInt p = 0; p < grid.parts[d] && same; ++p) same = (PetscBool)(grid.first[d][p] == bcr->grid.first[d][p]);
+  }
+  if (!same) PetscCall(PCReset_BCRPoisson(pc));
+  else PetscCall(BCRGridDestroy(&bcr->grid));
+  bcr->grid = grid;
+  bcr->dof = grid.dof;
+  bcr->n = grid.dof * grid.n[0] * grid.n[1] * grid.n[2];
+  bcr->opssource = bcr->source;
+  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = grid.N[d];
+  PetscCall(DMGetOptionsPrefix(da, &prefix));
+  PetscCall(PetscStrncpy(bcr->daprefix, prefix ? prefix : "", sizeof(bcr->daprefix)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscInt BCRPoissonGeneralAxis(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  PetscInt general = -1;
+
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    for (PetscInt d = 0; d < 3; ++d)
+      if (bcr->ops[c].axis[d].lower && (general < 0 || bcr->size[d] > bcr->size[general])) general = d;
+  }
+  return general;
+}
+
+/* The slabs that the solver works on, and what the operators say about nodes brought there */
+static PetscErrorCode set_slabs(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt axis;
+  PetscBool device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(BCRVecsOnDevice(pc, da, &device));
+  BCRMovesChoose(&bcr->grid, BCRPoissonGeneralAxis(pc), device, &axis, &inplace);
+  if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
+    PetscCall(BCRSolverDestroy(&bcr->solver));
+    PetscCall(BCRMovesDestroy(&bcr->moves));
+    PetscCall(PetscFree(bcr->slab));
+    known = PETSC_FALSE;
+  }
+  if (!known) {
+    PetscCall(BCRMovesCreate(&bcr->grid, axis, inplace, &bcr->moves));
+    if (!bcr->moves.inplace)
+      PetscCall(BCRFaultShare(bcr->grid.comm,
+                              PetscMalloc1(PetscMax((size_t)bcr->dof * (size_t)bcr->moves.nodes, 1), &bcr->slab),
+                              BCR_NO_MEMORY));
+  }
+  for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c)
+    PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* No rank waits for another */
+static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const PetscReal coupling[], const BCREnd end[])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    BCROperator *op;
+
+    PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
+    bcr->ops[c] = *op;
+    PetscCall(PetscFree(op)); /* what it points to lives on */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does what the user gave fit the dimension of the DMDA? */
+static PetscErrorCode check_user_operator(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt dim = bcr->grid.dim;
+
+  PetscFunctionBegin;
+  PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT
+             ", the DMDA has dimension %" PetscInt_FMT,
+             bcr->dim, dim);
+  PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and "
+             "_ends, _shift, _scale)");
+  PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT
+             ": give one for all axes or one for each",
+             bcr->nspacing, dim);
+  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT
+             ": give one word for all ends or two (low, high) for each axis",
+             bcr->nends, dim);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The ends of axis d, low and high. periodic: the DMDA is so along it. Ends that are not given
+   follow the DMDA, one word is for those ends that there are, and nothing may contradict it. */
+static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd end[2])
+{
+  /* as PCBCRPoissonEnd */
+  static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET,
+                                BCR_END_PERIODIC};
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  for (int e = 0; e < 2; ++e) {
+    end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : 2 * d + e]] : BCR_END_DIRICHLET;
+    if (bcr->nends <= 1 && periodic) end[e] = BCR_END_PERIODIC;
+  }
+  PetscCheck(BCREndIsPeriodic(end[0]) == BCREndIsPeriodic(end[1]), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or "
+             "PCBCRPoissonSetOperator(), or for none",
+             (char)('x' + d));
+  PetscCheck(periodic || !BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the "
+             "DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends",
+             BCRPrefix(pc), (char)('x' + d), (char)('x' + d));
+  PetscCheck(!periodic || BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic "
+             "in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA",
+             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
+static PetscErrorCode user_operator(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt dim = bcr->grid.dim;
+  PetscReal coupling[3];
+  BCREnd end[6]; /* low and high of each axis */
+  DMBoundaryType boundary[3];
+  PetscBool open = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(check_user_operator(pc));
+  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &boundary[0], &boundary[1],
+                        &boundary[2], NULL));
+  for (PetscInt d = 0; d < dim; ++d) {
+    const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
+    const PetscBool periodic = (PetscBool)(boundary[d] == DM_BOUNDARY_PERIODIC);
+
+    coupling[d] = 1 / (h * h);
+    PetscCall(user_ends(pc, d, periodic, &end[2 * d]));
+    if (!periodic) open = PETSC_TRUE;
+  }
+  PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) "
+             "and have no ends: leave the option out, or create another DMDA",
+             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[0]]);
+  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(BCRFaultShare(bcr->grid.comm, make_operators(bcr, dim, coupling, end), BCR_NO_MEMORY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where to work: as asked, else where the vectors of the matrix and of the DM live */
+static PetscErrorCode choose_backend(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const char *why = NULL;
+  PetscBool cuda = PETSC_FALSE;
+  PetscMPIInt mine, all;
+
+  PetscFunctionBegin;
+  bcr->nodevice = NULL;
+  bcr->device = bcr->followed = PETSC_FALSE;
+  mine = all = BCRSolverHaveDevice(&why) ? 1 : 0;
+  if (bcr->grid.size > 1)
+    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  bcr->possible = all ? PETSC_TRUE : PETSC_FALSE;
+  if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
+    BCRFault fault = {PETSC_SUCCESS, ""};
+
+    if (!mine)
+      PetscCall(BCRFaultSet(
+        &fault, PETSC_ERR_SUP,
+        "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why));
+    PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
+    bcr->device = PETSC_TRUE;
+  } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+    PetscCall(BCRVecsOnDevice(pc, da, &cuda));
+    if (cuda) bcr->device = bcr->possible;
+    if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions *options)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(options, sizeof(*options)));
+  options->core.radix = bcr->radix == PCBCRPOISSON_RADIX_AUTO ? 0 : bcr->radix;
+  options->core.nlevels = bcr->nlevels;
+  for (PetscInt l = 0; l < bcr->nlevels; ++l) options->core.schedule[l] = bcr->schedule[l];
+  options->core.precision = (BCRPrecision)bcr->precision;
+  options->core.isa = (int)bcr->isa - 1;
+  options->core.recursive = bcr->recursive;
+  for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
+  options->device = bcr->device;
+  options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
+  options->inplace = bcr->slab ? PETSC_TRUE : PETSC_FALSE;
+  options->transport = (int)bcr->transport;
+  options->gpuaware = BCRGpuAwareMPI();
+  if (bcr->device) PetscCall(BCRStartDevice(&options->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solver on the device, else on the host: a device without room for it is none. On one rank */
+static PetscErrorCode create_anywhere(PC pc, BCRSolverOptions *options)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = BCRSolverCreate(bcr->dof, bcr->ops, options, NULL, &bcr->solver);
+  PetscCall(PetscPopErrorHandler());
+  if (!ierr) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ierr == PETSC_ERR_MEM) {
+    PetscCall(PetscInfo(pc, "The device has no room for the solver, which works on the host instead\n"));
+    bcr->device = PETSC_FALSE;
+    bcr->nodevice = "no room on the device";
+    bcr->switched = PETSC_TRUE;
+    options->device = PETSC_FALSE;
+  }
+  /* any other error comes again, with its message */
+  PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, options, NULL, &bcr->solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonPlan(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRSolverOptions options;
+  BCRSlab part = {PetscObjectComm((PetscObject)pc), bcr->moves.axis, bcr->moves.start, bcr->moves.len},
+          *slab = bcr->grid.size > 1 ? &part : NULL;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverDestroy(&bcr->solver));
+  PetscCall(solver_options(bcr, &options));
+  PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
+  if (bcr->tune || bcr->tunefile)
+    PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab,
+                            bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
+  else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
+  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
+  bcr->replan = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscInt BCRPoissonUnchosenFit(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  for (PetscInt c = 0; c < bcr->dof && bcr->ops && bcr->fit == PCBCRPOISSON_FIT_AUTO; ++c)
+    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average")) return c;
+  return -1;
+}
+
+/* Room for refinement, where rows of the matrix are graded */
+static PetscErrorCode set_grading(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  bcr->grading = bcr->skewness = 1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
+    bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
+    bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (bcr->grading <= BCR_GRADED) PetscCall(VecDestroy(&bcr->graded[k]));
+    else if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -pc_bcrpoisson_view_plan, as its KSP has it, too: what the first rank does */
+static PetscErrorCode view_plan(PC pc)
+{
+  static const char *const names[] = {"-pc_bcrpoisson_view_plan", "-ksp_bcrpoisson_view_plan"};
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+
+  PetscFunctionBegin;
+  for (int i = 0; i < 2; i++) {
+    PetscViewer viewer = NULL, own;
+    PetscViewerFormat format;
+    PetscBool given, ascii = PETSC_FALSE;
+    PetscMPIInt rank;
+
+    PetscCall(PetscOptionsCreateViewer(comm, ((PetscObject)pc)->options, ((PetscObject)pc)->prefix, names[i], &viewer,
+                                       &format, &given));
+    if (!given) continue;
+    if (viewer) PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+    PetscCheck(ascii, comm, PETSC_ERR_SUP, "%s is for ASCII viewers: give no value, or ascii:file", names[i]);
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    PetscCall(PetscViewerGetSubViewer(viewer, PETSC_COMM_SELF, &own));
+    if (rank == 0) PetscCall(BCRSolverViewPlan(((PC_BCRPoisson *)pc->data)->solver, own));
+    PetscCall(PetscViewerRestoreSubViewer(viewer, PETSC_COMM_SELF, &own));
+    PetscCall(PetscViewerFlush(viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode set_up(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  DM da = NULL;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBCRCitePoisson());
+  PetscCall(BCROptionsCheckSame(pc));
+  PetscCall(BCRGetDMDA(pc, "PCBCRPOISSON", &da));
+  PetscCall(set_grid(pc, da));
+
+  PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc, da));
+  else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
+  PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
+
+  PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(set_grading(pc));
+  PetscCall(set_slabs(pc, da));
+  if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
+  if (!done) {
+    PetscCall(choose_backend(pc, da));
+    PetscCall(BCRPoissonPlan(pc));
+  }
+  bcr->removed = 0;
+  PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(PetscInfo(pc, "%s: fit %s, largest deviation %g%s, plan %s\n", done ? "New values, same plan" : "New plan",
+                      bcr->ops[0].fit, (double)bcr->ops[0].deviation,
+                      BCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "", bcr->info.core.plan));
+  PetscCall(view_plan(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* After an error nothing is left of what an earlier set-up made, and the next application sets up
+   anew: PCSetUp() has noted the state of the matrix already, and would find nothing to do if it
+   were not told that there has been no set-up. It says itself when there has */
+PetscErrorCode PCSetUp_BCRPoisson(PC pc)
+{
+  PetscFunctionBegin;
+  BCROptionsChanged(pc, PETSC_FALSE);
+  BCRCallElse(set_up(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,263 @@
+/*
+  What PCBCRPOISSON says about itself.
+*/
+#include "bcrpoisson.h"
+#include <string.h>
+
+static const char xyz[] = "xyz";
+
+/* What it costs to bring vectors to slabs, and how a user does without */
+static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCRGrid *g = &bcr->grid;
+  const BCRMoves *m = &bcr->moves;
+  const double bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
+  const PetscInt general = BCRPoissonGeneralAxis(pc);
+  PetscInt axis = m->axis, cut = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < g->dim; ++d)
+    if (g->parts[d] > 1) ++cut;
+  if (cut == 1)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer,
+      "redistributed: coefficients vary along %c, and slabs of the DMDA as it is cut would need the %" PetscInt_FMT
+      " eigenvectors of that axis, which cost more than to move vectors\n",
+      xyz[general], bcr->size[general]));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT
+                                   " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f "
+                                   "bytes between ranks, %.0f by the rank that sends most\n",
+                                   g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
+  for (PetscInt d = 0; d < g->dim; ++d)
+    if (g->N[axis] < (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
+  if (g->N[axis] < (PetscInt)g->size)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "redistributed: with fewer ranks, at most %" PetscInt_FMT ", this could be avoided\n", g->N[axis]));
+  else {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: avoided by"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    for (PetscInt d = 0; d < g->dim; ++d)
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, " -%sda_processors_%c %d", bcr->daprefix, xyz[d], d == axis ? (int)g->size : 1));
+    PetscCall(PetscViewerASCIIPrintf(viewer, " (DMSetFromOptions()), or DMDASetNumProcs()\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where the slabs are, and how they are coupled */
+static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const BCRGrid *g = &bcr->grid;
+  const BCRMoves *m = &bcr->moves;
+  PetscInt rows[2] = {-m->len, m->len}, all[2], general = BCRPoissonGeneralAxis(pc);
+  PetscViewerFormat format;
+
+  PetscFunctionBegin;
+  if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
+  PetscCall(
+    PetscViewerASCIIPrintf(viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n",
+                           (int)g->size, -all[0], all[1], xyz[m->axis], m->inplace ? ", as the DMDA has them" : ""));
+  if (bcr->solver) {
+    BCRSolverInfo info;
+
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
+    if (info.ranks[0])
+      PetscCall(PetscViewerASCIIPrintf(viewer,
+                                       "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n",
+                                       info.ranks, (double)info.bytes_sent, (double)info.messages));
+    PetscCall(PetscViewerGetFormat(viewer, &format));
+    for (const char *line = info.refused; *line && format == PETSC_VIEWER_ASCII_INFO_DETAIL;) {
+      const size_t length = strcspn(line, "\n");
+      char way[256];
+
+      PetscCall(PetscStrncpy(way, line, PetscMin(length + 1, sizeof(way))));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: not by %s\n", way));
+      line += length + (line[length] ? 1 : 0);
+    }
+  }
+  if (m->inplace && general >= 0 && general != m->axis)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer,
+      "coupling: by the %" PetscInt_FMT " eigenvectors of the coefficients along %c, which set-up finds in the order "
+      "of %g operations; a solve takes %g for each line between slabs\n",
+      bcr->size[general], xyz[general], 10 * PetscPowReal((PetscReal)bcr->size[general], 3),
+      8 * PetscSqr((double)bcr->size[general])));
+  if (!m->inplace) PetscCall(view_redistribution(pc, viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is solved with */
+static PetscErrorCode view_operators(PC pc, PetscViewer viewer)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPushTab(viewer));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (bcr->dof > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "component %" PetscInt_FMT ":\n", c));
+    PetscCall(BCROperatorView(&bcr->ops[c], viewer));
+  }
+  PetscCall(PetscViewerASCIIPopTab(viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
+  if (bcr->info.core.subproblems)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n",
+                                     bcr->info.core.subproblems));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set",
+                                   bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
+  if (bcr->nodevice)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "backend: each application brings the vectors to the host, as there is %s\n", bcr->nodevice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How the kernels of a device are launched */
+static PetscErrorCode view_launches(const PC_BCRPoisson *bcr, PetscViewer viewer)
+{
+  BCRSolverInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+  if (!bcr->graph) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as asked for\n"));
+  else if (!info.graph)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as the solve cannot be captured\n"));
+  else if (!info.graphs)
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "launches: as a CUDA graph from the second application to the same vectors on\n"));
+  else
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "launches: %" PetscInt_FMT " as CUDA graphs, the last one of %" PetscInt_FMT " nodes\n", info.graphs,
+      info.nodes[0] + info.nodes[1] + info.nodes[2] + info.nodes[3]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode view_tuned(const PC_BCRPoisson *bcr, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  if (bcr->tuned.fromfile)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "tune: %s, from %s: %s\n", bcr->tune ? "on" : "off", bcr->tunefile,
+                                     bcr->tuned.what));
+  else if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
+  else if (!bcr->tuned.ntimed)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
+  else
+    PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n",
+                                     bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the rank that has most of it */
+static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
+{
+  enum {
+    WORKSPACE,
+    TABLES,
+    VECTORS,
+    COPIES,
+    KINDS
+  };
+  double memory[KINDS]; /* bytes; VECTORS: the workspace in vectors */
+  char copies[96] = "";
+
+  PetscFunctionBegin;
+  memory[WORKSPACE] = (double)bcr->info.workspace;
+  if (bcr->slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
+  memory[TABLES] = (double)bcr->info.tables;
+  memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
+  memory[COPIES] = (double)bcr->info.copies;
+  if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, KINDS, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
+  if (memory[COPIES] > 0)
+    PetscCall(PetscSNPrintf(copies, sizeof(copies), ", copies of vectors of the host %.0f bytes", memory[COPIES]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes%s\n",
+                                   bcr->grid.size > 1 ? " of a rank" : "", memory[WORKSPACE], memory[VECTORS],
+                                   memory[TABLES], copies));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCROptionsView(pc, viewer));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "operator: from %s, fit %s\n",
+                                   bcr->source == PCBCRPOISSON_OPERATOR_USER ? "the user" : "the matrix",
+                                   PCBCRPoissonFits[bcr->fit]));
+  if (!bcr->solver) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "not set up yet: the plan is made from the operator\n"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s\n", PCBCRPoissonBackends[bcr->backend]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(view_operators(pc, viewer));
+  PetscCall(view_ranks(pc, viewer));
+  PetscCall(view_plan(bcr, viewer));
+  if (bcr->device) PetscCall(view_launches(bcr, viewer));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
+  PetscCall(view_tuned(bcr, viewer));
+  PetscCall(view_memory(bcr, viewer));
+  if (bcr->grading > BCR_GRADED)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n",
+      (double)bcr->grading));
+  if (BCRPoissonUnchosenFit(pc) >= 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "preconditioner only: the operator is not the matrix, but a fit of it\n"));
+  PetscCall(BCRPoissonUpdateRemoved(pc));
+  if (bcr->ops[0].singular)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n",
+      (double)bcr->removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonExplain(PC pc, PetscReal norm, size_t length, char text[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt N;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (!bcr->solver) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) {
+    PetscCall(PetscSNPrintf(
+      text, length,
+      "the tolerance is below rounding, or the matrix is not the operator that was described (-pc_bcrpoisson_operator "
+      "user): mend the description, or use KSPCG or KSPGMRES with PCBCRPOISSON"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    PetscBool exact;
+
+    PetscCall(PetscStrcmp(bcr->ops[c].fit, "exact", &exact));
+    if (exact) continue;
+    PetscCall(PetscSNPrintf(text, length,
+                            "the matrix is not separable, and the solver is of another one near it (fit %s, largest "
+                            "deviation of an entry %g): use KSPCG or KSPGMRES with PCBCRPOISSON",
+                            bcr->ops[c].fit, (double)bcr->ops[c].deviation));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRPoissonUpdateRemoved(pc));
+  PetscCall(MatGetSize(pc->pmat, &N, NULL));
+  if (bcr->ops[0].singular && 2 * bcr->removed * PetscSqrtReal((PetscReal)N) >= norm)
+    PetscCall(
+      PetscSNPrintf(text, length,
+                    "the operator is singular and the right-hand side is not in its range, a constant of size %g was "
+                    "removed from what is left of it: attach the null space to the matrix (MatSetNullSpace(), and "
+                    "MatSetTransposeNullSpace() if that is another), or make the right-hand side consistent",
+                    (double)bcr->removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,60 @@
+/*
+  Three dimensions with a plane on chip: box*.cu. Conventions: cuda.h.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes */
+typedef struct {
+  int N, L, nx, nb;          /* of the transform, of that by which it is done; columns, planes of them */
+  ptrdiff_t fs, fb, us, ub;  /* along the transformed axis, from plane to plane */
+  const void *roots, *chirp; /* BCRCudaBoxRoots() of L, BCRCudaBoxChirp(), in the work type */
+} BCRCudaBoxPass;
+/* Planes, one for each mode of the other transform: transformed along one axis, lines along the
+   other, a ring if periodic; rows are ld apart. tab: BCRCudaSepLines, of N - 1 modes. half: the
+   first, last equation is halved (node-centred Neumann) */
+enum {
+  BCR_CUDA_BOX_SLABS, /* lines along x, by clusters of blocks */
+  BCR_CUDA_BOX_ROWS,  /* transforms along x, by clusters of blocks */
+  BCR_CUDA_BOX_MARCH  /* transforms along x, planes of any size */
+};
+typedef struct {
+  int kind, N, n, planes, half[2];
+  ptrdiff_t ld, plane;
+  const double *tab;
+  const void *roots;
+  double *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
+  /* BCR_CUDA_BOX_ROWS: row i has the right-hand side in row extraof[i] of extra, if that is not
+     negative, besides its own; or NULL */
+  const int *extraof;
+  const void *extra;
+  ptrdiff_t extrald, extraplane;
+  /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where
+     open[1]. BCRCudaSepLines has border, the rest is in natural order, (N - 1) planes; own (mode m
+     at own[-m]) and left, times a: what Down leaves for the row after and for the row before;
+     after, before: solutions there, for Up */
+  int open[2];
+  const double *border, *after, *before;
+  double *own, *left, a;
+} BCRCudaBoxPlanes;
+BCR_CUDA_API int BCRCudaBoxPossible(int N);
+/* L for BCRCudaBoxColumns(): N where that is possible, else of a convolution where these take less
+   time than products do, 0 if there is none */
+BCR_CUDA_API int BCRCudaBoxLength(int N, int single);
+/* how many complex numbers, and these, as pairs of doubles, if w is given */
+BCR_CUDA_API int BCRCudaBoxRoots(int N, double *w);
+BCR_CUDA_API int BCRCudaBoxChirp(int N, int L, double *w);              /* none if L is N */
+BCR_CUDA_API int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single); /* whether the device can do it that way */
+BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
+BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u);
+/* open ends: down, then up */
+BCR_CUDA_API int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u);
+
+#if defined(__cplusplus)
+}
+#endif

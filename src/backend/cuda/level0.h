@@ -1,0 +1,86 @@
+/*
+  Level 0 of the default plan: level0*.cu. Conventions: cuda.h.
+*/
+#pragma once
+
+#include "cuda.h"
+#include "../../base/ends.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* level0*.cu: level 0 of the default plan, of radix 8 or, where couplings along the row are not the
+   stronger ones, 4 (a row fits one tile, all groups are regular) or 16 (single precision). Tables
+   for each plane and kind of group (0 regular, 1 first, 2 last), in the work type:
+   BCR_CUDA_LEVEL0_TAB(m) numbers, m = BCR_CUDA_LEVEL0_MOST(radix) the most rows of a group; m of
+   them each: mu, weights of the modes in what the separator on the left gets, on the right
+   (regular: unused), scale of the solution (regular); then the matrices of analysis and synthesis,
+   m x m, of groups that are not regular; the inverse of the scale that separators in u have */
+#define BCR_CUDA_LEVEL0_MOST(radix) ((radix) > 8 ? 16 : 8)
+#define BCR_CUDA_LEVEL0_SHARE(m)    (m)
+#define BCR_CUDA_LEVEL0_OUT(m)      (3 * (m))
+#define BCR_CUDA_LEVEL0_A(m)        (4 * (m))
+#define BCR_CUDA_LEVEL0_S(m)        ((4 + (m)) * (m))
+#define BCR_CUDA_LEVEL0_INVERSE(m)  ((4 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_TAB(m)      ((5 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_MODES       15   /* of a regular group, at most */
+#define BCR_CUDA_LEVEL0_SMALL       1100 /* unknowns of a row that radix 4 takes */
+typedef struct {
+  int nx, planes, ng, yperiodic, radix;
+  /* rows of another rank go on at that end; the last row of the last group is a separator then */
+  int open[2];
+  int short0; /* 1: the first group has six rows */
+  int hlast;  /* rows of the last group */
+  /* 1: the row behind the last group, which is the last one, is a separator (not of whole rows) */
+  int sepend;
+  /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end
+     */
+  int g0, g1, per, strips;
+  BCREndMirror mirror[2]; /* of the ends along the row, none: it is periodic */
+  int halo;               /* columns */
+  /* regular groups: doublings after which mu^K is below rounding, for each mode */
+  int steps[BCR_CUDA_LEVEL0_MODES];
+  ptrdiff_t ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
+  const void *tab;
+  /* a single plane's: regular groups, as in tab */
+  double mu[BCR_CUDA_LEVEL0_MODES], share[BCR_CUDA_LEVEL0_MODES], out[BCR_CUDA_LEVEL0_MODES], inverse;
+  /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
+  const double *sub;
+  double subfactor;
+  int subplane;
+  int shape;
+  const void *before; /* open[0]: solution in the row before the first */
+  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
+} BCRCudaLevel0;
+/* sets shape, from nx, halo, ng, planes, radix: columns of a thread and of a tile, halos included,
+   and blocks that a multiprocessor runs at a time */
+BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);
+/* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the
+   last group) gets besides goes to row b of extra. open[0]: what the row before the first gets goes
+   to the row of D behind the separators' */
+BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
+                                     void *extra);
+/* separators' solutions are in u */
+BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
+
+/* level0small.cu: level 0 of regular groups with the sine transform of the separators (dst.cu,
+   whose table it takes), where a block has whole rows between Dirichlet ends: D gets the modes of
+   the separators' right-hand sides but for what the group after separator s adds, which is row s +
+   1 of extra. Back from the modes of their solutions in D, u may be f */
+BCR_CUDA_API int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared);
+BCR_CUDA_API int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms,
+                                          const void *table, const void *f, void *D, void *extra);
+BCR_CUDA_API int BCRCudaLevel0SmallBack(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms,
+                                        const void *table, const void *D, const void *f, void *u);
+
+/* level0rows*.cu: the same where a block has whole rows between Dirichlet ends, in place: f is u,
+   separators stay in D. slots: blocks that the device runs at a time */
+BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots);
+BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
+                                         void *extra);
+BCR_CUDA_API int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D);
+
+#if defined(__cplusplus)
+}
+#endif

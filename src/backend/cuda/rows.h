@@ -1,0 +1,60 @@
+/*
+  An assembled matrix that is read on the device: rows.cu. Conventions: cuda.h.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* A matrix in compressed rows on the device, of dof rows for each node of the grid, x
+   fastest, fewer than 2^32 rows. wide: indices of 64 bits; values are float (single) or double,
+   complex if parts is 2 */
+typedef struct {
+  const void *i, *j, *a;
+  int wide, single, parts;
+  int dim, dof, n[3];
+} BCRCudaRows;
+/* What a component's rows should be: BCROperator with BCRModelAxis, planes at low and high ends.
+   axis[d]: lo, up, dg, w, n of the grid each, on the device */
+typedef struct {
+  const double *axis[3];
+  double scale, shift, slope[3][2], inv[3][2];
+  int owner[3], b[3], n[3], present[3][2];
+} BCRCudaRowsModel;
+typedef struct {
+  double worst;    /* the largest relative deviation */
+  long long where; /* 8 row + slot */
+  int odd;         /* a row that is not for this comparison */
+} BCRCudaRowsFound;
+/* found: of each block */
+BCR_CUDA_API int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models,
+                                    double plane_tol, double same_tol, int blocks, BCRCudaRowsFound *found);
+/* Nodes first + k step, k < count, of n lines; row r (of the line, all components) of line l goes
+   to (l most + r) width of out, entries beyond width are left out */
+#define BCR_CUDA_ROW_LINES 27
+typedef struct {
+  int n, most, width, count[BCR_CUDA_ROW_LINES];
+  long long first[BCR_CUDA_ROW_LINES], step[BCR_CUDA_ROW_LINES];
+} BCRCudaRowLines;
+BCR_CUDA_API int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out);
+/* BCRPlanesSearch(): the rows of component c at the ends (2 d + s) where a plane is present, each
+   compared with the planes that its node is in */
+typedef struct {
+  int c, present[6];
+  double slope[6];
+} BCRCudaRowsPlanes;
+typedef struct {
+  /* bit 8 in + fits: a node that is in planes of the axes `in` and fits those of the axes `fits` */
+  unsigned long long seen;
+  unsigned int wrong; /* bit 0: a row that fits none, bit 1: one that the host has to look at */
+} BCRCudaRowsEnd;
+/* found: of each end, on the device, zero before */
+BCR_CUDA_API int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes,
+                                   double plane_tol, double same_tol, BCRCudaRowsEnd found[6]);
+
+#if defined(__cplusplus)
+}
+#endif

@@ -1,0 +1,59 @@
+/*
+  Lines of separators of level 0: seplines.cu, septab.cu. Conventions: cuda.h.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) +
+   corrections at the ends, which go into the right-hand side: with x the solution for g hs, g_1 and
+   g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a
+   periodic line (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last. tab[0] mu, [1] hs, [2]
+   unused; tables: [plane][12][nk] doubles */
+#define BCR_CUDA_SEP_TAB 12
+/* with C the couplings beyond both ends and M as in the corrections, C M (two rows); norm of
+   right-hand sides; what divides C M in the corrections */
+#define BCR_CUDA_SEP_BORDER 6
+typedef struct {
+  int n, nk, planes, periodic; /* n: rows of the open line */
+  ptrdiff_t ld, plane;         /* of g */
+  const double *tab;
+  /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size
+     goes to removed[0], for its mode to removed[1] */
+  int pin, pinplane;
+  const double *ones; /* what a right-hand side of ones is there */
+  double removedfactor, subfactor;
+  double *removed;
+  /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after,
+     which is row n of g then, and in the row before, the next one of g, for modes in another order:
+     position k of a plane has mode of[plane][k] there (or none, -1), fac[plane][k] times as large.
+     border: [plane][BCR_CUDA_SEP_BORDER][nk] */
+  int open[2];
+  const double *border, *fac, *after, *before;
+  const int *of;
+  int early;        /* as in BCRCudaLevel0 */
+  const void *more; /* what is added to g, ld and plane as there, or NULL; between level0small.cu's kernels */
+} BCRCudaSepLines;
+typedef struct {
+  int n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
+  /* periodic, no rows eliminated: all n rows go round, (A, B) are such that the constant mu fits */
+  int ring;
+  int nk, planes, pin, pinplane;
+  double ax, ay;
+  const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
+  double *border;                              /* or NULL */
+} BCRCudaSepRows;
+BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
+BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
+/* open ends: right-hand sides of the row after (own, mode m at own[-m]) and what the row before
+   gets, times a, with what is left of lines that end at these rows */
+BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
+                                double *own, double *left);
+
+#if defined(__cplusplus)
+}
+#endif

@@ -1,0 +1,554 @@
+/*
+  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one row
+  of the box, the base row: the middle one, or the first of an axis of two unknowns.
+
+      samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
+      weigh     what multiplies each row of a line: the couplings along another axis tell it
+      divide    by that; and what a dropped plane adds to the end rows comes off
+      name      uniform, with its ends, or general
+      settle    ends of two unknowns, shift, units
+      write     the axes of the operator
+*/
+#include "readimpl.h"
+
+#define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
+
+/* Ends, coupling and first diagonal of an axis of two unknowns */
+typedef struct {
+  BCREnd end[2];
+  double a, first;
+} BCRPair;
+
+/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so that couplings are
+   positive. Arrays of n rows */
+typedef struct {
+  PetscInt axis, n;
+  PetscInt base; /* the base row's place */
+  double (*star)[7];
+  double *weight;          /* what multiplies a row; below: what is left of it divided by that */
+  double *low, *up, *diag; /* diag: less that of the base row */
+  PetscBool plane[2];      /* the plane at this end is dropped */
+  double out[2], slope[2]; /* coupling to it, and its slope */
+  PetscBool general;       /* else uniform: */
+  BCREnd end[2];
+  double a, first; /* coupling; what this axis has of the diagonal of the base row */
+  int npairs;      /* two unknowns: what their ends may be */
+  BCRPair pairs[16];
+} BCRLine;
+
+/* The lines along all axes */
+typedef struct {
+  BCRLine line[3];
+  PetscInt general;         /* the general axis, -1: none */
+  double sign, star[7];     /* the base row */
+  double tol;               /* diagonals that differ by less are the same */
+  double size, shift, unit; /* the largest diagonal; the shift; the coupling that the axes are in units of */
+} BCRSamples;
+
+/* What the diagonal of an end row may differ by from that of an end type, a: the coupling of the
+   axis, noise: what diagonals inside the line differ by, tol: BCR_SAME_TOL of the whole diagonal.
+   An axis that is coupled weakly beside another one has its ends told apart as long as the diagonal
+   has digits for them. */
+static double BCREndTolerance(double a, double tol, double noise)
+{
+  return PetscMin(0.25 * a,
+                  PetscMin(tol, PetscMax(BCR_SAME_TOL * a, PetscMax(4 * noise, 4 * BCR_SUM_TOL / BCR_SAME_TOL * tol))));
+}
+
+/* Two unknowns: which pairs of ends give [d -q0; -q1 d+delta] up to a multiple of the identity */
+static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list[16])
+{
+  static const BCREnd ends[16][2] = {
+    {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
+    {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
+    {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET     },
+    {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET     },
+    {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
+    {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
+    {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_NEUMANN       }
+  };
+  int k, s, n = 0;
+
+  for (k = 0; k < 16; k++) {
+    double a[2], t[2];
+
+    for (s = 0; s < 2; s++) {
+      const BCREndRule rule = BCREndGetRule(ends[k][s]);
+
+      a[s] = (s ? q1 : q0) / rule.inward;
+      t[s] = 2 + rule.diagonal;
+    }
+    if (k == 15 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
+    if (PetscAbs(a[0] - a[1]) > BCR_SAME_TOL * PetscMax(PetscAbs(a[0]), PetscAbs(a[1]))) continue;
+    if (PetscAbs((t[1] - t[0]) * a[0] - delta) > (a[0] > 0 ? BCREndTolerance(a[0], tol, 0) : tol)) continue;
+    list[n].end[0] = ends[k][0];
+    list[n].end[1] = ends[k][1];
+    list[n].a = a[0];
+    list[n].first = t[0] * a[0];
+    n++;
+  }
+  return n;
+}
+
+/* Fills low, up, diag from star and weight: diag less `centre`, which is the base row's if there is one (-1: none) */
+static void BCRLineDivide(BCRLine *L, PetscInt base, double centre)
+{
+  double planes = 0; /* what dropped planes add to the base row */
+
+  for (PetscInt i = 0; i < L->n; i++) {
+    L->low[i] = L->star[i][2 * L->axis] / L->weight[i];
+    L->up[i] = L->star[i][2 * L->axis + 1] / L->weight[i];
+    L->diag[i] = L->star[i][BCR_CENTRE] / L->weight[i] - centre;
+  }
+  for (PetscInt s = 0; s < 2; s++) {
+    const PetscInt e = s ? L->n - 1 : 0;
+
+    L->out[s] = s ? L->up[e] : L->low[e];
+    if (L->slope[s] != 0) {
+      L->diag[e] -= L->out[s] * L->slope[s];
+      if (e == base) planes += L->out[s] * L->slope[s];
+    }
+  }
+  for (PetscInt i = 0; i < L->n; i++) L->diag[i] += planes; /* base row: 0 */
+}
+
+/* The least of the row sums of a line, of its inner rows where there are any */
+static double BCRLineLeast(const BCRLine *L)
+{
+  const PetscInt first = L->n > 2 ? 1 : 0;
+  double least = PETSC_MAX_REAL;
+
+  for (PetscInt i = first; i < L->n - first; i++)
+    least = PetscMin(least, L->diag[i] - (i ? L->low[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+  return least;
+}
+
+/* The end type with this row: its coupling, and what its diagonal has beside 2 a, to within t; PETSC_FALSE: there is none */
+static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end)
+{
+  for (int e = 0; e < BCR_ENDS; e++) {
+    const BCREndRule rule = BCREndGetRule((BCREnd)e);
+
+    *end = (BCREnd)e;
+    if (!BCREndIsPeriodic(*end) && PetscAbs(in - rule.inward * a) <= rule.inward * BCR_SAME_TOL * a &&
+        PetscAbs(r - rule.diagonal * a) <= t)
+      return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
+/* Names the ends of an axis that is uniform; PETSC_FALSE: it is not */
+static PetscBool BCRLineUniform(BCRLine *L, double tol)
+{
+  const PetscInt n = L->n;
+  double lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0, noise = 0;
+
+  if (n == 2) {
+    L->npairs = BCRPairs(L->up[0], L->low[1], L->diag[1] - L->diag[0], tol, L->pairs);
+    return (PetscBool)(L->npairs > 0);
+  }
+  for (PetscInt i = 1; i < n - 1; i++) {
+    lo = PetscMin(lo, PetscMin(L->low[i], L->up[i]));
+    hi = PetscMax(hi, PetscMax(L->low[i], L->up[i]));
+    /* of differences, or rounding adds up on long lines */
+    sum += 0.5 * ((L->low[i] - L->up[1]) + (L->up[i] - L->up[1]));
+    noise = PetscMax(noise, PetscAbs(L->diag[i]));
+  }
+  if (!(noise <= tol)) return PETSC_FALSE;
+  if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
+  L->a = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
+  L->first = 2 * L->a;
+  if (!L->plane[0] && !L->plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
+    for (PetscInt s = 0; s < 2; s++) {
+      const PetscInt e = s ? n - 1 : 0;
+
+      if (PetscAbs(L->out[s] - L->a) > BCR_SAME_TOL * L->a ||
+          PetscAbs((s ? L->low[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->diag[e]) > tol)
+        return PETSC_FALSE;
+      L->end[s] = BCR_END_PERIODIC;
+    }
+    return PETSC_TRUE;
+  }
+  for (PetscInt s = 0; s < 2; s++) {
+    const PetscInt e = s ? n - 1 : 0;
+    const double in = s ? L->low[e] : L->up[e], r = L->diag[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
+
+    if (!BCRLineEnd(in, r, L->a, t, &L->end[s])) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* ---- samples ---- */
+
+/* Clears the axes of the operator and sizes the lines. *empty: planes leave no unknown */
+static PetscErrorCode BCRSamplesSize(const BCRRows *A, BCROperator *op, BCRSamples *S, PetscBool *empty)
+{
+  static const char xyz[] = "xyz";
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(S, sizeof(*S)));
+  S->general = -1;
+  *empty = PETSC_FALSE;
+  op->dim = A->dim;
+  op->shift = op->scale = 1;
+  op->singular = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+    BCRLine *l = &S->line[d];
+
+    l->axis = d;
+    l->n = A->N[d];
+    for (PetscInt s = 0; s < 2; s++) {
+      l->plane[s] = ax->plane[s].present;
+      l->slope[s] = ax->plane[s].slope;
+      l->n -= l->plane[s] ? 1 : 0;
+      l->end[s] = ax->end[s] = BCREndOfOne();
+    }
+    l->base = l->n > 2 ? l->n / 2 : 0;
+    ax->n = l->n;
+    ax->a = 0;
+    PetscCall(PetscFree(ax->lower));
+    PetscCall(PetscFree(ax->diag));
+    PetscCall(PetscFree(ax->upper));
+    PetscCall(PetscFree(ax->weight));
+    if (l->n > 0) continue;
+    PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP,
+               "The two grid points along %c hold rows that couple them to each other only: too few points for such "
+               "end rows, use at least three",
+               xyz[d]);
+    *empty = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSamplesDestroy(BCRSamples *S)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+
+    PetscCall(PetscFree5(l->star, l->weight, l->low, l->up, l->diag));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of the lines, on all ranks. Collective */
+static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3 && !ierr; d++) {
+    BCRLine *l = &S->line[d];
+
+    ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
+  }
+  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    PetscInt ix[3];
+
+    for (PetscInt t = 0; t < 3; t++) ix[t] = (S->line[t].plane[0] ? 1 : 0) + (t == d ? 0 : S->line[t].base);
+    PetscCall(PetscMemzero(l->star, sizeof(*l->star) * (size_t)l->n));
+    for (PetscInt i = 0; i < l->n && !fault.code; i++, ix[d]++)
+      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, l->star[i], &fault));
+    for (PetscInt i = 0; A->grid.size > 1 && i < l->n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, l->star[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, l->n - i)),
+                                 MPI_DOUBLE, MPI_SUM, A->comm));
+  }
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sign: that which makes the couplings of the base row positive together; without any, its diagonal. PETSC_FALSE:
+   one of them is negative then (fit.c says what is wrong with it) */
+static PetscBool BCRSamplesTurn(BCRSamples *S)
+{
+  const double *base = S->line[0].star[S->line[0].base];
+  double sign = 0;
+
+  for (int k = 0; k < 6; k++) sign -= base[k];
+  if (sign == 0) sign = base[BCR_CENTRE];
+  S->sign = sign < 0 ? -1 : 1;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+
+    for (PetscInt i = 0; i < l->n; i++) {
+      for (int k = 0; k < 6; k++) l->star[i][k] = l->star[i][k] == 0 ? 0 : -S->sign * l->star[i][k];
+      l->star[i][BCR_CENTRE] *= S->sign;
+    }
+  }
+  for (int k = 0; k < 7; k++) S->star[k] = base[k];
+  S->tol = BCR_SAME_TOL * PetscAbs(S->star[BCR_CENTRE]);
+  for (int k = 0; k < 6; k++)
+    if (S->star[k] < 0) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* ---- one axis: weights, uniform or general ---- */
+
+/* Weights of the rows from the strongest coupling of the base row along another axis, *told; all 1 where there is none.
+   PETSC_FALSE: a weight is impossible */
+static PetscBool BCRLineWeigh(const BCRSamples *S, BCRLine *l, PetscBool *told)
+{
+  int along = -1;
+
+  for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
+  for (int k = 0; k < 6 && l->n > 1; k++)
+    if (k / 2 != l->axis && S->star[k] > 0 && (along < 0 || S->star[k] > S->star[along])) along = k;
+  *told = (PetscBool)(along >= 0);
+  for (PetscInt i = 0; i < l->n && along >= 0; i++) {
+    double *w = &l->weight[i];
+
+    *w = l->star[i][along] / S->star[along];
+    if (!(*w > 0)) return PETSC_FALSE;
+    if (PetscAbs(*w - 1) <= BCR_SAME_TOL) *w = 1;
+    if ((i == 0 || i == l->n - 1) && PetscAbs(*w - 0.5) <= BCR_SAME_TOL) *w = 0.5;
+  }
+  return PETSC_TRUE;
+}
+
+/* Half weights at one or both ends, as rows of Neumann ends may have them: PETSC_TRUE where they make the axis uniform */
+static PetscBool BCRLineHalves(BCRSamples *S, BCRLine *l)
+{
+  for (int k = 1; k < 4; k++) {
+    l->weight[0] = k & 1 ? 0.5 : 1;
+    l->weight[l->n - 1] = k & 2 ? 0.5 : 1;
+    BCRLineDivide(l, l->base, l->star[l->base][BCR_CENTRE] / l->weight[l->base]);
+    if (!BCRLineUniform(l, S->tol)) continue;
+    if (l->n == 2) S->star[BCR_CENTRE] *= 1 / l->weight[0]; /* the base row is the first */
+    return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
+/* Weights that make all diagonals alike: PETSC_TRUE where they make the axis uniform. They stay where rows are of very
+   different size, else weights are 1 again */
+static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
+{
+  const double different = 1000;
+  double lo = PETSC_MAX_REAL, hi = 0;
+
+  for (PetscInt i = 0; i < l->n; i++) {
+    double *w = &l->weight[i];
+
+    *w = l->star[i][BCR_CENTRE] / l->star[l->base][BCR_CENTRE];
+    lo = PetscMin(lo, *w);
+    hi = PetscMax(hi, *w);
+    if (PetscAbs(*w - 1) <= BCR_SAME_TOL) *w = 1;
+  }
+  if (lo > 0) {
+    BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+    if (BCRLineUniform(l, S->tol)) return PETSC_TRUE;
+  }
+  if (!(lo > 0 && hi > different * lo)) {
+    for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
+    BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+  }
+  return PETSC_FALSE;
+}
+
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has */
+static PetscBool BCRLineName(BCRSamples *S, BCRLine *l)
+{
+  PetscBool told; /* by what is coupled across the line; else weights are tried */
+
+  if (!BCRLineWeigh(S, l, &told)) return PETSC_FALSE;
+  BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+  if (l->n == 1 || BCRLineUniform(l, S->tol)) return PETSC_TRUE;
+  if (!told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
+  l->general = PETSC_TRUE;
+  if (S->general >= 0) return PETSC_FALSE;
+  S->general = l->axis;
+  for (PetscInt s = 0; s < 2; s++)
+    if (l->out[s] != 0 && !l->plane[s]) return PETSC_FALSE;
+  for (PetscInt i = 0; i < l->n; i++)
+    if (l->low[i] < 0 || l->up[i] < 0) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* ---- all axes: ends of two unknowns, shift, units ---- */
+
+/* What is left of the base row's diagonal without what axes of more than two unknowns have: the shift, and the axes of
+   two. Sets size */
+static double BCRSamplesRest(BCRSamples *S)
+{
+  const double centre = S->star[BCR_CENTRE];
+  double rest = centre;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRLine *l = &S->line[d];
+
+    for (PetscInt s = 0; s < 2 && d != S->general; s++)
+      if (l->base == (s ? l->n - 1 : 0)) rest -= l->out[s] * l->slope[s];
+    if (l->n > 2 && !l->general) rest -= l->first;
+  }
+  S->size = PetscAbs(centre);
+  if (S->general >= 0) { /* what its rows have is not in the base row alone */
+    BCRLine *l = &S->line[S->general];
+
+    BCRLineDivide(l, -1, 0);
+    rest += BCRLineLeast(l) - centre;
+    for (PetscInt i = 0; i < l->n; i++) S->size = PetscMax(S->size, PetscAbs(l->diag[i]));
+  }
+  return rest;
+}
+
+/* With two unknowns along an axis its ends are known up to what the shift can take: chosen so that the shift vanishes,
+   or is positive with plain names. Returns the shift */
+static double BCRSamplesPick(BCRSamples *S, double rest)
+{
+  PetscInt pick[3], best[3] = {0, 0, 0}, most[3];
+  double bestscore = PETSC_MAX_REAL;
+
+  for (PetscInt d = 0; d < 3; d++) most[d] = S->line[d].n == 2 && !S->line[d].general ? S->line[d].npairs : 1;
+  for (pick[0] = 0; pick[0] < most[0]; pick[0]++) {
+    for (pick[1] = 0; pick[1] < most[1]; pick[1]++) {
+      for (pick[2] = 0; pick[2] < most[2]; pick[2]++) {
+        double score = 0, left = rest;
+
+        for (PetscInt d = 0; d < 3; d++) {
+          if (S->line[d].n == 2 && !S->line[d].general) left -= S->line[d].pairs[pick[d]].first;
+          score += (double)pick[d];
+        }
+        if (PetscAbs(left) > BCR_SUM_TOL * S->size) score += left > 0 ? 1000 : 2000;
+        if (score < bestscore) {
+          bestscore = score;
+          for (PetscInt d = 0; d < 3; d++) best[d] = pick[d];
+        }
+      }
+    }
+  }
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    const BCRPair *p = &l->pairs[best[d]];
+
+    if (l->n != 2 || l->general) continue;
+    l->a = p->a;
+    l->first = p->first;
+    l->end[0] = p->end[0];
+    l->end[1] = p->end[1];
+    rest -= p->first;
+  }
+  return rest;
+}
+
+/* A general axis has the couplings to dropped planes in its diagonal; the shift is the smallest row sum of the line with
+   them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large that
+   little is left of others */
+static double BCRSamplesGeneral(BCRSamples *S)
+{
+  BCRLine *l = &S->line[S->general];
+  double other = 0, shift;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRLine *o = &S->line[d];
+
+    if (d == S->general) continue;
+    for (PetscInt s = 0; s < 2; s++)
+      if (o->base == (s ? o->n - 1 : 0)) other += o->out[s] * o->slope[s];
+    if (o->n > 1) other += o->first;
+  }
+  BCRLineDivide(l, -1, other);
+  shift = BCRLineLeast(l);
+  l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
+  if (PetscAbs(shift) <= BCR_SUM_TOL * S->size) shift = 0;
+  for (PetscInt i = 0; i < l->n; i++) l->diag[i] -= shift;
+  return shift;
+}
+
+/* Ends of two unknowns, the shift, and the unit: the largest coupling of uniform axes, else of the general one, else the
+   shift */
+static void BCRSamplesSettle(BCRSamples *S)
+{
+  S->shift = BCRSamplesPick(S, BCRSamplesRest(S));
+  if (S->general >= 0) S->shift = BCRSamplesGeneral(S);
+  else if (PetscAbs(S->shift) <= BCR_SUM_TOL * S->size) S->shift = 0;
+  for (PetscInt d = 0; d < 3; d++)
+    if (!S->line[d].general && S->line[d].n > 1) S->unit = PetscMax(S->unit, S->line[d].a);
+  if (S->unit == 0 && S->general >= 0) {
+    const BCRLine *l = &S->line[S->general];
+
+    for (PetscInt i = 0; i < l->n; i++) S->unit = PetscMax(S->unit, PetscMax(l->low[i], l->up[i]));
+  }
+  if (S->unit == 0) S->unit = PetscAbs(S->shift);
+  if (S->unit == 0) S->unit = PetscAbs(S->star[BCR_CENTRE]);
+}
+
+/* ---- the operator ---- */
+
+static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
+{
+  PetscBool weighted = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  ax->end[0] = l->end[0];
+  ax->end[1] = l->end[1];
+  if (l->n > 1) ax->a = (PetscReal)(l->a / unit);
+  for (PetscInt s = 0; s < 2; s++) {
+    BCRPlane *pl = &ax->plane[s];
+    const PetscBool same =
+      (PetscBool)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a); /* as inside */
+
+    pl->coupling = pl->present ? (PetscReal)((same ? l->a : l->out[s]) / unit) : 0;
+    pl->couple = (PetscBool)(pl->coupling != 0);
+    if (l->n == 1 && pl->couple) ax->a = pl->coupling;
+  }
+  if (l->general) {
+    ax->a = 0;
+    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+    PetscCall(PetscMalloc1(l->n, &ax->lower));
+    PetscCall(PetscMalloc1(l->n, &ax->diag));
+    PetscCall(PetscMalloc1(l->n, &ax->upper));
+    for (PetscInt i = 0; i < l->n; i++) {
+      ax->lower[i] = (PetscReal)(l->low[i] / unit);
+      ax->diag[i] = (PetscReal)(l->diag[i] / unit);
+      ax->upper[i] = (PetscReal)(l->up[i] / unit);
+    }
+  }
+  for (PetscInt i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->weight[i] != 1);
+  if (weighted) {
+    PetscCall(PetscMalloc1(l->n, &ax->weight));
+    for (PetscInt i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->weight[i];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From lines that have their sizes to the operator, if they are those of one */
+static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCROperator *op, PetscBool *good)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRSamplesRead(A, c, S));
+  *good = BCRSamplesTurn(S);
+  for (PetscInt d = 0; d < 3 && *good; d++) *good = BCRLineName(S, &S->line[d]);
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRSamplesSettle(S);
+  op->scale = (PetscReal)(S->sign * S->unit);
+  op->shift = (PetscReal)(S->shift / S->unit);
+  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRLineWrite(&S->line[d], S->unit, &op->axis[d]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  BCRSamples S;
+  PetscBool empty;
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  PetscCall(BCRSamplesSize(A, op, &S, &empty));
+  if (empty) *good = PETSC_TRUE;
+  else BCRCallElse(BCRSamplesMake(A, c, &S, op, good), (void)BCRSamplesDestroy(&S));
+  PetscCall(BCRSamplesDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

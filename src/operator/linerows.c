@@ -1,0 +1,455 @@
+#include "linerows.h"
+#include "run_kernels.h"
+
+PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
+{
+  PetscInt n;
+  PetscBool flg;
+
+  PetscFunctionBegin;
+  if (A->aa) PetscCall(MatSeqAIJRestoreArrayRead(A->own, &A->aa));
+  if (A->ai) PetscCall(MatRestoreRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
+  if (A->ba) PetscCall(MatSeqAIJRestoreArrayRead(A->other, &A->ba));
+  if (A->bi) PetscCall(MatRestoreRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
+  if (A->converted) PetscCall(MatDestroy(&A->aij));
+  PetscCall(PetscFree(A->place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where the columns of other ranks are on the grid */
+static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
+{
+  const PetscInt *width[3], *begin;
+  PetscInt procs[3], n, *edge[3] = {NULL, NULL, NULL};
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(A->other, NULL, &n));
+  PetscCall(
+    DMDAGetInfo(da, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], NULL, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetOwnershipRanges(da, &width[0], &width[1], &width[2]));
+  PetscCall(MatGetOwnershipRangesColumn(A->aij, &begin));
+  PetscCallMPI(MPI_Comm_size(A->lines->comm, &size));
+  PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
+  PetscCall(PetscMalloc3(procs[0] + 1, &edge[0], procs[1] + 1, &edge[1], procs[2] + 1, &edge[2]));
+  for (PetscInt d = 0; d < 3; ++d) {
+    edge[d][0] = 0;
+    for (PetscInt p = 0; p < procs[d]; ++p) edge[d][p + 1] = edge[d][p] + (d < A->lines->dim ? width[d][p] : 1);
+  }
+  for (PetscInt k = 0; k < n; ++k) {
+    PetscInt r = 0, end = size, at, p[3];
+
+    while (end - r > 1) { /* the rank that owns the column */
+      const PetscInt m = (r + end) / 2;
+
+      if (begin[m] <= A->column[k]) r = m;
+      else end = m;
+    }
+    p[0] = r % procs[0];
+    p[1] = r / procs[0] % procs[1];
+    p[2] = r / (procs[0] * procs[1]);
+    at = A->column[k] - begin[r];
+    A->place[4 * (size_t)k + 3] = at % A->lines->dof;
+    at /= A->lines->dof;
+    for (PetscInt d = 0; d < 3; ++d) {
+      const PetscInt w = edge[d][p[d] + 1] - edge[d][p[d]];
+
+      A->place[4 * (size_t)k + (size_t)d] = edge[d][p[d]] + at % w;
+      at /= w;
+    }
+  }
+  PetscCall(PetscFree3(edge[0], edge[1], edge[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows *A)
+{
+  PetscBool flg, sequential;
+  PetscInt m, n, rows, columns, local = lines->dof, all = lines->dof;
+  MatType type;
+  PetscMPIInt same, ranks[2], size, wrong, any;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(A, sizeof(*A)));
+  A->lines = lines;
+  PetscCallMPI(MPI_Comm_compare(PetscObjectComm((PetscObject)P), lines->comm, &same));
+  PetscCallMPI(MPI_Comm_size(lines->comm, &ranks[0]));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &ranks[1]));
+  PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, PetscObjectComm((PetscObject)P), PETSC_ERR_ARG_NOTSAMECOMM,
+             "The matrix is distributed over %d ranks, the DMDA over %d%s: create the matrix with DMCreateMatrix()",
+             (int)ranks[1], (int)ranks[0], ranks[0] == ranks[1] ? " in another order" : "");
+  for (PetscInt d = 0; d < 3; ++d) {
+    A->stride[d] = local;
+    local *= lines->size[d];
+    all *= lines->N[d];
+  }
+  PetscCall(MatGetSize(P, &rows, &columns));
+  PetscCall(MatGetLocalSize(P, &m, &n));
+  PetscCheck(rows == all && columns == all, lines->comm, PETSC_ERR_ARG_SIZ,
+             "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT
+             " unknowns: it must be a matrix on the whole DMDA",
+             rows, columns, all);
+  wrong = m != local || n != local;
+  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, lines->comm));
+  PetscCheck(!any, lines->comm, PETSC_ERR_ARG_SIZ,
+             "The rows of the preconditioning matrix are not distributed as the DMDA is: create the matrix with "
+             "DMCreateMatrix(), or give it the local sizes of DMCreateGlobalVector()");
+  PetscCall(MatAssembled(P, &flg));
+  PetscCheck(flg, lines->comm, PETSC_ERR_ARG_WRONGSTATE,
+             "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
+  PetscCall(MatGetType(P, &type));
+  PetscCallMPI(MPI_Comm_size(lines->comm, &size));
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
+  A->aij = P;
+  if (!flg) {
+    PetscBool sbaij, bare;
+
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
+    PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
+    PetscCheck(!bare && (flg || sbaij), lines->comm, PETSC_ERR_SUP,
+               "A matrix of type %s has no rows to read lines from: give an assembled preconditioning matrix (second "
+               "matrix of KSPSetOperators()), or solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()",
+               type);
+    PetscCall(MatConvert(P, size == 1 ? MATSEQAIJ : MATMPIAIJ, MAT_INITIAL_MATRIX, &A->aij));
+    A->converted = PETSC_TRUE;
+  }
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATSEQAIJ, &sequential));
+  if (sequential) A->own = A->aij;
+  else PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &A->own, &A->other, &A->column));
+  PetscCall(MatGetOwnershipRange(A->aij, &A->first, NULL));
+  PetscCall(MatGetRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
+  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+  PetscCall(MatSeqAIJGetArrayRead(A->own, &A->aa));
+  if (A->other && size > 1) {
+    PetscCall(MatGetRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
+    PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+    PetscCall(MatSeqAIJGetArrayRead(A->other, &A->ba));
+    PetscCall(BCRDistRowsPlaces(da, A));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An entry in the column of component cc at grid point to, of the row of component c at ix */
+static void BCRGridRowAdd(const BCRDistRows *A, const PetscInt ix[3], PetscInt c, const PetscInt to[3], PetscInt cc,
+                          PetscInt column, PetscScalar value, BCRGridRow *row)
+{
+  const double v = (double)PetscRealPart(value), size = PetscAbs(v);
+  PetscInt differ = 0, axis = 0, by, s;
+
+#if defined(PETSC_USE_COMPLEX)
+  if (PetscAbs((double)PetscImaginaryPart(value)) > row->imag) {
+    row->imag = PetscAbs((double)PetscImaginaryPart(value));
+    row->imagcol = column;
+  }
+#endif
+  if (PetscIsInfOrNanScalar(value)) row->nancol = column;
+  if (cc != c) {
+    if (size > row->couple) {
+      row->couple = size;
+      row->couplecol = column;
+    }
+    return;
+  }
+  for (PetscInt d = 0; d < A->lines->dim; ++d) {
+    if (to[d] == ix[d]) continue;
+    ++differ;
+    axis = d;
+  }
+  if (!differ) row->star[BCR_LINES_DIAGONAL] += v;
+  else if (differ > 1) row->outside += size;
+  else {
+    const PetscInt N = A->lines->N[axis];
+
+    by = to[axis] - ix[axis];
+    s = by > 0;
+    if (by == 1 || by == -1) row->star[2 * axis + s] += v;
+    else if (by == N - 1 || by == 1 - N) {
+      row->star[2 * axis + !s] += v;
+      row->wrap[axis] += size;
+    } else {
+      if (size > row->far[axis]) {
+        row->far[axis] = size;
+        row->farcol[axis] = column;
+      }
+      row->outside += size;
+    }
+  }
+}
+
+void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c, BCRGridRow *row)
+{
+  const BCRLines lines = A->lines;
+  const PetscInt me = c + at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2];
+
+  PetscCallVoid(PetscMemzero(row, sizeof(*row)));
+  row->nancol = -1;
+  for (PetscInt p = A->ai[me]; p < A->ai[me + 1]; ++p) {
+    const PetscInt column = A->aj[p], by = column - me;
+    const PetscScalar v = A->aa[p];
+    PetscInt slot = -1;
+
+    if (by == 0) slot = BCR_LINES_DIAGONAL;
+    else {
+      for (PetscInt d = 0; d < lines->dim; ++d) {
+        if (by == A->stride[d] && at[d] + 1 < lines->size[d]) slot = 2 * d + 1;
+        else if (by == -A->stride[d] && at[d] > 0) slot = 2 * d;
+      }
+    }
+    if (slot >= 0 && PetscImaginaryPart(v) == 0 && PetscAbsReal(PetscRealPart(v)) <= PETSC_MAX_REAL)
+      row->star[slot] += (double)PetscRealPart(v);
+    else {
+      PetscInt to[3], rest = column / lines->dof;
+
+      for (PetscInt d = 0; d < 3; ++d) {
+        to[d] = lines->start[d] + rest % lines->size[d];
+        rest /= lines->size[d];
+      }
+      BCRGridRowAdd(A, ix, c, to, column % lines->dof, A->first + column, v, row);
+    }
+  }
+  if (!A->bi) return;
+  for (PetscInt p = A->bi[me]; p < A->bi[me + 1]; ++p) {
+    const PetscInt *place = A->place + 4 * (size_t)A->bj[p];
+
+    BCRGridRowAdd(A, ix, c, place, place[3], A->column[A->bj[p]], A->ba[p], row);
+  }
+}
+
+/* The same for rows as most are: finite, real, nothing but neighbours within this rank's box. v:
+   low, diag, up along the axis, and the sum of the other |entries|. PETSC_FALSE: this row is not
+   one of them. */
+static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[3], PetscInt me, PetscInt axis,
+                                        double v[4])
+{
+  const BCRLines lines = A->lines;
+  const PetscInt dim = lines->dim, st = A->stride[axis], low = at[axis] > 0 ? -st : 0,
+                 up = at[axis] + 1 < lines->size[axis] ? st : 0;
+  const PetscInt *aj = A->aj;
+  const PetscScalar *aa = A->aa;
+  double sum;
+
+  if (A->bi && A->bi[me + 1] > A->bi[me]) return PETSC_FALSE;
+  v[0] = v[1] = v[2] = v[3] = 0;
+  for (PetscInt p = A->ai[me]; p < A->ai[me + 1]; ++p) {
+    const PetscInt by = aj[p] - me;
+    const double value = (double)PetscRealPart(aa[p]);
+    PetscInt d = 0;
+
+    if (PetscImaginaryPart(aa[p]) != 0) return PETSC_FALSE;
+    if (by == 0) v[1] += value;
+    else if (by == low) v[0] += value;
+    else if (by == up) v[2] += value;
+    else if (value != 0) {
+      while (d < dim &&
+             !(d != axis && ((by == A->stride[d] && at[d] + 1 < lines->size[d]) || (by == -A->stride[d] && at[d] > 0))))
+        ++d;
+      if (d == dim) return PETSC_FALSE;
+      v[3] += PetscAbs(value);
+    }
+  }
+  sum = PetscAbs(v[0]) + PetscAbs(v[1]) + PetscAbs(v[2]) + v[3];
+  return (PetscBool)(sum > 0 && sum <= (double)PETSC_MAX_REAL);
+}
+
+PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *known)
+{
+  const PetscInt n = A->lines->size[0], count = n - 2;
+  const PetscInt *ai = A->ai + first + 1;
+  PetscInt entries, uneven = 0;
+
+  if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == (PetscInt64)count * *known))
+    return *known > BCR_LINES_ENTRIES ? 0 : *known;
+  *known = BCR_LINES_ENTRIES + 1;
+  if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
+  entries = ai[1] - ai[0];
+  if (entries < 1 || entries > BCR_LINES_ENTRIES || (A->bi && A->bi[first + n - 1] != A->bi[first + 1])) return 0;
+  for (PetscInt i = 0; i < count; ++i) uneven |= (ai[i + 1] - ai[i]) ^ entries;
+  if (uneven || !BCRRunColumns(A->aj + ai[0], (size_t)count * (size_t)entries, (size_t)entries, 1)) return 0;
+  *known = (unsigned char)entries;
+  return entries;
+}
+
+#if !defined(PETSC_USE_COMPLEX)
+void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries, BCRLinesRun *run)
+{
+  const BCRLines lines = A->lines;
+  const PetscInt *aj = A->aj + A->ai[first + 1];
+
+  run->entries = entries;
+  run->rest = 0;
+  for (PetscInt k = 0; k < 7; ++k) run->star[k] = -1;
+  for (PetscInt e = 0; e < entries; ++e) {
+    const PetscInt by = aj[e] - (first + 1);
+    PetscInt slot = by ? -1 : BCR_LINES_DIAGONAL;
+
+    for (PetscInt d = 0; d < lines->dim && slot < 0; ++d) {
+      if (by == A->stride[d] && (!d || at[d] + 1 < lines->size[d])) slot = 2 * d + 1;
+      if (by == -A->stride[d] && (!d || at[d] > 0)) slot = 2 * d;
+    }
+    if (slot < 0 || run->star[slot] >= 0) run->none[run->rest++] = e;
+    else run->star[slot] = e;
+  }
+}
+
+/* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */
+typedef struct {
+  PetscInt low, diag, up, across[6];
+  const PetscInt *none; /* where nothing should be */
+} BCRLinesPlaces;
+
+/* low, diag and up of n rows, and the largest sum of the other |entries| over |diag|. PETSC_FALSE:
+   some row is not finite, all zero or has something where nothing should be. Compiled for the
+   numbers of entries of stars: entries of a row, of which so many across the line, and so many that should be nothing */
+static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entries, PetscInt across, PetscInt none,
+                                        const PetscReal *v, PetscInt n, BCRLinesArrays to, double *dropped)
+{
+  const PetscInt l = at->low, d = at->diag, u = at->up;
+  double most = *dropped;
+  int bad = 0;
+
+  for (PetscInt i = 0; i < n; ++i, v += entries) {
+    const PetscReal a = l < 0 ? 0 : v[l], b = d < 0 ? 0 : v[d], e = u < 0 ? 0 : v[u];
+    double s = 0, sum;
+
+    for (PetscInt k = 0; k < across; ++k) s += (double)PetscAbsReal(v[at->across[k]]);
+    for (PetscInt k = 0; k < none; ++k) bad |= v[at->none[k]] != 0;
+    sum = (double)PetscAbsReal(a) + (double)PetscAbsReal(b) + (double)PetscAbsReal(e) + s;
+    bad |= !(sum > 0 && sum <= (double)PETSC_MAX_REAL);
+    if (s > most * (double)PetscAbsReal(b)) most = b != 0 ? s / (double)PetscAbsReal(b) : (double)PETSC_MAX_REAL;
+    to.low[i] = a;
+    to.diag[i] = b;
+    to.up[i] = e;
+  }
+  *dropped = most;
+  return (PetscBool)!bad;
+}
+
+static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, BCRLinesArrays to,
+                              double *dropped)
+{
+  /* copied, so that what is written to cannot be among it */
+  BCRLinesPlaces at = {r->star[2 * axis], r->star[BCR_LINES_DIAGONAL], r->star[2 * axis + 1], {0}, r->none};
+  PetscInt across = 0;
+
+  for (PetscInt k = 0; k < 6; ++k) {
+    if (k / 2 != axis && r->star[k] >= 0) at.across[across++] = r->star[k];
+  }
+  if (!r->rest && at.low >= 0 && at.diag >= 0 && at.up >= 0) {
+    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(&at, 3, 0, 0, v, n, to, dropped);
+    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(&at, 5, 2, 0, v, n, to, dropped);
+    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(&at, 7, 4, 0, v, n, to, dropped);
+  }
+  return BCRLinesTakeRun(&at, r->entries, across, r->rest, v, n, to, dropped);
+}
+#endif
+
+/* What makes a row unfit for lines along axis, if anything */
+static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c,
+                                      PetscInt axis, const BCRGridRow *row, BCRFault *fault)
+{
+  const BCRLines lines = A->lines;
+  const PetscInt me = A->first + c + at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2];
+  double size = 0, nothing;
+  char where[128];
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 7; ++k) size = PetscMax(size, PetscAbs(row->star[k]));
+  nothing = BCR_LINES_NOTHING * size;
+  if (row->nancol < 0 && row->imag <= nothing && row->couple <= nothing && row->far[axis] <= nothing && size > 0)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSNPrintf(where, sizeof(where),
+                          "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s)",
+                          me, ix[0], ix[1], ix[2], lines->dof > 1 ? " of a component" : ""));
+  if (row->nancol >= 0)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_FP,
+                          "The preconditioning matrix holds NaN or Inf in %s, column %" PetscInt_FMT
+                          ": check the coefficients it is assembled from",
+                          where, row->nancol));
+  else if (size == 0)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG,
+                          "The preconditioning matrix has nothing but zeros in %s: assemble every row, or put 1 on the "
+                          "diagonal of rows that are not in use",
+                          where));
+  else if (row->imag > nothing)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix holds an imaginary part of %g in %s, column %" PetscInt_FMT
+                          ": this solver needs real coefficients. Give a real preconditioning matrix (second matrix of "
+                          "KSPSetOperators())",
+                          row->imag, where, row->imagcol));
+  else if (row->couple > nothing)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
+                          ": %g in %s, column %" PetscInt_FMT
+                          ". Lines are solved one component at a time: give a preconditioning matrix without that "
+                          "coupling, or use PCFIELDSPLIT with this solver for the blocks",
+                          c, row->couplecol % lines->dof, row->couple, where, row->couplecol));
+  else
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix is not tridiagonal along %c: %g in %s, column %" PetscInt_FMT
+                          ", is no neighbour on its line. Give a preconditioning matrix with the %d-point star%s",
+                          (char)('x' + axis), row->far[axis], where, row->farcol[axis], (int)(2 * lines->dim + 1),
+                          lines->dim > 1 ? ", or another axis" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Notes what a row has off its line: the sum of |entries|, beside its diagonal */
+static inline void BCRLinesDrop(BCRLinesFound *found, double sum, double diagonal)
+{
+  if (sum > 0)
+    found->dropped = PetscMax(found->dropped, diagonal != 0 ? sum / PetscAbs(diagonal) : (double)PETSC_MAX_REAL);
+}
+
+void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k, PetscInt c,
+                       PetscInt axis, BCRLinesArrays to, BCRLinesFound *found)
+{
+  double out, v[4];
+  BCRGridRow row;
+
+  if (BCRGridRowPlain(A, at, k, axis, v)) {
+    *to.low = (PetscReal)v[0];
+    *to.diag = (PetscReal)v[1];
+    *to.up = (PetscReal)v[2];
+    BCRLinesDrop(found, v[3], v[1]);
+    return;
+  }
+  BCRGridRowGet(A, at, ix, c, &row);
+  if (!found->fault.code) PetscCallVoid(BCRGridRowCheck(A, at, ix, c, axis, &row, &found->fault));
+  *to.low = (PetscReal)row.star[2 * axis];
+  *to.diag = (PetscReal)row.star[BCR_LINES_DIAGONAL];
+  *to.up = (PetscReal)row.star[2 * axis + 1];
+  if (row.wrap[axis] > 0) found->wraps = PETSC_TRUE;
+  out = row.outside;
+  for (PetscInt d = 0; d < A->lines->dim; ++d)
+    out += d == axis ? 0 : PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
+  BCRLinesDrop(found, out, row.star[BCR_LINES_DIAGONAL]);
+}
+
+void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], PetscInt axis, BCRLinesArrays rows,
+                        BCRLinesFound *found)
+{
+  const BCRLines lines = A->lines;
+  const PetscInt n = lines->size[0], dof = lines->dof, first = at[1] * A->stride[1] + at[2] * A->stride[2];
+  PetscInt entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
+
+#if !defined(PETSC_USE_COMPLEX)
+  if (entries) {
+    BCRLinesRun run;
+    double dropped = found->dropped;
+
+    BCRDistRowsRunOpen(A, at, first, entries, &run);
+    if (BCRLinesTake(&run, A->aa + A->ai[first + 1], n - 2, axis, BCRLinesArraysFrom(rows, 1), &dropped))
+      found->dropped = dropped;
+    else entries = 0;
+  }
+#endif
+  for (PetscInt i = 0; i < n; i += entries ? n - 1 : 1) {
+    at[0] = i;
+    ix[0] = lines->start[0] + i;
+    for (PetscInt c = 0; c < dof; ++c) {
+      const PetscInt k = i * dof + c;
+
+      BCRDistRowsGetRow(A, at, ix, first + k, c, axis, BCRLinesArraysFrom(rows, (size_t)k), found);
+    }
+  }
+}

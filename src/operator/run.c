@@ -1,0 +1,401 @@
+/*
+  Runs of rows: the entries of a line are compared with those of a line buffer, whole lines with the line before them.
+*/
+#include "run.h"
+#include "run_kernels.h"
+
+PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
+{
+  PetscInt c, i;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(run, sizeof(*run)));
+  /* the ends of a periodic line have columns in another order, and other ranks may have their
+     neighbours */
+  run->i0 = ck->A->lo[0] + 1;
+  run->i1 = ck->A->lo[0] + ck->A->n[0] - 2;
+  run->uniform = PETSC_TRUE;
+  run->like = -1;
+  run->now = -1;
+  run->tries = BCR_BLOCK_TRIES;
+  for (c = 0; c < ck->dof; c++) {
+    const BCRModelAxis *m = &ck->m[c][0];
+
+    if (ck->skip[c]) continue;
+    run->i0 = PetscMax(run->i0, m->b + 1);
+    run->i1 = PetscMin(run->i1, m->b + m->n - 2);
+  }
+  for (c = 0; c < ck->dof; c++) {
+    const BCRModelAxis *m = &ck->m[c][0];
+
+    if (ck->skip[c]) continue;
+    for (i = run->i0 + 1; i <= run->i1; i++)
+      if (m->lo[i] != m->lo[run->i0] || m->up[i] != m->up[run->i0] || m->dg[i] != m->dg[run->i0] ||
+          m->w[i] != m->w[run->i0])
+        run->uniform = PETSC_FALSE;
+  }
+  PetscCall(PetscCalloc1(6 * ck->dof * (BCR_RUN_KINDS + 1), &run->newfactors));
+  for (i = 0; i < BCR_RUN_KINDS; i++) run->line[i].factors = run->newfactors + 6 * ck->dof * (i + 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRRunDestroy(BCRRun *run)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < BCR_RUN_KINDS; i++) free(run->line[i].ref);
+  free(run->whole.ref);
+  PetscCall(PetscFree(run->newfactors));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of component c there when the operator has row scales: finds them, *same as below. Sides
+   of the comparisons are in units of the model, so that a row's scale is one division. */
+static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscInt line[3], PetscBool *same)
+{
+  const BCRRows *A = ck->A;
+  const BCROperator *op = &ck->ops[c];
+  const BCRModelAxis *m = ck->m[c];
+  const PetscInt ix[3] = {run->i0, line[1], line[2]}, dof = ck->dof, node = BCRNode(A, ix), row = c + dof * node,
+                 count = run->i1 - run->i0 + 1;
+  const PetscInt E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row];
+  const PetscScalar *v = A->aa + A->ai[row];
+  const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscReal *scale = op->rowscale + BCRBoxNode(A, m, ix);
+  PetscInt at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
+  double in[7], rest;
+  int slots[6], nslots = 0, k, bad = 0;
+
+  for (p = 0; p < R; p++) {
+    const PetscInt j = A->aj[A->ai[row] + p];
+
+    k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+    if (k >= 0) {
+      at[k] = p;
+      if (k != BCR_CENTRE) slots[nslots++] = k;
+    } else none[nnone++] = p;
+  }
+  BCRModelRow(op, m, ix, in);
+  rest = in[BCR_CENTRE] - (double)op->scale * m[0].dg[ix[0]];
+  for (i = 0; i < count; i++, v += E) {
+    const double centre = (double)PetscRealPart(v[at[BCR_CENTRE]]);
+    double s, inv, t;
+
+    if (!run->uniform) {
+      in[0] = -(double)op->scale * m[0].lo[ix[0] + i];
+      in[1] = -(double)op->scale * m[0].up[ix[0] + i];
+      in[BCR_CENTRE] = rest + (double)op->scale * m[0].dg[ix[0] + i];
+    }
+    s = centre / in[BCR_CENTRE];
+    inv = 1 / s;
+    scale[i] = (PetscReal)s;
+    bad |= !(s > 0);
+    for (p = 0; p < nslots; p++) {
+      k = slots[p];
+      bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <=
+               limit * PetscAbs(in[k] != 0 ? in[k] : in[BCR_CENTRE]));
+    }
+    t = limit * PetscAbs(centre);
+    for (p = 0; p < nnone; p++) bad |= !(PetscAbs((double)PetscRealPart(v[none[p]])) <= t);
+#if defined(PETSC_USE_COMPLEX)
+    for (p = 0; p < R; p++) bad |= !(PetscAbs((double)PetscImaginaryPart(v[p])) <= t);
+#endif
+  }
+  if (bad) *same = PETSC_FALSE;
+}
+
+/* Room for len entries; PETSC_FALSE: there is none */
+static PetscBool BCRRunLineRoom(BCRRunLine *l, size_t len)
+{
+  l->valid = PETSC_FALSE;
+  if (len > l->size || !l->ref) {
+    free(l->ref);
+    l->size = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
+    l->ref = (PetscReal *)malloc(2 * (l->size + BCR_RUN_PAD) * sizeof(PetscReal));
+    if (!l->ref) {
+      l->size = 0;
+      return PETSC_FALSE;
+    }
+    l->tol = l->ref + l->size + BCR_RUN_PAD;
+  }
+  return PETSC_TRUE;
+}
+
+static void BCRRunLineRepeat(BCRRunLine *l, size_t len)
+{
+  for (size_t i = 0; i < BCR_RUN_PAD; i++) {
+    l->ref[len + i] = l->ref[i];
+    l->tol[len + i] = l->tol[i];
+  }
+  l->len = len;
+  l->valid = PETSC_TRUE;
+}
+
+/* The rows of a line that go fast: nodes i0 .. i1, all components */
+typedef struct {
+  PetscInt ix[3], node, count; /* the first node, its number, and how many */
+  PetscInt first, entries;     /* the first entry; entries of each node */
+} BCRRunRows;
+
+/* PETSC_FALSE: their pattern is not that of the first node again and again. checkcolumns: else that is known but for the
+   number of entries */
+static PetscBool BCRRunRegular(const BCRRows *A, const BCRRun *run, const PetscInt line[3], PetscBool checkcolumns,
+                               BCRRunRows *r)
+{
+  const PetscInt dof = A->dof;
+  const PetscInt *ai;
+
+  r->ix[0] = run->i0;
+  r->ix[1] = line[1];
+  r->ix[2] = line[2];
+  r->node = BCRNode(A, r->ix);
+  r->count = run->i1 - run->i0 + 1;
+  ai = A->ai + dof * r->node;
+  r->first = ai[0];
+  r->entries = ai[dof] - ai[0];
+  if (r->entries > BCR_RUN_MAX || r->entries < dof || ai[dof * r->count] - ai[0] != (PetscInt64)r->entries * r->count)
+    return PETSC_FALSE;
+  if (!checkcolumns) return PETSC_TRUE;
+  return (PetscBool)(BCRRunColumns(ai, (size_t)(dof * r->count + 1), (size_t)dof, r->entries) &&
+                     BCRRunColumns(A->aj + r->first, (size_t)r->entries * (size_t)r->count, (size_t)r->entries, dof));
+}
+
+/* What the entries of the first node are, and what the other axes have there. *plain: some are to be compared with a
+   line buffer. PETSC_FALSE: entries that the model has are missing */
+static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows *r, const PetscBool active[],
+                               BCRRunKey *key, PetscBool *plain)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt dof = ck->dof, *ix = r->ix;
+  PetscBool good = PETSC_TRUE;
+
+  key->dev = ck->v.dev;
+  key->entries = r->entries;
+  *plain = PETSC_FALSE;
+  for (PetscInt c = 0; c < dof; c++) {
+    const PetscInt row = c + dof * r->node;
+    const BCRModelAxis *m = ck->m[c];
+    double *f = run->newfactors + 6 * c;
+    const PetscBool off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
+    int has = 0, wants = 1 << BCR_CENTRE | (m[0].n > 1 ? 3 : 0);
+
+    for (PetscInt p = A->ai[row]; p < A->ai[row + 1]; p++) {
+      const PetscInt j = A->aj[p];
+      const int k = dof == 1 ? BCRSlot(A, ix, j - r->node) : (j % dof == c ? BCRSlot(A, ix, j / dof - r->node) : -1);
+
+      key->slot[p - r->first] = (int8_t)(off ? BCR_RUN_OFF : k);
+      if (k >= 0) has |= 1 << k;
+    }
+    if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
+    else {
+      f[0] = (double)ck->ops[c].scale * m[1].w[ix[1]] * m[2].w[ix[2]];
+      f[1] = m[1].lo[ix[1]];
+      f[2] = m[1].up[ix[1]];
+      f[3] = m[2].lo[ix[2]];
+      f[4] = m[2].up[ix[2]];
+      f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
+      for (int k = 1; k < 5; k++) wants |= f[k] != 0 ? 1 << (k + 1) : 0;
+      if (active[c] && (has & wants) != wants) good = PETSC_FALSE;
+    }
+    if (!off) *plain = PETSC_TRUE;
+  }
+  return good;
+}
+
+/* The line buffer of that kind, -1: there is none */
+static int BCRRunFind(const BCRRun *run, const BCRRunKey *key, PetscInt dof)
+{
+  for (int kind = 0; kind < BCR_RUN_KINDS; kind++) {
+    const BCRRunLine *l = &run->line[kind];
+
+    if (l->valid && key->dev == l->key.dev && key->entries == l->key.entries &&
+        !memcmp(key->slot, l->key.slot, (size_t)key->entries) &&
+        !memcmp(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof))
+      return kind;
+  }
+  return -1;
+}
+
+/* Fills a line buffer with what the model has. PETSC_FALSE: there is no room */
+static PetscBool BCRRunFill(const BCRCheck *ck, const BCRRun *run, const BCRRunRows *r, const PetscBool active[],
+                            const BCRRunKey *key, BCRRunLine *l)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt dof = ck->dof, block = run->uniform ? BCR_RUN_NODES : r->count;
+  const size_t width = (size_t)r->entries * BCR_PARTS, len = (size_t)block * width;
+  const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscInt ix[3] = {0, r->ix[1], r->ix[2]};
+
+  if (!BCRRunLineRoom(l, len)) return PETSC_FALSE;
+  for (PetscInt i = 0; i < block; i++) {
+    PetscReal *ref = l->ref + (size_t)i * width, *tol = l->tol + (size_t)i * width;
+
+    ix[0] = run->i0 + (run->uniform ? 0 : i);
+    for (PetscInt c = 0; c < dof; c++) {
+      const PetscInt row = c + dof * r->node;
+      double in[7] = {0}, diagonal;
+
+      if (!ck->skip[c] && active[c]) BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
+      diagonal = PetscAbs(in[BCR_CENTRE]);
+      for (PetscInt p = A->ai[row] - r->first; p < A->ai[row + 1] - r->first; p++) {
+        const int k = key->slot[p];
+        const double v = k >= 0 ? in[k] : 0;
+
+        ref[BCR_PARTS * p] = (PetscReal)v;
+        tol[BCR_PARTS * p] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * (v != 0 ? PetscAbs(v) : diagonal));
+#if defined(PETSC_USE_COMPLEX)
+        ref[2 * p + 1] = 0;
+        tol[2 * p + 1] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * diagonal);
+#endif
+      }
+    }
+  }
+  BCRRunLineRepeat(l, len);
+  l->key = *key;
+  memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
+  return PETSC_TRUE;
+}
+
+void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns,
+                   PetscBool *fast, PetscBool *same)
+{
+  const BCRRows *A = ck->A;
+  BCRRunRows r;
+  BCRRunKey key;
+  PetscBool plain;
+  int kind;
+
+  *same = run->kept = PETSC_FALSE;
+  *fast = BCRRunRegular(A, run, line, checkcolumns, &r);
+  if (*fast) *fast = BCRRunPattern(ck, run, &r, active, &key, &plain);
+  if (!*fast) return;
+  *same = PETSC_TRUE;
+  for (PetscInt c = 0; c < ck->dof && *same; c++)
+    if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
+  if (!plain || !*same) return;
+  kind = BCRRunFind(run, &key, ck->dof);
+  run->kept = (PetscBool)(kind >= 0 && kind == run->now);
+  if (kind < 0) {
+    kind = run->next;
+    run->next = (run->next + 1) % BCR_RUN_KINDS;
+    run->now = -1;
+    if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
+      *fast = *same = PETSC_FALSE;
+      return;
+    }
+  }
+  run->now = kind;
+  *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
+                     run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
+}
+
+void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some,
+                   PetscBool *all, PetscBool *near)
+{
+  const BCRRows *A = ck->A;
+
+  *some = PETSC_FALSE;
+  *all = *near = PETSC_TRUE;
+  for (PetscInt c = 0; c < ck->dof; c++) {
+    active[c] = (PetscBool)!ck->skip[c];
+    for (PetscInt d = 1; d < 3; d++)
+      active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
+    if (active[c]) *some = PETSC_TRUE;
+    else *all = PETSC_FALSE;
+  }
+  if (A->far.mat && run->i1 >= run->i0) {
+    const PetscInt at[3] = {run->i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at);
+
+    *near = (PetscBool)(A->far.i[row] == A->far.i[row + A->dof * (run->i1 - run->i0 + 1)]);
+  }
+}
+
+PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
+{
+  const PetscInt n = A->ai[node + 1] - A->ai[node], *j = A->aj + A->ai[node], *k = A->aj + A->ai[like];
+  const PetscScalar *v = A->aa + A->ai[node], *w = A->aa + A->ai[like];
+  PetscInt i, bad = 0;
+
+  if (A->ai[like + 1] - A->ai[like] != n) return PETSC_FALSE;
+  for (i = 0; i < n; i++) bad |= (j[i] - k[i] != node - like) | !(v[i] == w[i]);
+  return bad ? PETSC_FALSE : PETSC_TRUE;
+}
+
+PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
+{
+  const BCRRows *A = ck->A;
+  PetscInt d;
+
+  if (ck->dof > 1 || ck->ops[0].left || A->far.mat || ck->m[0][0].b > A->lo[0] ||
+      ck->m[0][0].b + ck->m[0][0].n < A->lo[0] + A->n[0])
+    return PETSC_FALSE;
+  for (d = 1; d < A->dim; d++)
+    if (ix[d] <= A->lo[d] || ix[d] >= A->lo[d] + A->n[d] - 1) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], PetscBool checkcolumns)
+{
+  const BCRRows *A = ck->A;
+  const BCRModelAxis *m = &ck->m[0][1];
+  const BCRRunLine *inner = &run->line[run->now];
+  /* the line at the end is none that is inside */
+  const PetscInt n0 = A->n[0], here = line[1], last = PetscMin(A->lo[1] + A->n[1] - 1, m->b + m->n);
+  const PetscInt ix[3] = {A->lo[0], line[1], line[2]}, node = BCRNode(A, ix), E = A->ai[node + n0] - A->ai[node];
+  const PetscReal *v = (const PetscReal *)(A->aa + A->ai[node]);
+  const size_t len = (size_t)E * BCR_PARTS, s0 = (size_t)(A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS,
+               s1 = (size_t)(A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS;
+  PetscInt done = 0, l;
+  size_t i, k;
+
+  if (E > BCR_BLOCK_LINE || here + 1 >= last || run->tries == 0 || !BCRRunLineRoom(&run->whole, len)) return 0;
+  for (i = 0; i < len; i++) {
+    run->whole.ref[i] = v[i];
+    run->whole.tol[i] = 0;
+  }
+  for (i = s0; i < s1; i += k) {
+    k = PetscMin(inner->len, s1 - i);
+    memcpy(run->whole.ref + i, inner->ref, k * sizeof(PetscReal));
+    memcpy(run->whole.tol + i, inner->tol, k * sizeof(PetscReal));
+  }
+  BCRRunLineRepeat(&run->whole, len);
+  for (;;) {
+    const PetscInt first = node + done * n0,
+                   most = PetscMin(last - 1 - here - done, PetscMax(BCR_BLOCK_ENTRIES / E, 1));
+    const PetscInt *j = A->aj + A->ai[first];
+    PetscInt count = 0;
+
+    for (l = here + done + 1; count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] &&
+                              m->dg[l] == m->dg[here] && m->w[l] == m->w[here];
+         l++)
+      count++;
+    if (count == 0) break;
+    if (checkcolumns) {
+      if (!BCRRunColumns(A->ai + first, (size_t)(n0 * (count + 1) + 1), (size_t)n0, E) ||
+          !BCRRunColumns(j, (size_t)(E * (count + 1)), (size_t)E, n0))
+        break;
+    } else { /* known for all but the end rows */
+      for (l = 1; l <= count; l++) {
+        const PetscInt *ai = A->ai + first + l * n0;
+        PetscInt bad = 0, p;
+
+        for (p = 0; p <= n0; p++) {
+          if (p == run->i0 - A->lo[0] + 1) p = run->i1 - A->lo[0];
+          bad |= ai[p] - ai[p - n0] - E;
+        }
+        if (bad) break;
+        for (p = 0; p < E; p++) {
+          if (p == (PetscInt)s0 / BCR_PARTS) p = (PetscInt)s1 / BCR_PARTS;
+          bad |= j[l * E + p] - j[(l - 1) * E + p] - n0;
+        }
+        if (bad) break;
+      }
+      if (l <= count) break;
+    }
+    if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol,
+                    len))
+      break;
+    done += count;
+  }
+  run->tries = done > 0 ? BCR_BLOCK_TRIES : run->tries - 1;
+  return done;
+}

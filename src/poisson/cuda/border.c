@@ -1,0 +1,99 @@
+/*
+  The core on a CUDA device where rows go on on other ranks (../device.h, BCRDeviceCoreCreateBorder()): the stages of the
+  plan up to the lines, what goes between ranks, and the stages behind.
+*/
+#include "../../base/petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "coreimpl.h"
+
+static PetscBool on_chip(BCRDeviceCore c)
+{
+  return c->kind == BCR_PLAN_BOX || c->kind == BCR_PLAN_BOX_PASSES ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBool *reduces)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceCoreSetUp(c));
+  *possible = on_chip(c) || BCRPlanIsLevel0(c->kind) ? PETSC_TRUE : PETSC_FALSE;
+  *reduces = c->plan->singular ? PETSC_FALSE : *possible;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own,
+                                        double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+{
+  const BCRPlan p = c->plan;
+  BCRDeviceWalk walk;
+
+  PetscFunctionBegin;
+  if (on_chip(c)) {
+    if (rows) PetscCall(BCRDeviceBoxReducedBegin(c->box, stream, f, u, own, left, rows, part, w));
+    else PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, own, left));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  walk.at = f;
+  PetscCall(BCRDeviceLevel0Begin(c, stream, &walk, u));
+  PetscCall(BCRDeviceCoreStages(c, stream, 0, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE), &walk, u));
+  if (!w)
+    PetscCallBCRCuda(
+      BCRCudaSepEnds(stream, &c->sep, c->single, BCRDeviceSeparators(c), p->axis[p->blocks].a, own, left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Back from the separators' solutions; f is where BCRDeviceLevel0Begin() has put it */
+static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *mean)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt mean_stage = BCRDeviceStageFind(c, BCR_STAGE_MEAN, PETSC_FALSE); /* the ranks' matter */
+  BCRDeviceWalk w;
+
+  PetscFunctionBegin;
+  w.level0 = c->level0;
+  w.level0.ldu = p->stride[p->blocks];
+  w.level0.sub = mean;
+  w.level0.subfactor = c->sep.subfactor / c->sep.removedfactor;
+  w.level0.fplane = w.level0.uplane = p->dim == 3 ? p->stride[p->across] : 0;
+  w.at = p->dim == 3 ? u : (f == u ? c->work : f);
+  w.level0.ldf = p->dim == 3 ? w.level0.ldu : (c->work && w.at == c->work ? p->n[0] : p->stride[1]);
+  PetscCall(BCRDeviceCoreStages(c, stream, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE) + 1, mean_stage, &w, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own,
+                                      const double *before, const double *mean)
+{
+  PetscFunctionBegin;
+  if (on_chip(c)) {
+    PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  c->sep.after = own;
+  c->sep.before = before;
+  c->sep.removed = (double *)mean;
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, BCRDeviceSeparators(c)));
+  PetscCall(border_end(c, stream, f, u, mean));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows,
+                                        const double *received, int part, const BCRCudaWindow *w)
+{
+  const BCRPlan p = c->plan;
+
+  PetscFunctionBegin;
+  if (on_chip(c)) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
+  else
+    PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, BCRDeviceSeparators(c), rows, received, part,
+                                            p->axis[p->blocks].a, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  PetscFunctionBegin;
+  if (on_chip(c)) PetscCall(BCRDeviceBoxReducedEnd(c->box, stream, u));
+  else PetscCall(border_end(c, stream, f, u, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

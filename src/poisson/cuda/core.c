@@ -1,0 +1,478 @@
+/*
+  The numerical core on a CUDA device: it walks a plan (../plan.h) with the kernels of src/backend/cuda. See ../device.h and
+  docs/method.md. What a stage of the plan launches is in the table of stage_launch(); a solve neither allocates, copies
+  from or to the host, nor waits.
+*/
+#include "../../base/petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "coreimpl.h"
+
+BCRCudaBox BCRDeviceCoreBox(BCRDeviceCore c)
+{
+  BCRCudaBox box;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    box.n[d] = (int)c->plan->n[d];
+    box.stride[d] = d < c->plan->dim ? c->plan->stride[d] : 0;
+  }
+  return box;
+}
+
+/* ---- set-up ---- */
+
+/* The device under the questions that plans ask */
+static PetscErrorCode core_device(BCRDeviceCore c)
+{
+  BCRPlanCuda *q = &c->cuda;
+  int major, minor, shared;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaDeviceName(c->name, sizeof(c->name), &major, &minor, &q->sms, &shared));
+  q->shared = shared - BCR_CUDA_SHARED_RESERVED;
+  q->fft = BCRCudaFftPossible;
+  q->sine = BCRCudaDstPossible;
+  q->prime = BCRCudaDstPrimePlan;
+  q->chirp = BCRCudaDstChirpPossible;
+  q->convolve = BCRCudaDstConvolvePossible;
+  q->rows = BCRCudaRowFftPlan;
+  q->product = BCRCudaProductsPlan;
+  q->columns = BCRCudaBoxLength;
+  q->box = BCRCudaBoxPossible;
+  q->boxfits = BCRCudaBoxFits;
+  q->boxranks = BCRCudaBoxRanksFits;
+  q->boxproduct = BCRCudaBoxProductFits;
+  q->shape = BCRCudaLevel0Shape;
+  q->wholerows = BCRCudaLevel0RowsPossible;
+  q->small = BCRCudaLevel0SmallPossible;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. A periodic line has the
+   open line's coefficients */
+static PetscErrorCode lines_rows(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt d = p->dim ? p->line : 0, n = p->n[d];
+  const BCRAxis *x = &p->axis[d];
+  const PetscBool ring = p->dim > 0 && BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt m = n - (ring ? 1 : 0);
+  const double a = p->dim > 0 ? x->a : 0;
+  double *low, *exc, *up, *w;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc4(n, &low, n, &exc, n, &up, n, &w));
+  for (PetscInt i = 0; i < n; i++) {
+    low[i] = up[i] = a;
+    exc[i] = 0;
+    if (x->lower) {
+      low[i] = i ? x->lower[i] : 0;
+      up[i] = i < n - 1 ? x->upper[i] : 0;
+      exc[i] = x->diag[i] - low[i] - up[i];
+    }
+    w[i] = x->weight ? x->weight[i] : 1;
+  }
+  if (p->dim == 0) low[0] = up[0] = 0;
+  else if (!x->lower && m > 0) {
+    low[0] = up[m - 1] = 0;
+    for (int e = 0; e < 2; e++) {
+      const BCREndRule rule = BCREndGetRule(x->end[e]);
+      const PetscInt i = e ? m - 1 : 0;
+
+      exc[i] += ring ? a : rule.excess * a;
+      if (!ring) *(e ? &low[i] : &up[i]) = rule.inward * a;
+      w[i] *= rule.weight;
+    }
+  }
+  c->rows.periodic = ring;
+  c->rows.coupling = a;
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, low, &c->rows.low));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, exc, &c->rows.exc));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, up, &c->rows.up));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->rows.w));
+  PetscCall(PetscFree4(low, exc, up, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Modes of the other axes, the lower one first */
+static PetscErrorCode lines_modes(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  PetscInt t = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    double *sigma;
+
+    if (d == p->line) continue;
+    PetscCall(PetscMalloc1(p->n[d], &sigma));
+    for (PetscInt j = 0; j < p->n[d]; j++) sigma[j] = p->axis[d].a * p->lambda[d][j];
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], sigma, t ? &c->rows.sigb : &c->rows.siga));
+    PetscCall(
+      BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], p->norm[d], t ? &c->rows.normb : &c->rows.norma));
+    PetscCall(PetscFree(sigma));
+    c->rows.removedfactor *= p->norm[d][0];
+    t++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Tables of lines, which only numbers of depend on the shift and the factor */
+static PetscErrorCode lines_tables(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const PetscBool reduction = BCRPlanIsReduction(c->kind);
+
+  PetscFunctionBegin;
+  if (!c->work && !reduction)
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)p->n[0] * p->n[1] * p->n[2] * c->size, "the workspace", &c->work));
+  c->rows.n = (int)p->n[p->dim ? p->line : 0];
+  c->rows.shift = p->singular ? 0 : p->shift + p->fixed;
+  c->rows.factor = c->factor;
+  c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
+  c->rows.removed = c->scalars;
+  if (!c->tables.n) {
+    c->rows.removedfactor = 1;
+    PetscCall(lines_rows(c));
+    if (!reduction) PetscCall(lines_modes(c));
+  }
+  if (reduction) PetscCall(BCRDeviceReductionTables(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Nothing of the tables stays */
+static PetscErrorCode tables_free(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaSynchronize(c->stream)); /* they may be in use */
+  PetscCall(BCRDeviceReductionDestroy(&c->red));
+  PetscCall(BCRDeviceArenaFree(&c->tables));
+  PetscCall(BCRDeviceArenaFree(&c->space));
+  c->work = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Everything that the shift or the factor goes into */
+static PetscErrorCode core_tables(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  if (c->kind != c->plan->kind || BCRPlanIsLevel0(c->kind) || c->kind == BCR_PLAN_BOX_PRODUCT)
+    PetscCall(tables_free(c));
+  c->kind = c->plan->kind;
+  switch (c->kind) {
+  case BCR_PLAN_BOX:
+  case BCR_PLAN_BOX_PASSES:
+    if (!c->box) PetscCall(BCRDeviceBoxCreate(c->plan, c->stream, &c->box));
+    PetscCall(BCRDeviceBoxSetUp(c->box, c->factor));
+    break;
+  case BCR_PLAN_BOX_PRODUCT:
+    PetscCall(BCRDeviceProductTables(c));
+    break;
+  case BCR_PLAN_LEVEL0_SMALL:
+  case BCR_PLAN_LEVEL0_CHIP:
+  case BCR_PLAN_LEVEL0_ROWS:
+  case BCR_PLAN_LEVEL0:
+    PetscCall(BCRDeviceLevel0Tables(c));
+    break;
+  case BCR_PLAN_POINT:
+  case BCR_PLAN_LINE:
+  case BCR_PLAN_RECURSIVE:
+  case BCR_PLAN_REDUCTION:
+  case BCR_PLAN_FOURIER:
+    PetscCall(lines_tables(c));
+    break;
+  case BCR_PLAN_POLES:
+  case BCR_PLAN_NONE:
+  case BCR_PLAN_KINDS:
+    break;
+  }
+  c->stale = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode core_create(const BCRPlanSpec *spec, BCRStream stream, BCRDeviceCore *core)
+{
+  const size_t nscalars = (BCR_CUDA_PARTIALS + 8) * sizeof(double);
+  BCRPlanLimits limits;
+  BCRDeviceCore c;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(core));
+  c = *core;
+  c->factor = 1;
+  c->single = spec->options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  c->size = c->single ? sizeof(float) : sizeof(double);
+  c->stream = stream;
+  c->stale = PETSC_TRUE;
+  PetscCall(core_device(c));
+  BCRPlanLimitsCuda(&c->cuda, &limits);
+  PetscCall(BCRPlanCreate(spec, &limits, &c->plan));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, nscalars, "sums", &c->scalars));
+  PetscCallBCRCuda(BCRCudaZero(c->scalars, nscalars, stream));
+  PetscCall(BCRDeviceTransformsCreate(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                   const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream,
+                                   BCRDeviceCore *core)
+{
+  const BCRPlanSpec spec = {
+    dim,     axis,     stride,
+    shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+    options, -1,       {PETSC_FALSE, PETSC_FALSE}
+  };
+
+  PetscFunctionBegin;
+  PetscCall(core_create(&spec, stream, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                         const PetscInt stride[], const BCRCoreOptions *options, PetscInt along,
+                                         const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+{
+  const BCRPlanSpec spec = {
+    dim,     axis,     stride,
+    shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+    options, along,    {open[0], open[1]}
+  };
+
+  PetscFunctionBegin;
+  *core = NULL;
+  for (PetscInt d = 0; d < dim; d++) {
+    if (axis[d].n == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (dim < 2 || along < 1 || axis[along].n < 4) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(core_create(&spec, stream, core));
+  if (!BCRPlanCudaBorder((*core)->plan)) PetscCall(BCRDeviceCoreDestroy(core)); /* whatever the shift */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore c, PetscReal shift)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRPlanSetShift(c->plan, shift));
+  c->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore c, PetscReal factor)
+{
+  PetscFunctionBegin;
+  if (c->factor != factor) c->stale = PETSC_TRUE;
+  c->factor = factor;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreReserveInput(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  c->input = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetInput(BCRDeviceCore c, void **f)
+{
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  *f = c->input && BCRPlanIsLevel0(c->kind) && c->plan->dim == 2 ? c->work : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
+{
+  BCRDeviceCore c = *core;
+
+  PetscFunctionBegin;
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceTransformsDestroy(c));
+  PetscCall(BCRDeviceReductionDestroy(&c->red));
+  PetscCall(BCRDeviceBoxDestroy(&c->box));
+  PetscCall(BCRDeviceArenaFree(&c->fixedtables));
+  PetscCall(BCRDeviceArenaFree(&c->tables));
+  PetscCall(BCRDeviceArenaFree(&c->space));
+  PetscCall(BCRPlanDestroy(&c->plan));
+  PetscCall(PetscFree(*core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- stages ---- */
+
+/* The transform across planes: from f to u, or packed to the work array where level 0 is not in place; back in u */
+static PetscErrorCode stage_across(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+{
+  const BCRPlan p = c->plan;
+  const ptrdiff_t packed[3] = {1, p->n[0], (ptrdiff_t)p->n[0] * p->n[1]};
+  const PetscBool work = c->kind == BCR_PLAN_LEVEL0 && !stage->back ? PETSC_TRUE : PETSC_FALSE;
+  const BCRCudaLines from = BCRDeviceLinesAlong(c, p->across, p->stride),
+                     to = BCRDeviceLinesAlong(c, p->across, work ? packed : p->stride);
+  void *g = work ? c->work : u;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRDeviceTransformAcross(c, stream, stage->back, &from, w->at, &to, g));
+  w->at = g;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode box_across(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+{
+  PetscFunctionBegin;
+  (void)stage;
+  PetscCall(BCRDeviceBoxColumns(c->box, stream, w->at, u));
+  w->at = u;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode stage_planes(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+{
+  PetscFunctionBegin;
+  (void)stage;
+  (void)w;
+  if (c->kind == BCR_PLAN_BOX_PRODUCT)
+    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->plan->blocks], c->single, u));
+  else if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCallBCRCuda(BCRCudaBoxSolve(stream, &c->chip, c->single, c->D));
+  else PetscCall(BCRDeviceBoxPlanes(c->box, stream, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* FOURIER: transforms are out of place, between u and the packed work array; the last one ends in u */
+static PetscErrorCode stage_transform(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
+                                      void *u)
+{
+  const ptrdiff_t packed[3] = {1, c->plan->n[0], (ptrdiff_t)c->plan->n[0] * c->plan->n[1]};
+  const PetscBool back = w->at == c->work ? PETSC_TRUE : PETSC_FALSE;
+  const BCRCudaLines from = BCRDeviceLinesAlong(c, stage->axis, back ? packed : c->plan->stride),
+                     to = BCRDeviceLinesAlong(c, stage->axis, back ? c->plan->stride : packed);
+  void *g = back ? u : c->work;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRDeviceTransform(c, stream, stage->axis, stage->back, &from, w->at, &to, g));
+  w->at = g;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Lines where they are; the other array holds factors */
+static PetscErrorCode stage_lines(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+{
+  const PetscInt d = c->plan->dim ? c->plan->line : 0;
+  const ptrdiff_t packed[3] = {1, c->plan->n[0], (ptrdiff_t)c->plan->n[0] * c->plan->n[1]};
+  const PetscBool work = w->at == c->work ? PETSC_TRUE : PETSC_FALSE;
+  const BCRCudaLines here = BCRDeviceLinesAlong(c, d, work ? packed : c->plan->stride),
+                     other = BCRDeviceLinesAlong(c, d, work ? c->plan->stride : packed);
+
+  PetscFunctionBegin;
+  (void)stage;
+  if (!work && w->at != u) { /* one line */
+    const BCRCudaBox box = BCRDeviceCoreBox(c);
+
+    PetscCallBCRCuda(
+      BCRCudaScaleCopy(stream, box.n, c->single, w->at, box.stride, c->single, u, box.stride, NULL, NULL));
+    w->at = u;
+  }
+  PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &here, (void *)w->at, &other, work ? u : c->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+{
+  const BCRCudaBox box = BCRDeviceCoreBox(c);
+  const double n = (double)box.n[0] * box.n[1] * box.n[2];
+
+  PetscFunctionBegin;
+  (void)stage;
+  (void)w;
+  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 2));
+  PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What launches a stage of this plan */
+static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
+{
+  const PetscBool level0 = BCRPlanIsLevel0(c->kind);
+
+  switch (kind) {
+  case BCR_STAGE_ACROSS:
+    if (BCRPlanIsReduction(c->kind)) return BCRDeviceReductionAcross;
+    return c->kind == BCR_PLAN_BOX || c->kind == BCR_PLAN_BOX_PASSES ? box_across : stage_across;
+  case BCR_STAGE_REDUCE:
+    return BCRDeviceLevel0Reduce;
+  case BCR_STAGE_TRANSFORM:
+    return level0 ? BCRDeviceLevel0Transform : stage_transform;
+  case BCR_STAGE_LINES:
+    return level0 ? BCRDeviceLevel0Lines : stage_lines;
+  case BCR_STAGE_PLANES:
+    return stage_planes;
+  case BCR_STAGE_BACK:
+    return BCRDeviceLevel0Back;
+  case BCR_STAGE_REDUCTION:
+    return BCRDeviceReductionStage;
+  case BCR_STAGE_MEAN:
+    return stage_mean;
+  case BCR_STAGE_POLES: /* of the host */
+  case BCR_STAGES:
+    break;
+  }
+  return NULL;
+}
+
+PetscErrorCode BCRDeviceCoreStages(BCRDeviceCore c, BCRStream stream, PetscInt first, PetscInt end, BCRDeviceWalk *w,
+                                   void *u)
+{
+  PetscFunctionBegin;
+  for (PetscInt i = first; i < end; i++) {
+    const BCRStage *stage = &c->plan->stage[i];
+
+    BCRCudaRangeBegin(BCRPlanStageName(stage->kind));
+    PetscCall((*stage_launch(c, stage->kind))(c, stream, stage, w, u));
+    BCRCudaRangeEnd();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  BCRDeviceWalk w;
+
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  PetscCheck(c->kind != BCR_PLAN_NONE, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No plan for a solve");
+  w.at = f;
+  if (BCRPlanIsLevel0(c->kind)) PetscCall(BCRDeviceLevel0Begin(c, stream, &w, u));
+  if (BCRPlanIsReduction(c->kind)) PetscCall(BCRDeviceReductionBegin(c, stream, &w, u));
+  PetscCall(BCRDeviceCoreStages(c, stream, 0, c->plan->nstages, &w, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore c, const double **removed)
+{
+  PetscFunctionBegin;
+  *removed = c->plan->singular ? c->scalars : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetPlan(BCRDeviceCore c, BCRPlan *plan)
+{
+  PetscFunctionBegin;
+  *plan = c->plan;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(info, sizeof(*info)));
+  info->workspace = c->space.bytes;
+  info->tables = c->tables.bytes + c->fixedtables.bytes + (c->box ? BCRDeviceBoxTables(c->box) : 0);
+  PetscCall(PetscStrncpy(info->isa, c->name, sizeof(info->isa)));
+  PetscCall(BCRPlanDescribe(c->plan, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

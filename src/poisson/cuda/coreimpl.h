@@ -1,0 +1,147 @@
+/*
+  The core on a CUDA device: what its files share. core.c makes it and walks the plan's stages, transforms.c has the
+  transforms, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
+  on chip.
+*/
+#pragma once
+
+#include "../device.h"
+#include "box.h"
+#include "../plancuda.h"
+#include "../devreduction.h"
+#include "../../backend/cuda/fields.h"
+#include "../../backend/cuda/lines.h"
+#include "../../backend/cuda/seplines.h"
+
+/* Modes as a transform has them. Position k has gain[k] times mode mode[k] (-1: nothing, which must be 0 on the way back);
+   there and back, a mode has to be multiplied by norm[k] times its own norm. Host arrays */
+typedef struct {
+  PetscInt count;
+  int *mode;           /* [count] */
+  double *gain, *norm; /* [count] */
+} BCRDeviceOrder;
+
+struct _n_BCRDeviceCore {
+  BCRPlan plan;
+  BCRPlanKind kind; /* plan->kind, of the tables */
+  BCRPlanCuda cuda;
+  PetscBool single, stale, input; /* input: work is where right-hand sides are made */
+  size_t size;                    /* of an element */
+  double factor;
+  char name[64];
+  BCRStream stream; /* of set-up */
+  /* tables that depend on the axes alone; on the shift and the factor; workspace */
+  BCRDeviceArena fixedtables, tables, space;
+  void *work;      /* a box, packed */
+  double *scalars; /* device: removed, mean, partial sums */
+
+  /* transforms */
+  BCRCudaModes modes[3];
+  BCRCudaProducts matrix[3];
+  BCRCudaDstPrime prime; /* of the rows, as plan->rowsby says: plan or table */
+  BCRCudaRowFft rowfft;
+  const void *rowtable;
+  BCRDeviceOrder roworder;
+  BCRCudaBoxPass columns; /* across planes, as plan->acrossby says */
+  BCRCudaRowFft acrossrows;
+  int *acrossmode; /* [planes] mode that a plane has; NULL: its number. Host */
+
+  /* FOURIER, LINE, POINT */
+  BCRCudaLineRows rows;
+
+  /* LEVEL0... */
+  BCRCudaLevel0 level0;
+  BCRCudaSepLines sep;
+  PetscInt strips, per; /* strips of per regular groups */
+  /* rows of D: separators, of them the row that others go on from, and the one before the first */
+  PetscInt ndrows, ldd;
+  void *D, *D2, *extra; /* separators; D2: where their transform is not in place; what strips' first separators get */
+  const int *extraof;
+  double *septab, *border; /* border: BCRCudaSepLines */
+  BCRCudaBoxPlanes chip;   /* LEVEL0_CHIP: planes of separators; BOX_PRODUCT: planes */
+  const void *chiproots;
+
+  BCRDeviceBox box; /* BOX, BOX_PASSES */
+
+  /* REDUCTION, RECURSIVE */
+  BCRDeviceReduction red;
+  double *redshift, *redscale[3]; /* device: [boxes] shifts; [n] factors of the right-hand side */
+  const double *redweight[3];     /* [n] of a mean */
+  double redtotal;
+};
+
+/* transforms.c: tables by the plan; at set-up once */
+PETSC_INTERN PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c);
+PETSC_INTERN PetscErrorCode BCRDeviceTransformsDestroy(BCRDeviceCore c);
+/* of lines along axis d; more rows of one more plane, extra: BCRCudaDst() */
+PETSC_INTERN int BCRDeviceTransform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis,
+                                    const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
+PETSC_INTERN int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl,
+                                        const void *f, const BCRCudaLines *ul, void *u, const void *extra, int more);
+PETSC_INTERN int BCRDeviceTransformAcross(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl,
+                                          const void *f, const BCRCudaLines *ul, void *u);
+/* rows have a transform of their own, which takes one more plane */
+static inline PetscBool BCRDeviceRowsOwn(BCRDeviceCore c)
+{
+  return c->plan->rowsby != c->plan->transform[0] ? PETSC_TRUE : PETSC_FALSE;
+}
+/* mode across planes that plane k has */
+static inline PetscInt BCRDevicePlaneMode(BCRDeviceCore c, PetscInt k)
+{
+  return c->acrossmode ? c->acrossmode[k] : k;
+}
+/* the transform across planes is twice too large, there and back */
+static inline PetscBool BCRDeviceAcrossDoubles(BCRDeviceCore c)
+{
+  return c->plan->acrossby == BCR_TRANSFORM_ROWS || c->plan->acrossby == BCR_TRANSFORM_COLUMNS ? PETSC_TRUE
+                                                                                               : PETSC_FALSE;
+}
+/* Plane k: its shift, and by what its solution is to be multiplied */
+static inline void BCRDevicePlaneNumbers(BCRDeviceCore c, PetscInt k, double *shift, double *scale)
+{
+  const PetscInt mode = c->plan->across >= 0 ? BCRDevicePlaneMode(c, k) : 0;
+
+  *shift = BCRPlanPlaneShift(c->plan, mode);
+  *scale = c->factor * (BCRDeviceAcrossDoubles(c) ? 0.25 : 1) * BCRPlanPlaneNorm(c->plan, mode);
+}
+
+/* The lines along axis d of an array with such strides */
+PETSC_INTERN BCRCudaLines BCRDeviceLinesAlong(BCRDeviceCore c, PetscInt d, const ptrdiff_t stride[3]);
+/* the box as the kernels take it */
+PETSC_INTERN BCRCudaBox BCRDeviceCoreBox(BCRDeviceCore c);
+
+/* A solve on its way: where the right-hand side, or what has become of it, lies: f, the work array or u */
+typedef struct {
+  const void *at;
+  BCRCudaLevel0 level0; /* with the strides of this f and u */
+} BCRDeviceWalk;
+/* launches a stage of the plan */
+typedef PetscErrorCode BCRDeviceLaunch(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *walk,
+                                       void *u);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreStages(BCRDeviceCore c, BCRStream stream, PetscInt first, PetscInt end,
+                                                BCRDeviceWalk *walk, void *u);
+/* number of the first stage of that kind and direction */
+static inline PetscInt BCRDeviceStageFind(BCRDeviceCore c, BCRStageKind kind, PetscBool back)
+{
+  PetscInt i = 0;
+
+  while (i < c->plan->nstages && !(c->plan->stage[i].kind == kind && c->plan->stage[i].back == back)) i++;
+  return i;
+}
+
+/* level0.c */
+PETSC_INTERN PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c);
+PETSC_INTERN PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c); /* BOX_PRODUCT */
+PETSC_INTERN PetscErrorCode BCRDeviceLevel0Begin(BCRDeviceCore c, BCRStream stream, BCRDeviceWalk *walk, void *u);
+PETSC_INTERN BCRDeviceLaunch BCRDeviceLevel0Reduce, BCRDeviceLevel0Transform, BCRDeviceLevel0Lines, BCRDeviceLevel0Back;
+/* where the separators are transformed */
+static inline void *BCRDeviceSeparators(BCRDeviceCore c)
+{
+  return BCRPlanCudaStays(c->plan) ? c->D : c->D2;
+}
+
+/* reduction.c */
+PETSC_INTERN PetscErrorCode BCRDeviceReductionTables(BCRDeviceCore c);
+PETSC_INTERN BCRDeviceLaunch BCRDeviceReductionStage, BCRDeviceReductionAcross;
+/* f, less its weighted mean where the operator is singular, in u */
+PETSC_INTERN PetscErrorCode BCRDeviceReductionBegin(BCRDeviceCore c, BCRStream stream, BCRDeviceWalk *walk, void *u);

@@ -1,0 +1,674 @@
+/*
+  How a box is solved: plan.h. What both backends decide in the same way, the list of stages, text, flops and bytes. What
+  a CUDA device can do besides is in plancuda.c.
+*/
+#include "plan.h"
+#include "plancuda.h"
+#include "reduction.h"
+#include "../base/modes.h"
+#include <petscviewer.h>
+#include <string.h>
+
+const char *const BCRPlanKinds[] = {"none",         "point",       "line",         "recursive",   "reduction",
+                                    "box",          "box-product", "level0-small", "level0-chip", "level0-rows",
+                                    "level0-poles", "level0",      "box-passes",   "fourier",     "BCRPlanKind",
+                                    "BCR_PLAN_",    NULL};
+const char *const BCRTransformKinds[] = {"none",           "host",     "sine", "rows",    "product", "prime",
+                                         "chirp",          "convolve", "fft",  "columns", "dense",   "BCRTransformKind",
+                                         "BCR_TRANSFORM_", NULL};
+
+/* ---- the box ---- */
+
+/* A plan's own axis: that of the operator with copies of its general coefficients and, if singular, weights such that
+   w_(i+1) lower_(i+1) = w_i upper_i */
+static PetscErrorCode axis_create(const BCRAxis *axis, PetscBool singular, BCRAxis *a)
+{
+  const PetscInt n = axis->n;
+
+  PetscFunctionBegin;
+  *a = *axis;
+  a->lower = a->diag = a->upper = a->weight = NULL;
+  if (!axis->lower) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
+  PetscCall(PetscArraycpy(a->lower, axis->lower, n));
+  PetscCall(PetscArraycpy(a->diag, axis->diag, n));
+  PetscCall(PetscArraycpy(a->upper, axis->upper, n));
+  if (singular) {
+    /* sums of rows vanish to rounding of the whole operator, which may be large beside the
+       couplings of this axis: exactly, then */
+    for (PetscInt k = 0; k < n; k++) a->diag[k] = a->lower[k] + a->upper[k];
+    PetscCall(PetscMalloc1(n, &a->weight));
+    a->weight[0] = 1;
+    for (PetscInt k = 1; k < n; k++)
+      a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode axis_destroy(BCRAxis *a)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree3(a->lower, a->diag, a->upper));
+  PetscCall(PetscFree(a->weight));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The axes of more than one unknown; one of a single unknown adds its diagonal at most */
+static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
+{
+  PetscInt ngeneral = 0;
+
+  PetscFunctionBegin;
+  p->line = p->along = -1;
+  for (PetscInt i = 0; i < spec->dim; i++) {
+    BCRAxis *a = &p->axis[p->dim];
+    const PetscInt n = spec->axis[i].n;
+
+    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Empty axis %" PetscInt_FMT, i);
+    if (n == 1) {
+      if (spec->axis[i].lower) p->fixed += spec->axis[i].diag[0];
+      continue;
+    }
+    PetscCall(axis_create(&spec->axis[i], spec->singular, a));
+    if (a->lower) {
+      ngeneral++;
+      p->line = p->dim;
+    } else
+      PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+                 "General end without coefficients on axis %" PetscInt_FMT, i);
+    if (i == spec->along) p->along = p->dim;
+    p->label[p->dim] = "xyz"[i];
+    p->n[p->dim] = n;
+    p->stride[p->dim++] = spec->stride[i];
+  }
+  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Two axes with general coefficients: only one can be solved directly");
+  for (PetscInt d = p->dim; d < 3; d++) p->n[d] = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], double norm[])
+{
+  BCRAxisModes modes;
+
+  PetscFunctionBegin;
+  PetscCheck(BCRAxisModesDescribe(n, end[0], end[1], &modes), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "No transform for an axis with ends %s and %s", BCREndGetRule(end[0]).name, BCREndGetRule(end[1]).name);
+  BCRAxisModesGetValues(&modes, lambda, norm);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode plan_modes(BCRPlan p)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    p->constant[d] = -1;
+    if (d >= p->dim || p->axis[d].lower) continue;
+    PetscCall(PetscMalloc2(p->n[d], &p->lambda[d], p->n[d], &p->norm[d]));
+    PetscCall(BCRPlanModes(p->n[d], p->axis[d].end, p->lambda[d], p->norm[d]));
+    if (p->singular) p->constant[d] = BCRAxisModesFindConstant(p->n[d], p->lambda[d]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which axis has which part. The transform across planes is along y where it can be: neighbours along y are nearer to
+   each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows */
+static void plan_parts(BCRPlan p)
+{
+  const PetscBool recursive =
+    p->options.recursive && (p->options.nlevels || p->options.radix) ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool swap = p->dim == 3 && !p->axis[1].lower && !recursive ? PETSC_TRUE : PETSC_FALSE;
+
+  if (p->along >= 0) swap = p->dim == 3 && p->along == 2 ? PETSC_TRUE : PETSC_FALSE;
+  p->blocks = p->dim > 1 ? (swap ? 2 : 1) : -1;
+  p->across = p->dim > 2 ? 3 - p->blocks : -1;
+  if (p->line < 0) p->line = p->dim > 1 ? p->blocks : 0;
+  p->nplanes = p->dim > 2 ? p->n[p->across] : 1;
+}
+
+/* Radices of all levels, as given or from one radix */
+static PetscErrorCode plan_schedule(BCRPlan p)
+{
+  const BCRCoreOptions *o = &p->options;
+  const PetscBool recursive = p->dim == 3 && o->recursive ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt blocks = recursive ? 2 : p->blocks, inner = recursive ? 1 : -1;
+
+  PetscFunctionBegin;
+  if (p->dim < 2 || (!o->nlevels && !o->radix)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 1; d < p->dim; d++)
+    PetscCheck(
+      !p->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "Block cyclic reduction needs constant coefficients along axis %c. Leave radix and schedule at auto: the "
+      "automatic schedule handles it",
+      p->label[d]);
+  p->nlevels = o->nlevels;
+  PetscCall(PetscArraycpy(p->schedule, o->schedule, p->nlevels));
+  if (!p->nlevels) PetscCall(BCRScheduleFromRadix(o->radix, p->n[blocks], &p->nlevels, p->schedule));
+  p->ninner = p->nlevels;
+  PetscCall(PetscArraycpy(p->inner, p->schedule, p->ninner));
+  if (inner >= 0 && !o->nlevels) PetscCall(BCRScheduleFromRadix(o->radix, p->n[inner], &p->ninner, p->inner));
+  p->line = 0; /* sub-problems are lines along the rows */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+BCRReductionSpec BCRPlanReductionSpec(BCRPlan p, const BCRAxis axis[])
+{
+  const BCRReductionSpec spec = {.dim = p->kind == BCR_PLAN_RECURSIVE ? 3 : 2,
+                                 .axis = axis,
+                                 .nlevels = p->nlevels,
+                                 .schedule = p->schedule,
+                                 .ninner = p->ninner,
+                                 .inner = p->inner,
+                                 .single = p->single};
+
+  return spec;
+}
+
+double BCRPlanPlaneShift(BCRPlan p, PetscInt k)
+{
+  const double shift = p->singular ? 0 : p->shift + p->fixed;
+
+  return p->across < 0 ? shift : shift + p->axis[p->across].a * p->lambda[p->across][k];
+}
+
+double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)
+{
+  return p->across < 0 ? 1 : p->norm[p->across][k];
+}
+
+/* ---- why not ---- */
+
+const char *BCRPlanWhyNotPoint(BCRPlan p)
+{
+  return p->dim ? "there is more than one unknown" : NULL;
+}
+
+const char *BCRPlanWhyNotLine(BCRPlan p)
+{
+  return p->dim != 1 ? "there is more than one line" : NULL;
+}
+
+const char *BCRPlanWhyNotRecursive(BCRPlan p)
+{
+  if (!p->nlevels) return "neither a radix nor a schedule is given";
+  if (p->dim < 3) return "it is for three dimensions";
+  return p->options.recursive ? NULL : "the recursion is not asked for";
+}
+
+const char *BCRPlanWhyNotReduction(BCRPlan p)
+{
+  return p->nlevels ? NULL : "neither a radix nor a schedule is given";
+}
+
+const char *BCRPlanWhyNotFourier(BCRPlan p)
+{
+  p->general = p->line == 0 || p->axis[p->line].lower || !(p->axis[p->line].a > 0) ? PETSC_TRUE : PETSC_FALSE;
+  /* lines that are not definite need pivots of their own */
+  if (!p->general && BCRPlanWhyNotLevel0Lines(p)) p->general = PETSC_TRUE;
+  return NULL;
+}
+
+const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
+{
+  const BCRPlanLimits *l = &p->limits;
+  const PetscBool open = p->open[0] || p->open[1] ? PETSC_TRUE : PETSC_FALSE;
+
+  if (p->options.plain) return "transforms and lines alone are asked for";
+  if (p->dim < 2) return "there is one line";
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (p->axis[d].lower) return "an axis has coefficients that vary";
+  if (!(p->axis[0].a > 0)) return "rows have no coupling";
+  if (!(p->axis[p->blocks].a > 0)) return "there is no coupling between rows";
+  if (p->n[0] < l->row) return "rows are too short";
+  if (p->n[p->blocks] < (open ? l->openrows : l->rows)) return "there are too few rows";
+  return NULL;
+}
+
+/* Level 0 eliminates rows of a group by their modes, each a line along the row: they have to be definite on their own */
+const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
+{
+  const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
+  const PetscBool ring = BCRAxisIsPeriodic(y) && !p->open[0] ? PETSC_TRUE : PETSC_FALSE;
+
+  p->decay = 0;
+  for (int kind = 0; kind < 3; kind++) { /* groups inside, the first and the last one */
+    const PetscInt h = kind == 0 ? p->radix - 1 : p->separators.gapend[kind - 1];
+    const BCREnd end = kind == 0 || ring ? BCREndAtSeparator() : p->separators.end[kind - 1];
+    double lambda[16], A[256], S[256];
+
+    if (h < 1) continue;
+    BCRLevel0GroupModes(h, end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, 16, lambda, A, S);
+    for (PetscInt k = 0; k < p->nplanes; k++) {
+      const double shift = BCRPlanPlaneShift(p, k);
+
+      for (PetscInt j = 0; j < h; j++) {
+        const double delta = (shift + y->a * lambda[j]) / x->a;
+
+        if (!(delta > 0)) return "the shift leaves a group of rows that is not definite on its own";
+        p->decay = PetscMax(p->decay, 1 / (1 + BCRRootGap(delta)));
+      }
+    }
+  }
+  return NULL;
+}
+
+/* Lines over the separators, one for each mode along the rows */
+const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
+{
+  for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
+    if (BCRPlanPlaneShift(p, k) + p->axis[0].a * p->lambda[0][0] < 0)
+      return "the shift leaves a mode along the rows that is not definite";
+  return NULL;
+}
+
+/* ---- the host ---- */
+
+static const char *host_level0(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotLevel0Sizes(p);
+
+  if (why) return why;
+  p->radix = 8; /* of the kernels: eight rows are what registers hold */
+  p->rowsby = BCR_TRANSFORM_HOST;
+  BCRLevel0Rows(&p->axis[p->blocks], p->radix, p->open, &p->separators, &p->ngroups);
+  why = BCRPlanWhyNotLevel0Groups(p);
+  return why ? why : BCRPlanWhyNotLevel0Lines(p);
+}
+
+/* Separators are transformed across for whole planes alone: those of a box, and the rows between two interfaces, are few
+   and transformed while they are in the cache. One mode costs what as many as there are lanes do, so that half as many
+   have to be there */
+static const char *host_poles(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotLevel0Sizes(p);
+  const double shift = p->singular ? 0 : p->shift + p->fixed;
+  PetscInt modes, lanes;
+
+  if (why) return why;
+  if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
+  if (p->options.separators == 1) return "separators along x are asked for";
+  if (!BCRAcrossRows(&p->axis[0], &p->axis[1], shift, &p->poles))
+    return "the separators are no coarser axis, or lines along rows decay too slowly";
+  modes = p->poles.rows.n;
+  lanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
+  if (p->options.separators != 2 && 2 * modes < lanes) return "there are too few modes for the vectors";
+  p->radix = 8;
+  p->separators = p->poles.rows;
+  p->ngroups = p->poles.ng;
+  p->rowsby = BCR_TRANSFORM_HOST;
+  return BCRPlanWhyNotLevel0Groups(p);
+}
+
+/* In order of speed; POLES before LEVEL0: bench/results/cpu_poisson.csv */
+static const BCRPlanWay host_ways[] = {
+  {BCR_PLAN_POINT,     BCRPlanWhyNotPoint    },
+  {BCR_PLAN_LINE,      BCRPlanWhyNotLine     },
+  {BCR_PLAN_RECURSIVE, BCRPlanWhyNotRecursive},
+  {BCR_PLAN_REDUCTION, BCRPlanWhyNotReduction},
+  {BCR_PLAN_POLES,     host_poles            },
+  {BCR_PLAN_LEVEL0,    host_level0           },
+  {BCR_PLAN_FOURIER,   BCRPlanWhyNotFourier  }
+};
+
+void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
+{
+  const BCRCpuTable *cpu = BCRCpuGetTable(isa, single), *narrow = cpu;
+
+  for (int i = 1; i >= 0 && 2 * narrow->lanes > cpu->lanes; i--) narrow = BCRCpuGetTable(i, single);
+  memset(l, 0, sizeof(*l));
+  l->name = "cpu";
+  l->nways = PETSC_STATIC_ARRAY_LENGTH(host_ways);
+  l->way = host_ways;
+  /* below, groups at the ends are most of the plane, and a transform of all rows is as fast */
+  l->row = 16;
+  l->rows = l->openrows = 12;
+  l->lanes = cpu->lanes;
+  l->narrow = narrow->lanes;
+}
+
+/* ---- stages ---- */
+
+/* One line of n unknowns along axis d, one direction: 5/2 n log2 n as is usual for real transforms, 2 n^2 for a product
+   with a matrix */
+static double transform_flops(BCRPlan p, BCRTransformKind kind, PetscInt d)
+{
+  const double n = (double)p->n[d];
+
+  return kind == BCR_TRANSFORM_PRODUCT || kind == BCR_TRANSFORM_DENSE ? 2 * n * n : 2.5 * n * log2(n);
+}
+
+static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool back, double elements, double flops)
+{
+  BCRStage *s = &p->stage[p->nstages++];
+
+  s->kind = kind;
+  s->axis = axis;
+  s->back = back;
+  s->bytes = elements * (p->single ? sizeof(float) : sizeof(double));
+  s->flops = flops;
+}
+
+/* N: unknowns. Elements: what a stage reads and writes once */
+static void plan_stages(BCRPlan p)
+{
+  const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
+               line = 5; /* line: flops of an unknown */
+  double N = 1, sep = 0;
+
+  p->nstages = 0;
+  for (PetscInt d = 0; d < p->dim; d++) N *= (double)p->n[d];
+  if (BCRPlanIsLevel0(p->kind)) sep = (double)p->separators.n * (double)p->n[0] * (double)p->nplanes;
+  for (int back = 0; back < 2; back++) {
+    const PetscBool b = back ? PETSC_TRUE : PETSC_FALSE;
+
+    switch (p->kind) {
+    case BCR_PLAN_NONE:
+    case BCR_PLAN_KINDS:
+      break;
+    case BCR_PLAN_POINT:
+    case BCR_PLAN_LINE:
+      if (!back) stage_add(p, BCR_STAGE_LINES, p->dim ? 0 : -1, b, 2 * N, p->dim ? line * N : 1);
+      break;
+    case BCR_PLAN_RECURSIVE:
+    case BCR_PLAN_REDUCTION:
+      if (p->kind == BCR_PLAN_REDUCTION && p->across >= 0)
+        stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
+                  N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
+      if (!back)
+        stage_add(p, BCR_STAGE_REDUCTION, p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks, b, planes * p->reduction.moved,
+                  planes * p->reduction.flops);
+      break;
+    case BCR_PLAN_BOX:
+    case BCR_PLAN_BOX_PASSES:
+    case BCR_PLAN_BOX_PRODUCT: {
+      const PetscInt across = p->kind == BCR_PLAN_BOX_PRODUCT ? p->across : p->box.across,
+                     in = p->kind == BCR_PLAN_BOX_PRODUCT ? p->blocks : p->box.in;
+      const BCRTransformKind by = p->kind == BCR_PLAN_BOX_PRODUCT ? BCR_TRANSFORM_PRODUCT : BCR_TRANSFORM_SINE;
+
+      stage_add(p, BCR_STAGE_ACROSS, across, b, 2 * N,
+                N / (double)p->n[across] *
+                  transform_flops(p, p->kind == BCR_PLAN_BOX_PRODUCT ? p->acrossby : by, across));
+      if (!back)
+        stage_add(p, BCR_STAGE_PLANES, in, b, (p->kind == BCR_PLAN_BOX_PASSES ? 4 : 2) * N,
+                  line * N + 2 * N / (double)p->n[in] * transform_flops(p, by, in));
+      break;
+    }
+    case BCR_PLAN_POLES:
+    case BCR_PLAN_LEVEL0:
+    case BCR_PLAN_LEVEL0_SMALL:
+    case BCR_PLAN_LEVEL0_ROWS:
+    case BCR_PLAN_LEVEL0_CHIP: {
+      const PetscInt t = p->kind == BCR_PLAN_POLES ? p->blocks : 0;
+      const double nt = p->kind == BCR_PLAN_POLES ? (double)p->separators.n : (double)p->n[0],
+                   rows = sep / nt *
+                          (p->kind == BCR_PLAN_POLES ? 2.5 * nt * log2(nt + 1) : transform_flops(p, p->rowsby, 0));
+
+      if (!back && p->across >= 0)
+        stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
+                  N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
+      /* level 0 of radix 8 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column */
+      if (!back) {
+        stage_add(p, BCR_STAGE_REDUCE, p->blocks, b, N + sep, N / 8 * 62);
+        if (p->kind == BCR_PLAN_LEVEL0_CHIP) stage_add(p, BCR_STAGE_PLANES, 0, b, 2 * sep, 2 * rows + line * sep);
+        else {
+          stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
+          if (p->kind == BCR_PLAN_POLES) stage_add(p, BCR_STAGE_POLES, 0, b, 2 * sep, (8. * BCR_POLES + 2) * sep);
+          else stage_add(p, BCR_STAGE_LINES, p->blocks, b, 2 * sep, line * sep);
+        }
+      } else {
+        if (p->kind != BCR_PLAN_LEVEL0_CHIP)
+          stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
+        stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
+        if (p->across >= 0)
+          stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
+                    N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
+      }
+      break;
+    }
+    case BCR_PLAN_FOURIER:
+      for (PetscInt i = 0; i < p->dim; i++) {
+        /* the host goes through planes; a device through axes in the order of memory */
+        const PetscInt parts[3] = {p->across >= 0 ? p->across : 0, p->across >= 0 ? 0 : 1, p->blocks},
+                       j = back ? p->dim - 1 - i : i, d = p->limits.cuda ? j : parts[j];
+
+        if (d != p->line)
+          stage_add(p, d == p->across && !p->limits.cuda ? BCR_STAGE_ACROSS : BCR_STAGE_TRANSFORM, d, b, 2 * N,
+                    N / (double)p->n[d] * transform_flops(p, p->transform[d], d));
+      }
+      if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      break;
+    }
+  }
+  if (p->singular && p->dim) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+}
+
+static void plan_choose(BCRPlan p)
+{
+  memset(p->refused, 0, sizeof(p->refused));
+  p->kind = BCR_PLAN_NONE;
+  for (PetscInt w = 0; w < p->limits.nways && p->kind == BCR_PLAN_NONE; w++) {
+    const BCRPlanWay *way = &p->limits.way[w];
+
+    p->refused[way->kind] = way->whynot(p);
+    if (!p->refused[way->kind]) p->kind = way->kind;
+  }
+  plan_stages(p);
+}
+
+PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limits, BCRPlan *plan)
+{
+  BCRPlan p;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(plan));
+  p = *plan;
+  p->limits = *limits;
+  p->options = *spec->options;
+  p->single = spec->options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  p->io = spec->io;
+  p->dim0 = spec->dim;
+  p->shift = spec->shift;
+  p->factor = 1;
+  p->singular = spec->singular;
+  for (int e = 0; e < 2; e++) p->open[e] = spec->open[e];
+  PetscCall(plan_axes(p, spec));
+  PetscCall(plan_modes(p));
+  plan_parts(p);
+  PetscCall(plan_schedule(p));
+  for (PetscInt d = 0; d < p->dim; d++) p->transform[d] = p->axis[d].lower ? BCR_TRANSFORM_NONE : BCR_TRANSFORM_HOST;
+  if (limits->cuda) BCRPlanCudaTransforms(p);
+  else if (p->across >= 0) p->acrossby = p->transform[p->across];
+  plan_choose(p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanSetShift(BCRPlan p, PetscReal shift)
+{
+  PetscFunctionBegin;
+  p->shift = shift;
+  plan_choose(p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanDestroy(BCRPlan *plan)
+{
+  BCRPlan p = *plan;
+
+  PetscFunctionBegin;
+  if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) {
+    PetscCall(axis_destroy(&p->axis[d]));
+    PetscCall(PetscFree2(p->lambda[d], p->norm[d]));
+  }
+  PetscCall(PetscFree(*plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- in words ---- */
+
+static PetscErrorCode plan_schedule_text(BCRPlan p, char text[], size_t size)
+{
+  PetscFunctionBegin;
+  text[0] = 0;
+  for (PetscInt i = 0; i < p->nlevels; i++) {
+    char one[16];
+
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s%" PetscInt_FMT, i ? "," : "", p->schedule[i]));
+    PetscCall(PetscStrlcat(text, one, size));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
+{
+  const PetscInt a = p->line == 0 ? 1 : 0, b = p->line == 2 ? 1 : 2; /* FOURIER: the other axes */
+  char pre[64] = "", schedule[128];
+
+  PetscFunctionBegin;
+  if (p->across >= 0)
+    PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", p->label[p->across]));
+  switch (p->kind) {
+  case BCR_PLAN_NONE:
+  case BCR_PLAN_KINDS:
+    PetscCall(PetscStrncpy(text, "none", size));
+    break;
+  case BCR_PLAN_POINT:
+    PetscCall(PetscStrncpy(text, "one unknown", size));
+    break;
+  case BCR_PLAN_LINE:
+    PetscCall(PetscStrncpy(text, "one tridiagonal line", size));
+    break;
+  case BCR_PLAN_RECURSIVE:
+  case BCR_PLAN_REDUCTION:
+    PetscCall(plan_schedule_text(p, schedule, sizeof(schedule)));
+    PetscCall(PetscSNPrintf(
+      text, size, "%sblock cyclic reduction along %c, schedule %s%s", p->kind == BCR_PLAN_REDUCTION ? pre : "",
+      p->label[p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks], schedule,
+      p->kind == BCR_PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
+    break;
+  case BCR_PLAN_BOX:
+  case BCR_PLAN_BOX_PASSES:
+    PetscCall(PetscSNPrintf(
+      text, size,
+      "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
+      p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
+      p->label[p->box.in], p->label[p->box.line]));
+    break;
+  case BCR_PLAN_BOX_PRODUCT:
+    PetscCall(
+      PetscSNPrintf(text, size,
+                    "transform along %c, planes of its modes on chip: transform along %c (as a matrix product), "
+                    "a line along %c for each mode",
+                    p->label[p->across], p->label[p->blocks], p->label[0]));
+    break;
+  case BCR_PLAN_LEVEL0_SMALL:
+  case BCR_PLAN_LEVEL0_CHIP:
+  case BCR_PLAN_LEVEL0_ROWS:
+  case BCR_PLAN_POLES:
+  case BCR_PLAN_LEVEL0:
+    PetscCall(PetscSNPrintf(
+      text, size,
+      "%sblock rows along %c: radix %" PetscInt_FMT " in physical space, then %" PetscInt_FMT
+      " separators%s transformed along %c%s, %s for each mode",
+      pre, p->label[p->blocks], p->radix, p->separators.n, p->kind == BCR_PLAN_LEVEL0_CHIP ? " on chip:" : "",
+      p->label[p->kind == BCR_PLAN_POLES ? p->blocks : 0],
+      p->rowsby == BCR_TRANSFORM_PRODUCT || p->rowsby == BCR_TRANSFORM_DENSE ? " (as a matrix product)" : "",
+      p->kind == BCR_PLAN_POLES ? "the poles' lines" : "a line"));
+    break;
+  case BCR_PLAN_FOURIER:
+    if (p->dim == 2)
+      PetscCall(PetscSNPrintf(text, size, "transform along %c, %stridiagonal lines along %c", p->label[a],
+                              p->general ? "general " : "", p->label[p->line]));
+    else
+      PetscCall(PetscSNPrintf(text, size, "transforms along %c and %c, %stridiagonal lines along %c", p->label[a],
+                              p->label[b], p->general ? "general " : "", p->label[p->line]));
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
+{
+  PetscFunctionBegin;
+  info->kind = p->kind;
+  info->nlevels = 0;
+  info->subproblems = 0;
+  if (BCRPlanIsReduction(p->kind)) {
+    info->nlevels = p->nlevels;
+    PetscCall(PetscArraycpy(info->schedule, p->schedule, p->nlevels));
+    info->subproblems = (PetscInt)p->reduction.subproblems;
+  } else if (BCRPlanIsLevel0(p->kind)) {
+    info->nlevels = 2;
+    info->schedule[0] = p->radix;
+    info->schedule[1] = p->separators.n + 1;
+  }
+  plan_stages(p); /* sub-problems are known by now */
+  info->flops = info->bytes = 0;
+  for (PetscInt i = 0; i < p->nstages; i++) {
+    info->flops += p->stage[i].flops;
+    info->bytes += p->stage[i].bytes;
+  }
+  PetscCall(plan_text(p, info->plan, sizeof(info->plan)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const char *const stage_names[] = {
+  "transform across planes", "level 0, down", "transform", "lines", "poles", "planes on chip", "level 0, up",
+  "block cyclic reduction",  "mean"};
+
+const char *BCRPlanStageName(BCRStageKind kind)
+{
+  return stage_names[kind];
+}
+
+PetscErrorCode BCRPlanView(BCRPlan p, PetscViewer viewer)
+{
+  char text[256];
+
+  PetscFunctionBegin;
+  PetscCall(plan_text(p, text, sizeof(text)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "plan (%s, %s): %s: %s\n", p->limits.name, p->single ? "single" : "double",
+                                   BCRPlanKinds[p->kind], text));
+  PetscCall(PetscViewerASCIIPushTab(viewer));
+  for (PetscInt d = 0; d < p->dim; d++) {
+    const BCRAxis *a = &p->axis[d];
+
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "axis %c: %" PetscInt_FMT " unknowns, %s%s to %s%s, coupling %g, stride %" PetscInt_FMT ", %s\n",
+      p->label[d], p->n[d], BCREndGetRule(a->end[0]).name, d == p->along && p->open[0] ? " (goes on)" : "",
+      BCREndGetRule(a->end[1]).name, d == p->along && p->open[1] ? " (goes on)" : "", (double)a->a,
+      (PetscInt)p->stride[d],
+      d == p->across   ? "transformed across planes"
+      : d == p->blocks ? "of the block rows"
+                       : "of the rows"));
+    if (p->lambda[d])
+      PetscCall(PetscViewerASCIIPrintf(viewer, "  modes by %s, eigenvalues %g to %g%s\n",
+                                       BCRTransformKinds[p->transform[d]], (double)a->a * p->lambda[d][0],
+                                       (double)a->a * p->lambda[d][p->n[d] - 1],
+                                       p->constant[d] >= 0 ? ", the constant among them" : ""));
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g%s\n", p->singular ? 0 : p->shift + p->fixed,
+                                   p->singular ? ", singular" : ""));
+  if (BCRPlanIsLevel0(p->kind))
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "groups: %" PetscInt_FMT " of radix %" PetscInt_FMT ", the first of %" PetscInt_FMT
+                                     " rows, the last of %" PetscInt_FMT
+                                     "; rows of a group decay by %g and less from one column to the next\n",
+                                     p->ngroups, p->radix, p->separators.gapend[0], p->separators.gapend[1], p->decay));
+  for (PetscInt i = 0; i < p->nstages; i++) {
+    const BCRStage *s = &p->stage[i];
+
+    PetscCall(PetscViewerASCIIPrintf(viewer, "stage %" PetscInt_FMT ": %s%s%c%s: %g MB, %g Mflop\n", i,
+                                     BCRPlanStageName(s->kind), s->axis >= 0 ? " along " : "",
+                                     s->axis >= 0 ? p->label[s->axis] : ' ', s->back ? ", back" : "", 1e-6 * s->bytes,
+                                     1e-6 * s->flops));
+  }
+  for (PetscInt w = 0; w < p->limits.nways; w++) {
+    const BCRPlanKind kind = p->limits.way[w].kind;
+
+    if (p->refused[kind])
+      PetscCall(PetscViewerASCIIPrintf(viewer, "not %s: %s\n", BCRPlanKinds[kind], p->refused[kind]));
+  }
+  PetscCall(PetscViewerASCIIPopTab(viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

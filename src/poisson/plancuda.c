@@ -1,0 +1,519 @@
+/*
+  Which ways a CUDA device has to solve a box: plancuda.h. No CUDA is called but by the pointers of BCRPlanCuda.
+*/
+#include "plancuda.h"
+#include "../base/modes.h"
+#include <math.h>
+#include <string.h>
+
+/* both ends are nodes with images of that sign: -1 sines, 1 cosines, in nodes */
+static PetscBool node_ends(const BCRAxis *a, int sign)
+{
+  const BCREndMirror low = BCREndGetRule(a->end[0]).mirror, high = BCREndGetRule(a->end[1]).mirror;
+
+  return !a->lower && low.sign == sign && high.sign == sign && low.distance != 1 && high.distance != 1 ? PETSC_TRUE
+                                                                                                       : PETSC_FALSE;
+}
+
+/* ---- transforms ---- */
+
+/* angles pi (ja j + jb)/P */
+void BCRPlanCudaModes(PetscInt n, const BCREnd end[2], BCRCudaModes *m)
+{
+  BCRAxisModes modes;
+  int common; /* factor of angle and length */
+
+  (void)BCRAxisModesDescribe(n, end[0], end[1], &modes); /* BCRPlanModes() has seen to pairs without modes */
+  common = modes.periodic || modes.first % 2 || modes.length % 2 ? 1 : 2;
+  m->n = (int)modes.n;
+  for (int e = 0; e < 2; e++) m->half[e] = BCREndGetRule(end[e]).weight < 1;
+  m->periodic = modes.periodic;
+  m->ib = modes.offset;
+  m->cosine = !modes.periodic && !modes.odd;
+  m->ja = modes.periodic ? 1 : 2 / common;
+  m->jb = modes.first / common;
+  m->P = (int)(modes.length / common);
+}
+
+PetscBool BCRPlanCudaFft(BCRPlan p, int P)
+{
+  return P > BCR_PLAN_DENSE_MOST && p->limits.cuda->fft(P, p->single, p->limits.cuda->shared) ? PETSC_TRUE
+                                                                                              : PETSC_FALSE;
+}
+
+/* Of the rows of separators. One transform of a row: whether its kernels have this axis. In order of speed on an H200,
+   bench/results/h200_poisson.csv; a product is faster than a transform of fewer than 100 unknowns between ends of a kind
+   by rowfft.cu, and than convolutions of any length */
+typedef struct {
+  BCRTransformKind kind;
+  PetscBool (*can)(BCRPlan plan, const BCRCudaModes *modes);
+} RowsWay;
+
+static PetscBool rows_sine(BCRPlan p, const BCRCudaModes *m)
+{
+  const PetscBool sine = node_ends(&p->axis[0], -1),
+                  even = p->transform[0] != BCR_TRANSFORM_PRODUCT && node_ends(&p->axis[0], 1);
+
+  return (sine || even) && p->limits.cuda->sine(m->P, p->single, p->limits.cuda->shared) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
+{
+  const BCRAxis *x = &p->axis[0];
+  BCRCudaRowFft plan;
+
+  (void)m;
+  if (x->end[0] != x->end[1] || node_ends(x, -1) || node_ends(x, 1)) return PETSC_FALSE;
+  if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < 100) return PETSC_FALSE;
+  return p->limits.cuda->rows((int)p->n[0], x->end[0], 0, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+static PetscBool rows_product(BCRPlan p, const BCRCudaModes *m)
+{
+  (void)m;
+  return p->transform[0] == BCR_TRANSFORM_PRODUCT ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscBool rows_prime(BCRPlan p, const BCRCudaModes *m)
+{
+  BCRCudaDstPrime plan;
+
+  return node_ends(&p->axis[0], -1) &&
+             p->limits.cuda->prime(m->P, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+static PetscBool rows_chirp(BCRPlan p, const BCRCudaModes *m)
+{
+  const PetscBool even = node_ends(&p->axis[0], 1);
+
+  return (even || node_ends(&p->axis[0], -1)) && p->limits.cuda->chirp(m->P, even, p->single, p->limits.cuda->shared)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+static PetscBool rows_convolve(BCRPlan p, const BCRCudaModes *m)
+{
+  (void)m;
+  return p->limits.cuda->convolve((int)p->n[0], p->axis[0].end, p->single, p->limits.cuda->shared) ? PETSC_TRUE
+                                                                                                   : PETSC_FALSE;
+}
+
+static const RowsWay rows_ways[] = {
+  {BCR_TRANSFORM_SINE,     rows_sine    },
+  {BCR_TRANSFORM_ROWS,     rows_rows    },
+  {BCR_TRANSFORM_PRODUCT,  rows_product },
+  {BCR_TRANSFORM_PRIME,    rows_prime   },
+  {BCR_TRANSFORM_CHIRP,    rows_chirp   },
+  {BCR_TRANSFORM_CONVOLVE, rows_convolve}
+};
+
+/* Across planes, in order of speed; lines of strided unknowns cost more by other kernels */
+static BCRTransformKind across_choose(BCRPlan p)
+{
+  const BCRAxis *a = &p->axis[p->across];
+  const BCRPlanCuda *cuda = p->limits.cuda;
+  BCRCudaRowFft plan;
+
+  if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[p->across];
+  if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
+  if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
+  return p->transform[p->across];
+}
+
+void BCRPlanCudaTransforms(BCRPlan p)
+{
+  const BCRPlanCuda *cuda = p->limits.cuda;
+
+  for (PetscInt d = 0; d < p->dim; d++) {
+    BCRCudaProducts product;
+    BCRCudaModes m;
+
+    if (p->axis[d].lower) continue;
+    BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
+    if (p->dim == 3 && cuda->product(&m, cuda->shared, &product)) p->transform[d] = BCR_TRANSFORM_PRODUCT;
+    else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+    else p->transform[d] = BCR_TRANSFORM_DENSE;
+  }
+  if (p->across >= 0 && !p->axis[p->across].lower) p->acrossby = across_choose(p);
+  p->rowsby = p->transform[0];
+  if (p->dim < 2 || BCRPlanWhyNotLevel0Sizes(p)) return;
+  for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(rows_ways); w++) {
+    BCRCudaModes m;
+
+    BCRPlanCudaModes(p->n[0], p->axis[0].end, &m);
+    if (!rows_ways[w].can(p, &m)) continue;
+    p->rowsby = rows_ways[w].kind;
+    break;
+  }
+}
+
+PetscBool BCRPlanCudaEven(BCRPlan p)
+{
+  return node_ends(&p->axis[0], 1) && (p->rowsby == BCR_TRANSFORM_SINE || p->rowsby == BCR_TRANSFORM_CHIRP ||
+                                       p->rowsby == BCR_TRANSFORM_CONVOLVE)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+PetscBool BCRPlanCudaStays(BCRPlan p)
+{
+  /* even modes, then odd ones */
+  if (p->rowsby == BCR_TRANSFORM_CONVOLVE && (node_ends(&p->axis[0], -1) || node_ends(&p->axis[0], 1)))
+    return PETSC_FALSE;
+  return p->rowsby != BCR_TRANSFORM_DENSE ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* ---- planes on chip ---- */
+
+void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
+{
+  const PetscInt across = p->box.across, in = p->box.in, line = p->box.line;
+
+  memset(pass, 0, sizeof(*pass));
+  memset(planes, 0, sizeof(*planes));
+  pass->N = pass->L = (int)p->n[across] + 1;
+  pass->nx = (int)p->n[0];
+  pass->nb = (int)p->n[3 - across];
+  pass->fs = pass->us = p->stride[across];
+  pass->fb = pass->ub = p->stride[3 - across];
+  planes->kind = p->box.kind;
+  planes->N = (int)p->n[in] + 1;
+  planes->n = (int)p->n[line] - (p->open[1] ? 1 : 0);
+  planes->planes = (int)p->n[across];
+  planes->ld = p->stride[3 - across];
+  planes->plane = p->stride[across];
+  for (int e = 0; e < 2; e++) {
+    planes->open[e] = p->open[e];
+    planes->half[e] = BCREndGetRule(p->axis[line].end[e]).weight < 1;
+  }
+}
+
+static PetscBool box_axis(BCRPlan p, PetscInt d)
+{
+  return node_ends(&p->axis[d], -1) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Sine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
+   the device is asked once */
+static const char *box_find(BCRPlan p)
+{
+  /* in the order of speed; y goes first, for its neighbours are nearer to each other than those along z */
+  static const struct {
+    int kind, across, in, line;
+  } ways[] = {
+    {BCR_CUDA_BOX_SLABS, 1, 2, 0},
+    {BCR_CUDA_BOX_SLABS, 2, 1, 0},
+    {BCR_CUDA_BOX_ROWS,  1, 0, 2},
+    {BCR_CUDA_BOX_ROWS,  2, 0, 1},
+    {BCR_CUDA_BOX_MARCH, 1, 0, 2},
+    {BCR_CUDA_BOX_MARCH, 2, 0, 1}
+  };
+  const PetscBool open = p->open[0] || p->open[1] ? PETSC_TRUE : PETSC_FALSE;
+
+  if (p->options.plain) return "transforms and lines alone are asked for";
+  if (p->dim != 3) return "it is for three dimensions";
+  if (p->stride[0] != 1) return "rows are not contiguous";
+  for (PetscInt d = 0; d < 3; d++)
+    if (!(p->axis[d].a > 0) || p->axis[d].lower || p->axis[d].n > 32768)
+      return "an axis has no coupling, coefficients that vary or too many unknowns";
+  if (open && (p->n[p->along] < 4 || BCREndIsPeriodic(p->axis[p->along].end[0])))
+    return "rows that go on are few or a ring";
+  if (p->box.asked) return p->box.found ? NULL : "no two axes have lengths of its transforms, or no plane fits";
+  p->box.asked = PETSC_TRUE;
+  for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {
+    BCRCudaBoxPass pass;
+    BCRCudaBoxPlanes planes;
+
+    if (!box_axis(p, ways[w].across) || !box_axis(p, ways[w].in)) continue;
+    /* of those, separators alone are solved on chip (LEVEL0_CHIP) */
+    if (ways[w].kind == BCR_CUDA_BOX_ROWS && p->n[ways[w].in] > 255) continue;
+    if (open && (ways[w].line != p->along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
+    p->box.kind = ways[w].kind;
+    p->box.across = ways[w].across;
+    p->box.in = ways[w].in;
+    p->box.line = ways[w].line;
+    BCRPlanCudaBox(p, &pass, &planes);
+    if (!p->limits.cuda->boxfits(&planes, p->single)) continue;
+    p->box.found = PETSC_TRUE;
+    /* larger ones wait longer for others than two more passes take */
+    p->box.stays = open && planes.N == 128 && p->limits.cuda->boxranks(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
+    return NULL;
+  }
+  return "no two axes have lengths of its transforms, or no plane fits";
+}
+
+/* Lines of all modes have to be definite: axes i and j are transformed */
+static const char *box_definite(BCRPlan p, PetscInt i, PetscInt j)
+{
+  const double shift = p->singular ? 0 : p->shift + p->fixed;
+
+  for (PetscInt k = 0; k < p->n[i]; k++)
+    if (!(shift + p->axis[i].a * p->lambda[i][k] + p->axis[j].a * p->lambda[j][0] > 0))
+      return "the shift leaves a mode that is not definite";
+  return NULL;
+}
+
+static const char *cuda_box_passes(BCRPlan p)
+{
+  const char *why = box_find(p);
+
+  return why ? why : box_definite(p, p->box.across, p->box.in);
+}
+
+static const char *cuda_box(BCRPlan p)
+{
+  const char *why = box_find(p);
+
+  if (why) return why;
+  if (p->box.kind == BCR_CUDA_BOX_MARCH && !p->box.stays) return "planes do not stay on chip";
+  return box_definite(p, p->box.across, p->box.in);
+}
+
+/* ---- level 0 ---- */
+
+static const char *level0_sizes(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotLevel0Sizes(p);
+
+  if (why) return why;
+  if (p->stride[0] != 1) return "rows are not contiguous";
+  return p->dim == 3 && p->acrossby == BCR_TRANSFORM_DENSE ? "no fast transform across planes" : NULL;
+}
+
+void BCRPlanCudaProduct(BCRPlan p, BCRCudaBoxPlanes *planes)
+{
+  memset(planes, 0, sizeof(*planes));
+  planes->n = (int)p->n[0];
+  planes->planes = (int)p->nplanes;
+  planes->ld = p->stride[p->blocks];
+  planes->plane = p->stride[p->across];
+  for (int e = 0; e < 2; e++) planes->half[e] = BCREndGetRule(p->axis[0].end[e]).weight < 1;
+}
+
+/* Small planes, for which level 0 has too many kernels */
+static const char *cuda_box_product(BCRPlan p)
+{
+  const char *why = level0_sizes(p);
+  BCRCudaBoxPlanes planes;
+  BCRCudaProducts product;
+  BCRCudaModes m;
+
+  if (why) return why;
+  if (p->dim != 3) return "it is for three dimensions";
+  if (p->singular) return "the operator is singular";
+  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
+  if (p->options.launch[BCR_LAUNCH_STRIPS] > 0) return "strips of level 0 are asked for";
+  if (p->transform[p->blocks] != BCR_TRANSFORM_PRODUCT) return "the axis of the blocks is too long for a product";
+  BCRPlanCudaProduct(p, &planes);
+  BCRPlanCudaModes(p->n[p->blocks], p->axis[p->blocks].end, &m);
+  (void)p->limits.cuda->product(&m, p->limits.cuda->shared, &product);
+  if (!p->limits.cuda->boxproduct(&planes, &product, p->single)) return "planes do not stay on chip";
+  return box_definite(p, p->across, p->blocks);
+}
+
+/* Radix and groups. Large planes in single precision take radix 16, which leaves half of the separators and takes as many
+   registers as radix 8 in double precision; a block wants some groups, or it waits for memory most of the time (rows,
+   unknowns: where it gained on an H200, bench/results/h200_poisson.csv). Small planes take radix 4: a row of them fits one
+   tile, twice as many blocks are at work, and a group takes half the time; there the deeper level, of twice the size,
+   costs no more than its latency. But level0small.cu takes radix 8 where only then every group has a multiprocessor. */
+static PetscInt level0_radix(BCRPlan p)
+{
+  const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
+  const int sms = p->limits.cuda->sms;
+  const PetscInt m = p->n[p->blocks] + 1;
+  const PetscBool eight =
+    p->rowsby == BCR_TRANSFORM_SINE && !BCRPlanCudaEven(p) && m % 8 == 0 && m / 8 <= sms && m / 4 > sms;
+  const PetscInt least16 = 3200;  /* rows that radix 16 takes */
+  const double unknowns16 = 12e6; /* and unknowns of the plane */
+  const PetscInt least4 = 400;    /* unknowns of a row that radix 4 takes */
+  const PetscBool fast = p->rowsby != p->transform[0] ? PETSC_TRUE : PETSC_FALSE; /* a transform of rows of its own */
+
+  if (p->dim != 2 || p->open[0] || p->open[1] || !node_ends(y, -1)) return 8;
+  if (x->a > y->a || p->shift + p->fixed < 0) return 8;
+  if (p->single && p->options.level0 == 16) return 16;
+  if (fast && !eight && (p->n[1] + 3) / 4 <= 2 * sms && p->n[0] >= least4 && p->n[0] <= BCR_CUDA_LEVEL0_SMALL) return 4;
+  if (p->single && p->n[0] > BCR_CUDA_LEVEL0_SMALL && p->n[1] >= least16 && (double)p->n[0] * p->n[1] >= unknowns16)
+    return 16;
+  return 8;
+}
+
+/* A Dirichlet end that is one row behind the last group of radix - 1 rows makes that row a separator, so that all groups
+   are regular: the code of others, which is run once, takes as long as several regular groups */
+static PetscBool level0_sepend(BCRPlan p)
+{
+  return p->dim == 2 && !p->open[0] && !p->open[1] && node_ends(&p->axis[1], -1) &&
+             (p->n[1] - p->radix * (p->ngroups - 1)) == p->radix
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+void BCRPlanCudaLevel0(BCRPlan p, BCRCudaLevel0 *l, BCRPlanCudaShape *shape)
+{
+  const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
+  const double eps = p->single ? 4e-8 : 1e-16;
+  const double fades = 0.97; /* slower ones have no halo that is worth its columns */
+  const int never = 100000;
+  const PetscBool ring = BCREndIsPeriodic(y->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+
+  memset(l, 0, sizeof(*l));
+  l->nx = (int)p->n[0];
+  l->planes = (int)p->nplanes;
+  for (int e = 0; e < 2; e++) {
+    l->open[e] = p->open[e];
+    l->mirror[e] = BCREndGetRule(x->end[e]).mirror;
+  }
+  l->radix = (int)p->radix;
+  l->sepend = level0_sepend(p);
+  l->hlast = l->sepend ? l->radix - 1 : (int)p->separators.gapend[1];
+  l->ng = (int)p->ngroups;
+  l->yperiodic = ring;
+  l->short0 = p->separators.gapend[0] == l->radix - 2 && !ring;
+  l->g0 = !ring && (p->separators.gapend[0] != l->radix - 1 || !BCREndIsZero(y->end[0])) ? 1 : 0;
+  l->g1 = (int)p->ngroups - (l->hlast != l->radix - 1 || (!ring && !BCREndIsZero(y->end[1])) ? 1 : 0);
+  l->halo = p->decay < fades ? (int)ceil(log(eps) / log(p->decay)) : never;
+  p->limits.cuda->shape(l, p->single, p->limits.cuda->sms, &shape->K, &shape->columns, &shape->blocks);
+  shape->slots = 0;
+  for (int j = 0; j < l->radix - 1; j++) { /* of a regular group of the first plane */
+    const double s = sin((j + 1) * M_PI / (2 * l->radix)), delta = (BCRPlanPlaneShift(p, 0) + y->a * 4 * s * s) / x->a;
+
+    l->mu[j] = 1 / (1 + BCRRootGap(delta));
+  }
+}
+
+/* Whether blocks have whole rows of planes, in place */
+static PetscBool level0_whole(BCRPlan p, const BCRCudaLevel0 *l)
+{
+  int slots;
+
+  return p->dim == 3 && BCRPlanCudaStays(p) && p->limits.cuda->wholerows(l, p->single, p->limits.cuda->sms, &slots)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+/* Groups for this shift, and how wide a tile they leave */
+static const char *level0_groups(BCRPlan p)
+{
+  const char *why = level0_sizes(p);
+
+  if (why) return why;
+  p->radix = level0_radix(p);
+  BCRLevel0Rows(&p->axis[p->blocks], p->radix, p->open, &p->separators, &p->ngroups);
+  if (level0_sepend(p)) {
+    p->separators.n = p->ngroups;
+    p->separators.gapend[1] = 0;
+  }
+  why = BCRPlanWhyNotLevel0Groups(p);
+  return why ? why : BCRPlanWhyNotLevel0Lines(p);
+}
+
+/* Rows in tiles with halos; all other columns of a tile are halo's */
+static const char *cuda_level0(BCRPlan p)
+{
+  const char *why = level0_groups(p);
+  const int least = 128; /* columns that a tile has besides its halos */
+  BCRPlanCudaShape shape;
+  BCRCudaLevel0 l;
+
+  if (why) return why;
+  if (p->dim == 3 && (p->open[0] || p->open[1])) return "between ranks, planes have whole rows";
+  BCRPlanCudaLevel0(p, &l, &shape);
+  return 2 * l.halo + least > shape.columns ? "lines of a group decay too slowly along a row for a tile" : NULL;
+}
+
+static const char *cuda_level0_small(BCRPlan p)
+{
+  const char *why = cuda_level0(p);
+  BCRPlanCudaShape shape;
+  BCRCudaLevel0 l;
+
+  if (why) return why;
+  if (p->dim != 2) return "it is for one plane";
+  if (p->rowsby != BCR_TRANSFORM_SINE || BCRPlanCudaEven(p)) return "rows have no sine transform of its kernels";
+  if (p->ngroups > 2 * p->limits.cuda->sms) return "there are more groups than twice the multiprocessors";
+  if (p->options.launch[BCR_LAUNCH_STRIPS] > 0) return "strips of level 0 are asked for";
+  BCRPlanCudaLevel0(p, &l, &shape);
+  return p->limits.cuda->small(&l, p->single, p->limits.cuda->shared) ? NULL : "rows have no length of its kernels";
+}
+
+static const char *cuda_level0_rows(BCRPlan p)
+{
+  const char *why = level0_groups(p);
+  BCRPlanCudaShape shape;
+  BCRCudaLevel0 l;
+
+  if (why) return why;
+  BCRPlanCudaLevel0(p, &l, &shape);
+  return level0_whole(p, &l) ? NULL : "no planes of rows that a block has room for";
+}
+
+void BCRPlanCudaChip(BCRPlan p, BCRCudaBoxPlanes *planes)
+{
+  memset(planes, 0, sizeof(*planes));
+  planes->kind = BCR_CUDA_BOX_ROWS;
+  planes->N = (int)p->n[0] + 1;
+  planes->n = (int)p->separators.n;
+  planes->planes = (int)p->nplanes;
+}
+
+/* Planes of separators stay on chip while they are transformed along x, solved and transformed back, where a cluster of
+   blocks has room for one */
+static const char *cuda_level0_chip(BCRPlan p)
+{
+  const char *why = cuda_level0_rows(p);
+  BCRCudaBoxPlanes planes;
+
+  if (why) return why;
+  if (p->rowsby != BCR_TRANSFORM_SINE || BCRPlanCudaEven(p) || !p->limits.cuda->box((int)p->n[0] + 1))
+    return "rows have no sine transform of its kernels";
+  if (p->singular) return "the operator is singular";
+  if (p->along >= 0) return "rows go on on other ranks";
+  if (BCREndIsPeriodic(p->axis[p->blocks].end[0])) return "lines over separators are rings";
+  if (!p->separators.n) return "there is no separator";
+  BCRPlanCudaChip(p, &planes);
+  if (!p->chip.asked) p->chip.fits = p->limits.cuda->boxfits(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
+  p->chip.asked = PETSC_TRUE;
+  return p->chip.fits ? NULL : "planes of separators do not stay on chip";
+}
+
+static const char *cuda_fourier(BCRPlan p)
+{
+  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
+  return BCRPlanWhyNotFourier(p);
+}
+
+PetscBool BCRPlanCudaBorder(BCRPlan p)
+{
+  return !level0_sizes(p) || !box_find(p) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* In order of speed on an H200: bench/results/h200_poisson.csv */
+static const BCRPlanWay cuda_ways[] = {
+  {BCR_PLAN_POINT,        BCRPlanWhyNotPoint    },
+  {BCR_PLAN_LINE,         BCRPlanWhyNotLine     },
+  {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
+  {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},
+  {BCR_PLAN_BOX,          cuda_box              },
+  {BCR_PLAN_BOX_PRODUCT,  cuda_box_product      },
+  {BCR_PLAN_LEVEL0_SMALL, cuda_level0_small     },
+  {BCR_PLAN_LEVEL0_CHIP,  cuda_level0_chip      },
+  {BCR_PLAN_LEVEL0_ROWS,  cuda_level0_rows      },
+  {BCR_PLAN_LEVEL0,       cuda_level0           },
+  {BCR_PLAN_BOX_PASSES,   cuda_box_passes       },
+  {BCR_PLAN_FOURIER,      cuda_fourier          }
+};
+
+void BCRPlanLimitsCuda(const BCRPlanCuda *cuda, BCRPlanLimits *l)
+{
+  memset(l, 0, sizeof(*l));
+  l->name = "cuda";
+  l->nways = PETSC_STATIC_ARRAY_LENGTH(cuda_ways);
+  l->way = cuda_ways;
+  l->row = 32; /* a warp's columns */
+  l->rows = 16;
+  l->openrows = 24; /* two separators between the ends */
+  l->cuda = cuda;
+}

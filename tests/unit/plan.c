@@ -1,0 +1,375 @@
+/*
+  quick: 1
+  Plans of both backends (src/poisson/plan.h), made without a device: what a CUDA device can do is answered by stand-ins
+  here. Asserted is that both take the same decisions where there is one decision to take (axes, their parts, modes, shifts
+  and norms of planes, groups, schedules), that each refused way has its reason, that the chosen plan does not depend on the
+  shifts that came before, and what is run for problems whose plan is known.
+*/
+#include "../../src/poisson/plancuda.h"
+#include "tests/check.h"
+
+static int passed = 0, failed = 0;
+#define TestCheck(ok, ...) \
+  do { \
+    if (ok) passed++; \
+    else { \
+      failed++; \
+      printf(__VA_ARGS__); \
+      printf("\n"); \
+    } \
+  } while (0)
+
+static int TestRandomInt(int n) /* 0 .. n - 1 */
+{
+  return (int)(TestUniform() * n);
+}
+
+/* ---- a device with 132 multiprocessors, lengths as src/backend/cuda documents them ---- */
+
+static int small_factors(int n)
+{
+  for (int p = 2; p <= 7; p++)
+    while (n % p == 0) n /= p;
+  return n == 1;
+}
+static int can_fft(int P, int single, int shared)
+{
+  return small_factors(P) && (size_t)P * (single ? 16 : 32) <= (size_t)shared;
+}
+static int can_sine(int N, int single, int shared)
+{
+  (void)single;
+  (void)shared;
+  return N >= 128 && N <= 8192 && !(N & (N - 1));
+}
+static int can_prime(int P, int single, int shared, BCRCudaDstPrime *plan, double *w, int *index, int *modes)
+{
+  (void)P;
+  (void)single;
+  (void)shared;
+  (void)plan;
+  (void)w;
+  (void)index;
+  (void)modes;
+  return 0;
+}
+static int can_chirp(int P, int even, int single, int shared)
+{
+  (void)even;
+  (void)single;
+  (void)shared;
+  return P >= 64 && P <= 4608;
+}
+static int can_convolve(int n, const BCREnd end[2], int single, int shared)
+{
+  (void)single;
+  (void)shared;
+  return n >= 64 && n <= 4608 &&
+         (end[0] == end[1] || (!BCREndIsPeriodic(end[0]) && BCREndGetRule(end[0]).mirror.distance != 1));
+}
+static int can_rows(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
+                    int *modes)
+{
+  (void)across;
+  (void)single;
+  (void)shared;
+  (void)w;
+  (void)index;
+  (void)modes;
+  plan->n = n;
+  return n >= 32 && small_factors(n) && (BCREndIsPeriodic(end) || BCREndGetRule(end).mirror.distance == 1);
+}
+static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
+{
+  (void)shared;
+  m->n = modes->n;
+  return modes->n <= 1024;
+}
+static int can_columns(int N, int single)
+{
+  (void)single;
+  return N == 128 || N == 256 || N == 512 ? N : 0;
+}
+static int can_box(int N)
+{
+  return N == 128 || N == 256 || N == 512;
+}
+static int box_fits(const BCRCudaBoxPlanes *planes, int single)
+{
+  return planes->kind == BCR_CUDA_BOX_MARCH || planes->N <= (single ? 512 : 256);
+}
+static int box_ranks(const BCRCudaBoxPlanes *planes, int single)
+{
+  (void)planes;
+  (void)single;
+  return 1;
+}
+static int box_product(const BCRCudaBoxPlanes *planes, const BCRCudaProducts *m, int single)
+{
+  (void)planes;
+  return m->n <= (single ? 128 : 96);
+}
+static void shape(BCRCudaLevel0 *l, int single, int sms, int *K, int *columns, int *blocks)
+{
+  (void)l;
+  (void)single;
+  (void)sms;
+  *K = 7;
+  *columns = 7 * 128;
+  *blocks = 4;
+}
+static int whole_rows(const BCRCudaLevel0 *l, int single, int sms, int *slots)
+{
+  (void)single;
+  *slots = 4 * sms;
+  return l->nx <= 2048;
+}
+static int small_plane(const BCRCudaLevel0 *l, int single, int shared)
+{
+  (void)single;
+  (void)shared;
+  return (l->nx == 511 || l->nx == 1023) && !l->yperiodic && !l->g0 && l->g1 == l->ng && !l->sepend;
+}
+
+static const BCRPlanCuda device = {.sms = 132,
+                                   .shared = 232448 - BCR_CUDA_SHARED_RESERVED,
+                                   .fft = can_fft,
+                                   .sine = can_sine,
+                                   .prime = can_prime,
+                                   .chirp = can_chirp,
+                                   .convolve = can_convolve,
+                                   .rows = can_rows,
+                                   .product = can_product,
+                                   .columns = can_columns,
+                                   .box = can_box,
+                                   .boxfits = box_fits,
+                                   .boxranks = box_ranks,
+                                   .boxproduct = box_product,
+                                   .shape = shape,
+                                   .wholerows = whole_rows,
+                                   .small = small_plane};
+
+/* ---- problems ---- */
+
+typedef struct {
+  PetscInt dim, stride[3];
+  BCRAxis axis[3];
+  PetscReal shift;
+  PetscBool singular;
+  BCRCoreOptions options;
+} Problem;
+
+static BCREnd random_end(PetscBool singular)
+{
+  for (;;) {
+    const BCREnd end = (BCREnd)(TestRandomInt(BCR_ENDS));
+
+    if (!BCREndIsPeriodic(end) && (!singular || BCREndGetRule(end).excess == 0)) return end;
+  }
+}
+
+static PetscErrorCode problem_random(Problem *q)
+{
+  static const PetscInt sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 63, 64, 97, 127, 128, 129, 255, 511};
+  PetscInt size = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(q, sizeof(*q)));
+  q->dim = 1 + TestRandomInt(3);
+  q->singular = TestRandomInt(4) == 0 ? PETSC_TRUE : PETSC_FALSE;
+  for (PetscInt d = 0; d < q->dim; d++) {
+    BCRAxis *a = &q->axis[d];
+
+    a->n = sizes[TestRandomInt((int)PETSC_STATIC_ARRAY_LENGTH(sizes))];
+    a->a = (PetscReal)(0.5 + TestUniform());
+    if (TestRandomInt(4) == 0) a->end[0] = a->end[1] = BCR_END_PERIODIC;
+    else
+      for (int e = 0; e < 2; e++) a->end[e] = random_end(q->singular);
+    if (a->n == 1) a->end[0] = a->end[1] = BCREndOfOne();
+    q->stride[d] = size;
+    size *= a->n;
+  }
+  if (TestRandomInt(4) == 0) {
+    BCRAxis *a = &q->axis[TestRandomInt((int)q->dim)];
+
+    a->end[0] = a->end[1] = BCR_END_GENERAL;
+    PetscCall(PetscMalloc3(a->n, &a->lower, a->n, &a->diag, a->n, &a->upper));
+    for (PetscInt i = 0; i < a->n; i++) {
+      a->lower[i] = i ? 1 : 0;
+      a->upper[i] = i < a->n - 1 ? 1 : 0;
+      a->diag[i] = a->lower[i] + a->upper[i] + (q->singular ? 0 : (PetscReal)TestUniform());
+    }
+  }
+  q->shift = q->singular ? 0 : (PetscReal)TestUniform();
+  q->options.isa = -1;
+  q->options.precision = TestRandomInt(2) ? BCR_SINGLE : BCR_DOUBLE;
+  if (TestRandomInt(5) == 0) {
+    PetscBool can = PETSC_TRUE;
+
+    for (PetscInt d = 1; d < q->dim; d++)
+      if (q->axis[d].lower) can = PETSC_FALSE;
+    if (can) q->options.radix = 2 + TestRandomInt(7);
+    q->options.recursive = TestRandomInt(3) == 0 ? PETSC_TRUE : PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
+{
+  const BCRPlanSpec spec = {
+    q->dim, q->axis, q->stride, shift, q->singular, q->options.precision, &q->options, -1, {PETSC_FALSE, PETSC_FALSE}
+  };
+  BCRPlanLimits limits[2];
+
+  PetscFunctionBegin;
+  BCRPlanLimitsHost(-1, q->options.precision == BCR_SINGLE ? PETSC_TRUE : PETSC_FALSE, &limits[0]);
+  BCRPlanLimitsCuda(&device, &limits[1]);
+  for (int b = 0; b < 2; b++) PetscCall(BCRPlanCreate(&spec, &limits[b], &plan[b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What must be the same whatever the backend */
+static void compare(PetscInt t, BCRPlan h, BCRPlan c)
+{
+  PetscBool same = h->dim == c->dim && h->fixed == c->fixed && h->blocks == c->blocks && h->across == c->across &&
+                       h->line == c->line && h->nplanes == c->nplanes && h->nlevels == c->nlevels
+                     ? PETSC_TRUE
+                     : PETSC_FALSE;
+
+  for (PetscInt d = 0; d < h->dim && same; d++) {
+    same = h->n[d] == c->n[d] && h->label[d] == c->label[d] && h->stride[d] == c->stride[d] &&
+               h->constant[d] == c->constant[d] && !h->lambda[d] == !c->lambda[d]
+             ? PETSC_TRUE
+             : PETSC_FALSE;
+    for (PetscInt j = 0; j < h->n[d] && same && h->lambda[d]; j++)
+      same = h->lambda[d][j] == c->lambda[d][j] && h->norm[d][j] == c->norm[d][j] ? PETSC_TRUE : PETSC_FALSE;
+  }
+  for (PetscInt k = 0; k < h->nplanes && same && !(h->across >= 0 && h->axis[h->across].lower); k++)
+    same = BCRPlanPlaneShift(h, k) == BCRPlanPlaneShift(c, k) && BCRPlanPlaneNorm(h, k) == BCRPlanPlaneNorm(c, k)
+             ? PETSC_TRUE
+             : PETSC_FALSE;
+  for (PetscInt l = 0; l < h->nlevels && same; l++) same = h->schedule[l] == c->schedule[l] ? PETSC_TRUE : PETSC_FALSE;
+  TestCheck(same, "problem %d: the two plans describe different problems", (int)t);
+  if (h->kind == BCR_PLAN_POINT || h->kind == BCR_PLAN_LINE || BCRPlanIsReduction(h->kind))
+    TestCheck(h->kind == c->kind, "problem %d: host %s, device %s", (int)t, BCRPlanKinds[h->kind],
+              BCRPlanKinds[c->kind]);
+  if (h->kind == BCR_PLAN_LEVEL0 && BCRPlanIsLevel0(c->kind) && h->radix == c->radix)
+    TestCheck(h->ngroups == c->ngroups && h->decay == c->decay, "problem %d: groups differ", (int)t);
+}
+
+/* Of one plan by itself */
+static PetscErrorCode consistent(PetscInt t, BCRPlan p)
+{
+  BCRCoreInfo info;
+  PetscInt across = 0, transforms = 0;
+  PetscBool reasons = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  for (PetscInt w = 0; w < p->limits.nways && p->limits.way[w].kind != p->kind; w++)
+    if (!p->refused[p->limits.way[w].kind]) reasons = PETSC_FALSE;
+  TestCheck(reasons && p->kind != BCR_PLAN_NONE && !p->refused[p->kind],
+            "problem %d (%s): %s, and a way before it has no reason", (int)t, p->limits.name, BCRPlanKinds[p->kind]);
+  PetscCall(PetscMemzero(&info, sizeof(info)));
+  PetscCall(BCRPlanDescribe(p, &info));
+  for (PetscInt i = 0; i < p->nstages; i++) {
+    if (p->stage[i].kind == BCR_STAGE_ACROSS) across += p->stage[i].back ? -1 : 1;
+    if (p->stage[i].kind == BCR_STAGE_TRANSFORM) transforms += p->stage[i].back ? -1 : 1;
+  }
+  TestCheck(p->nstages > 0 && !across && !transforms, "problem %d (%s): transforms forth without back", (int)t,
+            p->limits.name);
+  TestCheck(info.kind == p->kind && info.plan[0] && (BCRPlanIsReduction(p->kind) || (info.flops > 0 && info.bytes > 0)),
+            "problem %d (%s): text '%s', %g flops, %g bytes", (int)t, p->limits.name, info.plan, info.flops,
+            info.bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode random_problems(PetscInt cases, PetscInt seen[2][BCR_PLAN_KINDS])
+{
+  PetscFunctionBegin;
+  for (PetscInt t = 0; t < cases; t++) {
+    Problem q;
+    BCRPlan plan[2];
+
+    PetscCall(problem_random(&q));
+    PetscCall(plans(&q, q.shift, plan));
+    compare(t, plan[0], plan[1]);
+    for (int b = 0; b < 2; b++) {
+      const BCRPlanKind kind = plan[b]->kind;
+
+      PetscCall(consistent(t, plan[b]));
+      seen[b][kind]++;
+      if (!q.singular) { /* a shift that nothing of level 0 can take, and back */
+        PetscCall(BCRPlanSetShift(plan[b], -1000));
+        TestCheck(!BCRPlanIsLevel0(plan[b]->kind), "problem %d: level 0 with a shift of -1000", (int)t);
+        PetscCall(BCRPlanSetShift(plan[b], q.shift));
+        TestCheck(plan[b]->kind == kind, "problem %d: %s, after another shift %s", (int)t, BCRPlanKinds[kind],
+                  BCRPlanKinds[plan[b]->kind]);
+      }
+      PetscCall(BCRPlanDestroy(&plan[b]));
+    }
+    for (PetscInt d = 0; d < q.dim; d++) PetscCall(PetscFree3(q.axis[d].lower, q.axis[d].diag, q.axis[d].upper));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Between Dirichlet ends, double precision, shift 0 */
+static PetscErrorCode known(void)
+{
+  static const struct {
+    PetscInt dim, n[3];
+    BCRPlanKind host, cuda;
+  } problem[] = {
+    {1, {100, 1, 1},     BCR_PLAN_LINE,    BCR_PLAN_LINE        },
+    {2, {1, 1, 1},       BCR_PLAN_POINT,   BCR_PLAN_POINT       },
+    {2, {1, 50, 1},      BCR_PLAN_LINE,    BCR_PLAN_LINE        },
+    {2, {10, 10, 1},     BCR_PLAN_FOURIER, BCR_PLAN_FOURIER     },
+    {2, {511, 511, 1},   BCR_PLAN_POLES,   BCR_PLAN_LEVEL0_SMALL},
+    {2, {1000, 1001, 1}, BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0      },
+    {2, {4095, 4095, 1}, BCR_PLAN_POLES,   BCR_PLAN_LEVEL0      },
+    {3, {64, 64, 64},    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
+    {3, {127, 127, 127}, BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
+    {3, {511, 511, 511}, BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0_ROWS }
+  };
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problem); i++) {
+    const BCRPlanKind kind[2] = {problem[i].host, problem[i].cuda};
+    Problem q;
+    BCRPlan plan[2];
+
+    PetscCall(PetscMemzero(&q, sizeof(q)));
+    q.dim = problem[i].dim;
+    q.options.isa = -1;
+    q.options.precision = BCR_DOUBLE;
+    for (PetscInt d = 0; d < q.dim; d++) {
+      q.axis[d].n = problem[i].n[d];
+      q.axis[d].a = 1;
+      q.axis[d].end[0] = q.axis[d].end[1] = BCR_END_DIRICHLET;
+      q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] : 1;
+    }
+    PetscCall(plans(&q, 0, plan));
+    for (int b = 0; b < 2; b++) {
+      TestCheck(plan[b]->kind == kind[b], "%d x %d x %d, %s: %s instead of %s", (int)problem[i].n[0],
+                (int)problem[i].n[1], (int)problem[i].n[2], plan[b]->limits.name, BCRPlanKinds[plan[b]->kind],
+                BCRPlanKinds[kind[b]]);
+      PetscCall(BCRPlanDestroy(&plan[b]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt cases = 2000, seen[2][BCR_PLAN_KINDS] = {{0}};
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests plans of both backends without a device"));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+  PetscCall(TestSeed());
+  PetscCall(random_problems(cases, seen));
+  PetscCall(known());
+  for (int b = 0; b < 2; b++)
+    for (int k = 0; k < BCR_PLAN_KINDS; k++)
+      if (seen[b][k]) printf("%s: %d of %s\n", b ? "cuda" : "cpu", (int)seen[b][k], BCRPlanKinds[k]);
+  PetscCall(PetscFinalize());
+  return TestStatus(1, passed, failed);
+}
