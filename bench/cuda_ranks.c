@@ -14,7 +14,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
   #include "cuda_bench.h"
-  #include "src/poisson/devranks.h"
+  #include "src/poisson/ranks.h"
   #include "src/poisson/solver.h"
   #include "src/transport/transport.h"
   #include "cuda_ranks_kernels.h"
@@ -130,21 +130,31 @@ static PetscInt FirstRow(PetscInt N, PetscInt r)
 static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const BCRSlab *slab,
                              const BCRSolverOptions *options, BCRTransport transport, double stage[])
 {
-  BCRDeviceRanks ranks;
+  BCRRanks ranks;
   BCRAxis axis[3];
   PetscInt stride[3] = {1, op->axis[0].n, op->axis[0].n * op->axis[1].n};
+  const BCRRanksSpec spec = {.comm = PETSC_COMM_WORLD,
+                             .axis = slab->axis,
+                             .first = slab->start,
+                             .m = slab->len,
+                             .dim = dim,
+                             .axes = axis,
+                             .stride = stride,
+                             .io = options->core.precision,
+                             .options = &options->core,
+                             .stream = r->stream,
+                             .transport = transport};
   double seconds[BCR_RANK_STAGES], t[BCR_RANK_STAGES][101];
 
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) axis[d] = op->axis[d];
-  PetscCall(BCRDeviceRanksCreate(PETSC_COMM_WORLD, transport, slab->axis, slab->start, slab->len, dim, axis, 0,
-                                 PETSC_FALSE, stride, &options->core, r->stream, &ranks));
-  PetscCall(BCRDeviceRanksSetUp(ranks));
+  PetscCall(BCRRanksCreate(BCRRanksCuda(), &spec, &ranks));
+  PetscCall(BCRRanksSetUp(ranks));
   for (PetscInt i = -2; i < reps; i++) {
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
     /* so that the ranks are as they are in a row of solves */
-    PetscCall(BCRDeviceRanksSolve(ranks, r->stream, r->f, r->u));
-    PetscCall(BCRDeviceRanksStages(ranks, r->stream, r->f, r->u, seconds));
+    PetscCall(BCRRanksSolve(ranks, r->stream, r->f, r->u));
+    PetscCall(BCRRanksStages(ranks, r->stream, r->f, r->u, seconds));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, BCR_RANK_STAGES, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
     for (int j = 0; j < BCR_RANK_STAGES && i >= 0; j++) t[j][i] = seconds[j];
   }
@@ -153,7 +163,7 @@ static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const 
 
     BenchStatistics(reps, t[j], &stage[j], &least);
   }
-  PetscCall(BCRDeviceRanksDestroy(&ranks));
+  PetscCall(BCRRanksDestroy(&ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -171,11 +171,11 @@ mutation "Neumann end counted as a whole row in the mean of slabs" src/poisson/s
   'r->weight[i] = rule.weight;' \
   'r->weight[i] = 1;' \
   '3 mpi/slab -quick -cases 60'
-mutation "coupling of the last interior row for that of the interface" src/poisson/ranks.c \
-  'row_get(r, u, in - 1, 1, r->p.low[mine->first + in], r->own);' \
-  'row_get(r, u, in - 1, 1, r->p.low[mine->first + in - 1], r->own);' \
+mutation "coupling of the last interior row for that of the interface" src/poisson/ranks_cpu.c \
+  'row_get(r, u, in - 1, 1, r->p.low[mine->first + in], h->own);' \
+  'row_get(r, u, in - 1, 1, r->p.low[mine->first + in - 1], h->own);' \
   '3 mpi/slab -quick -cases 120'
-mutation "mean of a slab for that of all" src/poisson/ranks.c \
+mutation "mean of a slab for that of all" src/poisson/ranks_cpu.c \
   'PetscCallMPI(MPI_Allreduce(sum, sum + 1, 1, MPI_DOUBLE, MPI_SUM, r->comm));' \
   'sum[1] = sum[0] * r->size;' \
   '3 mpi/slab -quick -cases 60'

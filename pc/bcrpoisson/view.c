@@ -2,6 +2,7 @@
   What PCBCRPOISSON says about itself.
 */
 #include "bcrpoisson.h"
+#include <string.h>
 
 static const char xyz[] = "xyz";
 
@@ -53,6 +54,7 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
   const BCRGrid *g = &bcr->grid;
   const BCRMoves *m = &bcr->moves;
   PetscInt rows[2] = {-m->len, m->len}, all[2], general = BCRPoissonGeneralAxis(pc);
+  PetscViewerFormat format;
 
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -69,6 +71,15 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer,
                                        "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n",
                                        info.ranks, (double)info.bytes_sent, (double)info.messages));
+    PetscCall(PetscViewerGetFormat(viewer, &format));
+    for (const char *line = info.refused; *line && format == PETSC_VIEWER_ASCII_INFO_DETAIL;) {
+      const size_t length = strcspn(line, "\n");
+      char way[256];
+
+      PetscCall(PetscStrncpy(way, line, PetscMin(length + 1, sizeof(way))));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: not by %s\n", way));
+      line += length + (line[length] ? 1 : 0);
+    }
   }
   if (m->inplace && general >= 0 && general != m->axis)
     PetscCall(PetscViewerASCIIPrintf(

@@ -616,12 +616,22 @@ static PetscErrorCode cpu_core_create(BCRSolver s, const BCRComponent *c, const 
 {
   const PetscInt slab = PetscMax(0, c->slab);
   BCRCoreOptions options = s->options.core;
+  const BCRRanksSpec ranks = {.comm = s->slabs.comm,
+                              .axis = slab,
+                              .first = c->first,
+                              .m = c->op.axis[slab].n,
+                              .dim = c->op.dim,
+                              .axes = axis,
+                              .shift = c->op.shift,
+                              .singular = c->op.singular,
+                              .stride = spec->stride,
+                              .io = spec->single ? BCR_SINGLE : BCR_DOUBLE,
+                              .options = &options,
+                              .halo = spec->halo};
 
   PetscFunctionBegin;
   options.precision = spec->precision;
-  PetscCall(BCRRanksCreate(s->slabs.comm, slab, c->first, c->op.axis[slab].n, c->op.dim, axis, c->op.shift,
-                           c->op.singular, spec->stride, spec->single ? BCR_SINGLE : BCR_DOUBLE, &options, spec->halo,
-                           (BCRRanks *)core));
+  PetscCall(BCRRanksCreate(BCRRanksCpu(), &ranks, (BCRRanks *)core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -637,9 +647,12 @@ static PetscErrorCode cpu_core_factor(void *core, PetscReal factor)
 
 static PetscErrorCode cpu_core_solve(const BCRPass *p, void *core, const void *f, void *u)
 {
+  const double *removed;
+
   PetscFunctionBegin;
-  state(p)->removed = 0;
-  PetscCall(BCRRanksSolve((BCRRanks)core, f, u, &state(p)->removed));
+  PetscCall(BCRRanksSolve((BCRRanks)core, NULL, f, u));
+  PetscCall(BCRRanksGetRemoved((BCRRanks)core, &removed));
+  state(p)->removed = removed ? (PetscReal)*removed : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

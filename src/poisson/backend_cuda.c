@@ -1,14 +1,16 @@
 /*
   The table of CUDA devices (backend.h): kernels in place of the host's loops, on copies of the components'
-  tables. Cores are BCRDeviceRanks (devranks.h). All of the solver that a build without CUDA lacks is in this file.
+  tables. Cores are BCRRanks (ranks.h). All of the solver that a build without CUDA lacks is in this file.
 */
 #include "backend.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../operator/devscale.h"
-  #include "devranks.h"
+  #include "ranks.h"
+  #include "device.h"
   #include "../backend/cuda/fields.h"
   #include "../backend/cuda/planes.h"
   #include "../backend/cuda/refine.h"
+  #include "../transport/transport.h"
   #include <math.h>
   #include <stdlib.h>
   #include <string.h>
@@ -540,7 +542,7 @@ static PetscErrorCode cuda_refine_add(const BCRPass *p, BCRRefine *x)
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetRemoved((BCRDeviceRanks)x->core, &removed));
+  PetscCall(BCRRanksGetRemoved((BCRRanks)x->core, &removed));
   PetscCallBCRCuda(BCRCudaRefineCorrect(p->stream, &box, (const float *)x->e.v, x->e.stride, (double *)x->v.v,
                                         1 / (p->c->norm * (double)p->c->op.scale), x->keep, removed,
                                         state(p)->scalars));
@@ -604,15 +606,25 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
   CudaState *st = (CudaState *)s->state;
   const PetscInt slab = PetscMax(0, c->slab);
   BCRCoreOptions options = s->options.core;
-  BCRDeviceRanks *ranks = (BCRDeviceRanks *)core;
+  BCRRanksSpec ranks = {.comm = s->slabs.comm,
+                        .axis = slab,
+                        .first = c->first,
+                        .m = c->op.axis[slab].n,
+                        .dim = c->op.dim,
+                        .axes = axis,
+                        .shift = c->op.shift,
+                        .singular = c->op.singular,
+                        .stride = spec->stride,
+                        .options = &options,
+                        .stream = st->stream,
+                        .transport = st->transport};
   PetscBool window, kernels;
 
   PetscFunctionBegin;
-  options.precision = spec->precision;
-  PetscCall(BCRDeviceRanksCreate(s->slabs.comm, st->transport, slab, c->first, c->op.axis[slab].n, c->op.dim, axis,
-                                 c->op.shift, c->op.singular, spec->stride, &options, st->stream, ranks));
-  if (spec->made) PetscCall(BCRDeviceRanksReserveInput(*ranks));
-  PetscCall(BCRDeviceRanksKernels(*ranks, &window, &kernels));
+  options.precision = ranks.io = spec->precision;
+  PetscCall(BCRRanksCreate(BCRRanksCuda(), &ranks, (BCRRanks *)core));
+  if (spec->made) PetscCall(BCRRanksReserveInput((BCRRanks)*core));
+  PetscCall(BCRRanksKernels((BCRRanks)*core, &window, &kernels));
   if (window) st->windows = PETSC_TRUE;
   if (!kernels) st->graphs.off = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -620,27 +632,27 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
 
 static PetscErrorCode cuda_core_shift(void *core, PetscReal shift)
 {
-  return BCRDeviceRanksSetShift((BCRDeviceRanks)core, shift);
+  return BCRRanksSetShift((BCRRanks)core, shift);
 }
 
 static PetscErrorCode cuda_core_factor(void *core, PetscReal factor)
 {
-  return BCRDeviceRanksSetFactor((BCRDeviceRanks)core, factor);
+  return BCRRanksSetFactor((BCRRanks)core, factor);
 }
 
 static PetscErrorCode cuda_core_setup(void *core)
 {
-  return BCRDeviceRanksSetUp((BCRDeviceRanks)core);
+  return BCRRanksSetUp((BCRRanks)core);
 }
 
 static PetscErrorCode cuda_core_input(void *core, void **v)
 {
-  return BCRDeviceRanksGetInput((BCRDeviceRanks)core, v);
+  return BCRRanksGetInput((BCRRanks)core, v);
 }
 
 static PetscErrorCode cuda_core_solve(const BCRPass *p, void *core, const void *f, void *u)
 {
-  return BCRDeviceRanksSolve((BCRDeviceRanks)core, p->stream, f, u);
+  return BCRRanksSolve((BCRRanks)core, p->stream, f, u);
 }
 
 static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRRefine *x)
@@ -648,7 +660,7 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetRemoved((BCRDeviceRanks)core, &removed));
+  PetscCall(BCRRanksGetRemoved((BCRRanks)core, &removed));
   if (removed && x) removed = state(p)->scalars + 1;
   if (removed) PetscCallBCRCuda(BCRCudaScaleValue(p->stream, removed, 1, p->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -657,18 +669,18 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
 static PetscErrorCode cuda_core_plan(void *core, BCRPlan *plan)
 {
   PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetPlan((BCRDeviceRanks)core, plan));
+  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
 {
-  return BCRDeviceRanksGetInfo((BCRDeviceRanks)core, info);
+  return BCRRanksGetInfo((BCRRanks)core, info);
 }
 
 static PetscErrorCode cuda_core_destroy(void **core)
 {
-  return *core ? BCRDeviceRanksDestroy((BCRDeviceRanks *)core) : PETSC_SUCCESS;
+  return *core ? BCRRanksDestroy((BCRRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */

@@ -1,5 +1,6 @@
 /*
-  Poisson across ranks, see ranks.h and docs/ranks.md.
+  Poisson across ranks, see ranks.h and docs/ranks.md: what is decided for all ranks, and the order of a solve. The
+  steps are carried out by ranks_cpu.c (host, MPI) and ranks_cuda.c (devices, a transport).
 
   Rows along the slabs' axis, for one mode of the other axes with eigenvalue L (shift included):
 
@@ -16,228 +17,88 @@
   sums of positive terms (docs/method.md, section 5, does the same for separators). The right-hand
   side gains low_i v_m(before) + up_i v_1(after), v the blocks' own solutions.
 */
-#include "ranks.h"
-#include "tables.h"
-#include "../tridiagonal/reduced.h"
+#include "ranksimpl.h"
 #include "../base/agree.h"
-#include <math.h>
-#include <string.h>
 
-#define BCR_RANKS_PART 2048 /* modes from which on a plane's are sent in two parts */
+/* Ways */
 
-struct _n_BCRRanks {
-  MPI_Comm comm;
-  PetscMPIInt rank, size, tag, halotag;
-  PetscInt axis, dim, n, first, m; /* n: rows along the axis on all ranks */
-  BCRAxis x[3];                    /* of the whole box; arrays owned */
-  PetscInt nother, other[2], no[2];
-  PetscInt stride[3];
-  double shift, factor;
-  PetscBool singular;
-  BCRPrecision io;
-  BCRCoreOptions options;
-  BCRSlabRows p;
-  BCRModes modes;
-  PetscInt nmodes, constant;
-  const double *lambda, *norm;
-  BCRCore core; /* the rows between interfaces */
-  /* and the interface row: one pass of the core, else two solves of the rows between */
-  PetscBool bordered;
-  double single; /* what a single row between interfaces has along the axis */
-  /* the modes go out in parts, so that one part is on its way while the next is worked on */
-  PetscInt nparted, parted[3];
-  BCRReduced reduced[2];
-  BCRArena space;
-  double *own, *left, *x0, *before;
-  void *w; /* the second local solve */
-  size_t wbytes;
-  /* interface rows of the constant mode, and what right-hand sides of ones become there */
-  double *clow, *cup, *cones, *cweight;
-  double *cgather, *cg, *cx;
-  double cmine[2];
-  PetscReal *halo[2], *halosend[2];
-  MPI_Request halorequest[4];
-  int nhalo;
+/* A row for each BCRRanksWay, in order of preference. One pass reads and writes the box once where two solves do so
+   twice. The core's own lines save the reduced systems a kernel and a wait each. A window takes 0.016 ms less than
+   NCCL's messages with two H200 at 4095 x 4095 (docs/ranks.md), and leaves the solve kernels alone. One exchange of all
+   parts' right-hand sides has half the latency of sharing out, up to BCR_CUDA_GATHER parts. */
+static const struct {
+  const char *name;
+  BCRRanksPass pass;
+  BCRRanksCoupling coupling;
+} ways[BCR_RANKS_WAYS] = {
+  [BCR_RANKS_ALONE] = {"one rank has all rows",                          BCR_PASS_ONE,   BCR_COUPLING_NONE   },
+  [BCR_RANKS_LINES_WINDOW] = {"one pass whose lines exchange in a window",      BCR_PASS_LINES, BCR_COUPLING_WINDOW },
+  [BCR_RANKS_LINES_GATHER] = {"one pass whose lines solve the reduced systems", BCR_PASS_LINES, BCR_COUPLING_GATHER },
+  [BCR_RANKS_ONE_WINDOW] = {"one pass, all reduced systems from a window",    BCR_PASS_ONE,   BCR_COUPLING_WINDOW },
+  [BCR_RANKS_ONE_GATHER] = {"one pass, all reduced systems on each rank",     BCR_PASS_ONE,   BCR_COUPLING_GATHER },
+  [BCR_RANKS_ONE_SHARED] = {"one pass, modes shared out evenly",              BCR_PASS_ONE,   BCR_COUPLING_SHARED },
+  [BCR_RANKS_ONE_REDUCED] = {"one pass, modes by neighbours or shared out",    BCR_PASS_ONE,   BCR_COUPLING_REDUCED},
+  [BCR_RANKS_TWO_WINDOW] = {"two solves, all reduced systems from a window",  BCR_PASS_TWO,   BCR_COUPLING_WINDOW },
+  [BCR_RANKS_TWO_GATHER] = {"two solves, all reduced systems on each rank",   BCR_PASS_TWO,   BCR_COUPLING_GATHER },
+  [BCR_RANKS_TWO_SHARED] = {"two solves, modes shared out evenly",            BCR_PASS_TWO,   BCR_COUPLING_SHARED },
+  [BCR_RANKS_TWO_REDUCED] = {"two solves, modes by neighbours or shared out",  BCR_PASS_TWO,   BCR_COUPLING_REDUCED},
 };
 
-static inline double get(BCRPrecision io, const void *f, ptrdiff_t i)
+/* Why a way is not gone; NULL: it can be. Of two reasons that of the coupling, which is the same on all ranks */
+static const char *way_refused(BCRRanks r, BCRRanksWay way)
 {
-  return io == BCR_DOUBLE ? ((const double *)f)[i] : ((const float *)f)[i];
+  const BCRRanksPass pass = ways[way].pass;
+
+  if (way == BCR_RANKS_ALONE) return r->p.nparts > 1 ? "several ranks have rows" : NULL;
+  if (r->nocoupling[ways[way].coupling]) return r->nocoupling[ways[way].coupling];
+  if (pass == BCR_PASS_LINES && r->nopass[BCR_PASS_ONE]) return r->nopass[BCR_PASS_ONE];
+  return r->nopass[pass];
 }
-static inline void set(BCRPrecision io, void *f, ptrdiff_t i, double v)
+
+static PetscBool way_exists(BCRRanks r, BCRRanksWay way)
 {
-  if (io == BCR_DOUBLE) ((double *)f)[i] = v;
-  else ((float *)f)[i] = (float)v;
+  return way == BCR_RANKS_ALONE || (r->ops->couplings & (1u << ways[way].coupling)) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* v = c v + a (row j of f) */
-static void row_get(BCRRanks r, const void *f, PetscInt j, double c, double a, double v[])
+/* The first way that nothing speaks against */
+static PetscErrorCode way_choose(BCRRanks r)
 {
-  for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-    const ptrdiff_t o =
-                      (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0),
-                    s = r->nother > 0 ? r->stride[r->other[0]] : 1;
+  int way = 0;
 
-    for (PetscInt i0 = 0; i0 < r->no[0]; i0++) {
-      double *p = v + i0 + r->no[0] * i1;
+  PetscFunctionBegin;
+  while (way < BCR_RANKS_WAYS && (!way_exists(r, (BCRRanksWay)way) || way_refused(r, (BCRRanksWay)way))) way++;
+  PetscCheck(way < BCR_RANKS_WAYS, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No way to solve on %" PetscInt_FMT " parts",
+             r->p.nparts);
+  r->way = (BCRRanksWay)way;
+  r->pass = ways[way].pass;
+  r->coupling = ways[way].coupling;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-      *p = (c != 0 ? c * *p : 0) + a * get(r->io, f, o + i0 * s);
-    }
+/* The ways before the one that is gone, and why not */
+static PetscErrorCode ways_describe(BCRRanks r, size_t length, char text[])
+{
+  size_t at = 0;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  for (int way = BCR_RANKS_ALONE + 1; way < (int)r->way; way++) {
+    const char *why = way_refused(r, (BCRRanksWay)way);
+
+    if (!way_exists(r, (BCRRanksWay)way) || !why) continue;
+    PetscCall(PetscSNPrintf(text + at, length - at, "%s%s: %s", at ? "\n" : "", ways[way].name, why));
+    PetscCall(PetscStrlen(text, &at));
   }
-}
-/* row j of u = c (row j of u) + a v */
-static void row_set(BCRRanks r, void *u, PetscInt j, double c, double a, const double v[])
-{
-  for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-    const ptrdiff_t o =
-                      (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0),
-                    s = r->nother > 0 ? r->stride[r->other[0]] : 1;
-
-    for (PetscInt i0 = 0; i0 < r->no[0]; i0++)
-      set(r->io, u, o + i0 * s,
-          (c != 0 ? c * get(r->io, u, o + i0 * s) : 0) + (a != 0 ? a * v[i0 + r->no[0] * i1] : 0));
-  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* u += w + c over the first rows rows (w NULL: none) in the order of memory; returns the sum of u */
-static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double c)
-{
-  PetscInt n[3] = {1, 1, 1};
-  double sum = 0;
+/* Set-up */
 
-  for (PetscInt d = 0; d < r->dim; d++) n[d] = d == r->axis ? rows : r->x[d].n;
-  for (PetscInt k = 0; k < n[2]; k++) {
-    for (PetscInt j = 0; j < n[1]; j++) {
-      const ptrdiff_t o =
-        (r->dim > 1 ? (ptrdiff_t)j * r->stride[1] : 0) + (r->dim > 2 ? (ptrdiff_t)k * r->stride[2] : 0);
-      double part = 0;
-
-      if (r->io == BCR_DOUBLE) {
-        double *p = (double *)u + o;
-        const double *q = w ? (const double *)w + o : NULL;
-
-        for (PetscInt i = 0; i < n[0]; i++) {
-          if (w || c != 0) p[i] += (q ? q[i] : 0) + c;
-          part += p[i];
-        }
-      } else {
-        float *p = (float *)u + o;
-        const float *q = w ? (const float *)w + o : NULL;
-
-        for (PetscInt i = 0; i < n[0]; i++) {
-          if (w || c != 0) p[i] = (float)(p[i] + (double)(q ? q[i] : 0) + c);
-          part += p[i];
-        }
-      }
-      sum += part;
-    }
-  }
-  return sum;
-}
-
-/* An error of this rank's own steps becomes one of all ranks */
-static PetscErrorCode ranks_share(BCRRanks r, PetscErrorCode ierr, const char what[])
+PetscErrorCode BCRRanksShare(BCRRanks r, PetscErrorCode ierr, const char what[])
 {
   PetscFunctionBegin;
   if (r->size > 1) PetscCall(BCRFaultShare(r->comm, ierr, what));
   else PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Everything that depends on the shift but the core */
-static PetscErrorCode ranks_tables(BCRRanks r)
-{
-  const PetscInt rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
-  BCRReducedSpec spec = {.rows = rows,
-                         .periodic = r->p.periodic,
-                         .flags = BCR_REDUCED_BEFORE | BCR_REDUCED_ADD,
-                         .eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9,
-                         .coupling = BCR_TRI_COUPLING_AUTO};
-  double *low = NULL, *diag = NULL, *up = NULL;
-
-  PetscFunctionBegin;
-  BCRCallElse(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY),
-              (void)PetscFree3(low, diag, up));
-  for (PetscInt k = 0; k < r->nmodes && rows; k++) {
-    if (k == r->constant) { /* solved by every rank, see constant_mode() */
-      low[k] = up[k] = 0;
-      diag[k] = 1;
-      continue;
-    }
-    BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + r->lambda[k], &low[k], &diag[k], &up[k], NULL);
-    low[k] = -low[k];
-    up[k] = -up[k];
-  }
-  for (PetscInt c = 0; c < r->nparted; c++) {
-    const PetscInt k = r->parted[c] * r->no[0];
-
-    PetscCall(BCRReducedDestroy(&r->reduced[c]));
-    spec.nsys = r->parted[c + 1] * r->no[0] - k;
-    spec.low = low + k;
-    spec.diag = diag + k;
-    spec.up = up + k;
-    BCRCallElse(BCRReducedCreate(r->comm, &spec, &r->reduced[c]), (void)PetscFree3(low, diag, up));
-  }
-  PetscCall(PetscFree3(low, diag, up));
-  for (PetscInt p = 0; p < r->p.ninterface && r->constant >= 0; p++) {
-    double d;
-
-    BCRSlabRowsInterface(&r->p, p, 0, &r->clow[p], &d, &r->cup[p], &r->cones[p]);
-    r->cweight[p] = r->p.weight[r->p.part[p].first + r->p.part[p].interior];
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The caller's shift for a core that sees a single row as no axis at all */
-static PetscReal core_shift(BCRRanks r)
-{
-  return (PetscReal)(r->shift + r->single);
-}
-
-static PetscErrorCode core_create(BCRRanks r)
-{
-  const BCRSlabPart *mine = &r->p.part[r->p.mine];
-  const PetscInt interior = mine->interior;
-  PetscReal *zero = NULL;
-  BCRAxis axes[3];
-
-  PetscFunctionBegin;
-  if (!interior) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt d = 0; d < r->dim; d++) axes[d] = r->x[d];
-  if (r->p.nparts > 1) {
-    BCRAxis *a = &axes[r->axis];
-    const PetscInt first = mine->first, last = mine->first + interior - 1;
-    BCRCoreBorder border;
-
-    a->n = mine->m;
-    if (a->lower) {
-      a->lower += first;
-      a->diag += first;
-      a->upper += first;
-    }
-    border.axis = r->axis;
-    border.open[0] = r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE;
-    border.open[1] = mine->has;
-    for (int s = 0; s < 2; s++) {
-      if (border.open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
-    }
-    border.reach[0] = border.open[0] ? r->p.low[first] : 0;
-    border.reach[1] = border.open[1] ? r->p.up[last] : 0;
-    border.meet[0] = border.open[0] ? r->p.up[r->p.part[r->p.prev].first + r->p.part[r->p.prev].interior] : 0;
-    border.meet[1] = border.open[1] ? r->p.low[last + 1] : 0;
-    border.constant = r->constant;
-    PetscCall(BCRCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, r->stride, r->io, &r->options, &border, &r->core));
-    if (r->core) {
-      r->bordered = PETSC_TRUE;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    axes[r->axis] = r->x[r->axis];
-  }
-  if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
-  BCRCallElse(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io,
-                            &r->options, &r->core),
-              (void)PetscFree(zero));
-  PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -257,125 +118,183 @@ static PetscErrorCode ranks_axes(BCRRanks r, const BCRAxis axes[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* This rank's core and work space, no rank waiting for another */
-static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
+/* This rank's rows with the interface row, as a core sees them that goes on on other ranks */
+static void ranks_border(BCRRanks r, BCRAxis *a, BCRCoreBorder *border)
 {
-  BCRAxis other[2];
-  PetscInt ninterface = r->p.ninterface;
-  PetscMPIInt count;
-  size_t size = 1;
+  const BCRSlabPart *mine = BCRRanksMine(r), *before = BCRRanksBefore(r);
+  const PetscInt first = mine->first, last = mine->first + mine->interior - 1;
+
+  a->n = mine->m;
+  if (a->lower) {
+    a->lower += first;
+    a->diag += first;
+    a->upper += first;
+  }
+  border->axis = r->axis;
+  border->open[0] = before ? PETSC_TRUE : PETSC_FALSE;
+  border->open[1] = mine->has;
+  for (int s = 0; s < 2; s++) {
+    if (border->open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
+  }
+  border->reach[0] = border->open[0] ? r->p.low[first] : 0;
+  border->reach[1] = border->open[1] ? r->p.up[last] : 0;
+  border->meet[0] = border->open[0] ? r->p.up[before->first + before->interior] : 0;
+  border->meet[1] = border->open[1] ? r->p.low[last + 1] : 0;
+  border->constant = r->constant;
+}
+
+/* The core of this rank's rows: for one pass, unless that is known to be impossible, else for two solves of those between
+   the interfaces */
+static PetscErrorCode ranks_core(BCRRanks r)
+{
+  const PetscBool several = r->p.nparts > 1 ? PETSC_TRUE : PETSC_FALSE;
+  const BCRSlabPart *mine = BCRRanksMine(r);
+  PetscReal *zero = NULL;
+  BCRAxis axes[3];
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < r->nother; i++) other[i] = r->x[r->other[i]];
-  if (r->p.nparts > 1) {
-    PetscCall(PetscMPIIntCast((PetscInt64)r->no[0] * r->no[1], &count)); /* a row of the slab is one message */
-    PetscCall(BCRModesCreate(r->nother, other, r->singular, r->options.isa, &r->modes));
-    PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
+  if (!mine || !mine->interior) {
+    r->nopass[BCR_PASS_ONE] = "a slab of one row, which is an interface, has nothing to eliminate";
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (r->p.mine >= 0) PetscCall(core_create(r));
-  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
-  PetscCall(BCRArenaGet(&r->space, (6 * (size_t)ninterface + 2 * (size_t)r->size) * sizeof(double), &r->clow));
-  r->cup = r->clow + ninterface;
-  r->cones = r->cup + ninterface;
-  r->cweight = r->cones + ninterface;
-  r->cx = r->cweight + ninterface;
-  r->cg = r->cx + ninterface;
-  r->cgather = r->cg + ninterface;
-  for (int i = 0; i < 2 && halo; i++) {
-    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halo[i]));
-    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halosend[i]));
+  for (PetscInt d = 0; d < r->dim; d++) axes[d] = r->x[d];
+  if (several && !r->nopass[BCR_PASS_ONE]) {
+    BCRCoreBorder border;
+
+    ranks_border(r, &axes[r->axis], &border);
+    PetscCall(
+      r->ops->core_create(r, axes, &border, (PetscReal)r->shift, r->singular, &r->core, &r->nopass[BCR_PASS_ONE]));
+    if (r->core) PetscFunctionReturn(PETSC_SUCCESS);
+    axes[r->axis] = r->x[r->axis];
   }
-  if (r->core && !r->bordered) {
-    for (PetscInt d = 0; d < r->dim; d++)
-      size += (size_t)r->stride[d] * (size_t)((d == r->axis ? r->p.part[r->p.mine].interior : r->x[d].n) - 1);
-    r->wbytes = size * (r->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
-    PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
-  }
-  PetscCall(PetscArrayzero(r->left, r->nmodes));
+  if (several) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
+  BCRCallElse(r->ops->core_create(r, axes, NULL, (PetscReal)(r->shift + r->single), several ? PETSC_FALSE : r->singular,
+                                  &r->core, NULL),
+              (void)PetscFree(zero));
+  PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ranks_fill(BCRRanks r, MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim,
-                                 const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[],
-                                 BCRPrecision io, const BCRCoreOptions *options, PetscBool halo)
+/* This rank's part, no rank waiting for another */
+static PetscErrorCode ranks_local(BCRRanks r)
+{
+  PetscFunctionBegin;
+  if (r->p.nparts > 1) PetscCall(r->ops->modes(r));
+  if (r->p.mine >= 0) PetscCall(ranks_core(r));
+  PetscCall(r->ops->local(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
 {
   PetscFunctionBegin;
   r->comm = MPI_COMM_NULL;
   r->size = 1;
-  if (comm != MPI_COMM_NULL) {
-    PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tag));
-    PetscCall(PetscCommGetNewTag(r->comm, &r->halotag));
+  if (spec->comm != MPI_COMM_NULL) {
+    PetscCall(PetscCommDuplicate(spec->comm, &r->comm, &r->tag));
     PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
     PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
   }
-  r->axis = axis;
-  r->dim = dim;
-  r->n = axes[axis].n;
-  r->first = first;
-  r->m = m;
-  r->shift = singular ? 0 : shift;
+  r->axis = spec->axis;
+  r->dim = spec->dim;
+  r->shift = spec->singular ? 0 : (double)spec->shift;
   r->factor = 1;
-  r->singular = singular;
-  r->io = io;
-  r->options = *options;
+  r->singular = spec->singular;
+  r->halo = spec->halo;
+  r->io = spec->io;
+  r->options = *spec->options;
+  r->stream = spec->stream;
+  r->transport = spec->transport;
+  r->constant = -1;
   r->no[0] = r->no[1] = 1;
-  for (PetscInt d = 0; d < dim; d++) {
-    const PetscInt n = axes[d].n;
-
-    r->stride[d] = stride[d];
-    r->x[d] = axes[d];
+  for (PetscInt d = 0; d < r->dim; d++) {
+    r->stride[d] = spec->stride[d];
+    r->x[d] = spec->axes[d];
     r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = NULL;
-    if (d != axis) {
+    if (d != r->axis) {
       r->other[r->nother] = d;
-      r->no[r->nother++] = n;
+      r->no[r->nother++] = r->x[d].n;
     }
   }
-  PetscCall(ranks_share(r, ranks_axes(r, axes), BCR_NO_MEMORY));
-  PetscCall(BCRSlabRowsCreate(r->comm, axis, first, m, &r->x[axis], &r->p));
+  r->nmodes = r->no[0] * r->no[1];
+  r->nbatch = 1;
+  r->batch[1] = r->no[1];
+  PetscCall(BCRRanksShare(r, r->ops->create(r), BCR_NO_MEMORY));
+  PetscCall(BCRRanksShare(r, ranks_axes(r, spec->axes), BCR_NO_MEMORY));
+  PetscCall(BCRSlabRowsCreate(r->comm, r->axis, spec->first, spec->m, &r->x[r->axis], &r->p));
   /* a schedule that is too short there, say */
-  PetscCall(ranks_share(r, ranks_local(r, halo), "has no plan for its rows, as its own message says"));
-  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  r->nparted = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
-  r->parted[1] = r->no[1] / 2;
-  r->parted[r->nparted] = r->no[1];
-  PetscCall(ranks_tables(r));
+  PetscCall(BCRRanksShare(r, ranks_local(r), r->ops->failed));
+  if (r->p.nparts > 1) PetscCall(r->ops->connect(r));
+  r->stale = PETSC_TRUE;
+  if (!r->ops->async) PetscCall(BCRRanksSetUp(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim,
-                              const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[],
-                              BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks)
+PetscErrorCode BCRRanksCreate(const BCRRanksOps *ops, const BCRRanksSpec *spec, BCRRanks *ranks)
 {
   BCRRanks r = NULL;
   PetscErrorCode ierr = PetscNew(&r);
 
   PetscFunctionBegin;
   *ranks = NULL;
-  if (comm != MPI_COMM_NULL) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
-  if (!ierr) ierr = ranks_fill(r, comm, axis, first, m, dim, axes, shift, singular, stride, io, options, halo);
-  BCRCallElse(ierr, (void)BCRRanksDestroy(&r));
+  if (spec->comm != MPI_COMM_NULL) ierr = BCRFaultShare(spec->comm, ierr, BCR_NO_MEMORY);
+  PetscCall(ierr);
+  r->ops = ops;
+  BCRCallElse(ranks_fill(r, spec), (void)BCRRanksDestroy(&r));
   *ranks = r;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One pass may have become impossible for another shift: two solves then, from now on */
+static PetscErrorCode ranks_passes(BCRRanks r)
+{
+  PetscFunctionBegin;
+  if (!r->core || r->nopass[BCR_PASS_ONE] || !r->ops->core_passes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(r->ops->core_passes(r->core, r->nopass));
+  if (!r->nopass[BCR_PASS_ONE]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(r->ops->core_destroy(&r->core));
+  PetscCall(ranks_core(r));
+  PetscCall(r->ops->core_factor(r->core, (PetscReal)r->factor));
+  PetscCall(r->ops->core_setup(r->core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRRanksSetUp(BCRRanks r)
+{
+  PetscFunctionBegin;
+  if (r->core && r->ops->core_setup) PetscCall(r->ops->core_setup(r->core));
+  if (!r->stale) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.nparts > 1 && r->p.mine >= 0) PetscCall(ranks_passes(r));
+  PetscCall(way_choose(r));
+  if (r->p.nparts > 1) {
+    char refused[2048];
+
+    PetscCall(r->ops->tables(r));
+    PetscCall(ways_describe(r, sizeof(refused), refused));
+    PetscCall(PetscInfo(NULL, "Rank %d of %d: %s%s%s\n", r->rank, r->size, ways[r->way].name,
+                        refused[0] ? ". Not by\n" : "", refused));
+  }
+  r->stale = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRRanksSetShift(BCRRanks r, PetscReal shift)
 {
   PetscFunctionBegin;
-  r->shift = r->singular ? 0 : shift;
-  PetscCall(ranks_share(r, r->core ? BCRCoreSetShift(r->core, core_shift(r)) : PETSC_SUCCESS, BCR_NO_MEMORY));
-  if (r->p.nparts > 1) PetscCall(ranks_tables(r));
+  r->shift = r->singular ? 0 : (double)shift;
+  PetscCall(BCRRanksShare(r, r->core ? r->ops->core_shift(r->core, (PetscReal)(r->shift + r->single)) : PETSC_SUCCESS,
+                          BCR_NO_MEMORY));
+  r->stale = PETSC_TRUE;
+  if (!r->ops->async) PetscCall(BCRRanksSetUp(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRRanksSetFactor(BCRRanks r, PetscReal factor)
 {
   PetscFunctionBegin;
-  r->factor = factor;
-  if (r->core) PetscCall(BCRCoreSetFactor(r->core, factor));
+  r->factor = (double)factor;
+  if (r->ops->async) r->stale = PETSC_TRUE; /* the core's arrays are made anew */
+  if (r->core) PetscCall(r->ops->core_factor(r->core, factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -385,169 +304,56 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
 
   PetscFunctionBegin;
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRCoreDestroy(&r->core));
-  for (int c = 0; c < 2; c++) PetscCall(BCRReducedDestroy(&r->reduced[c]));
-  PetscCall(BCRModesDestroy(&r->modes));
+  if (r->state) PetscCall(r->ops->destroy(r));
+  if (r->core) PetscCall(r->ops->core_destroy(&r->core));
   for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(r->x[d].lower, r->x[d].diag, r->x[d].upper));
   PetscCall(BCRSlabRowsDestroy(&r->p));
-  PetscCall(BCRArenaFree(&r->space));
   if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
   PetscCall(PetscFree(*ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The constant mode of a singular operator: all interface rows are known to all. The weighted mean
-   of the right-hand side is taken out; the solution is fixed up to a constant. With d_p = up'_p
-   (x_(p+1) - x_p), the rows say d_p = low'_p/up'_(p-1) d_(p-1) - g_p. */
-static void constant_mode(BCRRanks r, double *mean)
+/* Solve */
+
+/* A step ends, where somebody asks how long it took */
+static PetscErrorCode mark(BCRRanks r, void *stream)
 {
-  const PetscInt n = r->p.ninterface;
-  double sum = 0, ones = 0, d = 0, rate = 0, total = 0;
-
-  for (PetscInt p = 0; p < n; p++) {
-    r->cg[p] = r->cgather[2 * r->p.part[p].rank] + r->cgather[2 * r->p.part[(p + 1) % r->p.nparts].rank + 1];
-    sum += r->cweight[p] * r->cg[p];
-    ones += r->cweight[p] * r->cones[p];
-  }
-  *mean = sum / ones;
-  /* round a periodic axis the steps add up to zero: what d before the first row does that */
-  for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) {
-    double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
-
-    for (PetscInt p = 0; p < n; p++) {
-      r->cx[p] = x;
-      d = (p ? r->clow[p] * d : f) - (r->cg[p] - *mean * r->cones[p]);
-      d = p + 1 < n || r->p.periodic ? d / r->cup[p] : 0;
-      x += d;
-      rate += 1 / r->cup[p];
-    }
-    total = x;
-  }
+  PetscFunctionBegin;
+  if (r->ops->mark) PetscCall(r->ops->mark(r, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *removed)
+PetscErrorCode BCRRanksSolve(BCRRanks r, void *stream, const void *f, void *u)
 {
-  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
-  const PetscInt in = mine ? mine->interior : 0;
-  MPI_Request gather = MPI_REQUEST_NULL;
-  double mean = 0;
+  const BCRRanksOps *ops = r->ops;
 
   PetscFunctionBegin;
-  if (removed) *removed = 0;
   if (r->p.nparts == 1) {
-    PetscReal rem = 0;
-
-    if (r->core) PetscCall(BCRCoreSolve(r->core, f, u, &rem));
-    if (r->singular && r->size > 1) PetscCallMPI(MPI_Bcast(&rem, 1, MPIU_REAL, r->p.part[0].rank, r->comm));
-    if (removed) *removed = rem;
+    PetscCall(ops->alone(r, stream, f, u));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (mine && !r->bordered) {
-    if (mine->has) row_get(r, f, in, 0, r->factor, r->own); /* before it may be overwritten */
-    if (in) PetscCall(BCRCoreSolve(r->core, f, u, NULL));
-    if (r->p.prev >= 0 && in) {
-      const BCRSlabPart *p = &r->p.part[r->p.prev];
-
-      row_get(r, u, 0, 0, r->p.up[p->first + p->interior], r->left);
-      PetscCall(BCRModesApply(r->modes, 0, r->left));
-      for (PetscInt k = 0; k < r->nmodes; k++) r->left[k] *= r->norm[k];
-    }
-    if (mine->has) {
-      if (in) row_get(r, u, in - 1, 1, r->p.low[mine->first + in], r->own);
-      PetscCall(BCRModesApply(r->modes, 0, r->own));
-      for (PetscInt k = 0; k < r->nmodes; k++) r->own[k] *= r->norm[k];
-    }
+  if (ops->async) PetscCall(BCRRanksSetUp(r));
+  PetscCall(mark(r, stream));
+  for (PetscInt b = 0; b < r->nbatch; b++) {
+    PetscCall(ops->eliminate(r, stream, b, f, u));
+    PetscCall(mark(r, stream));
+    PetscCall(ops->exchange(r, stream, b));
   }
-  for (PetscInt c = 0; c < r->nparted; c++) {
-    const PetscInt k0 = r->parted[c] * r->no[0], k1 = r->parted[c + 1] * r->no[0];
-
-    if (r->bordered) PetscCall(BCRCoreBorderBegin(r->core, r->parted[c], r->parted[c + 1], f, u, r->left, r->own));
-    if (r->constant >= k0 && r->constant < k1) {
-      r->cmine[0] = mine && mine->has ? r->own[r->constant] : 0;
-      r->cmine[1] = r->left[r->constant];
-      if (mine && mine->has) r->own[r->constant] = 0;
-      r->left[r->constant] = 0;
-      PetscCallMPI(MPI_Iallgather(r->cmine, 2, MPI_DOUBLE, r->cgather, 2, MPI_DOUBLE, r->comm, &gather));
-    }
-    PetscCall(BCRReducedSolveBegin(r->reduced[c], r->own + k0, r->left + k0));
+  PetscCall(mark(r, stream));
+  for (PetscInt b = 0; b < r->nbatch; b++) {
+    PetscCall(ops->reduce(r, stream, b, u));
+    PetscCall(mark(r, stream));
+    PetscCall(ops->back(r, stream, b, f, u));
   }
-  for (PetscInt c = 0; c < r->nparted; c++) {
-    const PetscInt k0 = r->parted[c] * r->no[0], k1 = r->parted[c + 1] * r->no[0];
-
-    PetscCall(BCRReducedSolveEnd(r->reduced[c], r->x0 + k0, r->before + k0, NULL));
-    if (r->constant >= k0 && r->constant < k1) {
-      PetscCallMPI(MPI_Wait(&gather, MPI_STATUS_IGNORE));
-      constant_mode(r, &mean);
-      if (mine && mine->has) r->x0[r->constant] = r->cx[r->p.mine];
-      if (r->p.prev >= 0) r->before[r->constant] = r->cx[r->p.prev];
-      mean /= r->factor;
-      if (removed) *removed = (PetscReal)mean;
-    }
-    if (r->bordered) PetscCall(BCRCoreBorderEnd(r->core, r->parted[c], r->parted[c + 1], f, u, r->before, r->x0, mean));
-  }
-  if (mine && !r->bordered) {
-    if (in) PetscCall(PetscMemzero(r->w, r->wbytes));
-    if (r->p.prev >= 0 && in) {
-      PetscCall(BCRModesApply(r->modes, 1, r->before));
-      row_set(r, r->w, 0, 0, r->p.low[mine->first] / r->factor, r->before);
-    }
-    if (mine->has) {
-      PetscCall(BCRModesApply(r->modes, 1, r->x0));
-      row_set(r, u, in, 0, 1, r->x0);
-    }
-    if (in) { /* what the interfaces add */
-      if (mine->has) row_set(r, r->w, in - 1, 1, r->p.up[mine->first + in - 1] / r->factor, r->x0);
-      if (mean != 0) (void)box_add(r, in, r->w, NULL, -mean);
-      PetscCall(BCRCoreSolve(r->core, r->w, r->w, NULL));
-      (void)box_add(r, in, u, r->w, 0);
-    }
-  }
-  if (r->singular) { /* zero mean */
-    double sum[2] = {0, 0};
-
-    sum[0] = box_add(r, r->m, u, NULL, 0);
-    PetscCallMPI(MPI_Allreduce(sum, sum + 1, 1, MPI_DOUBLE, MPI_SUM, r->comm));
-    (void)box_add(r, r->m, u, NULL, -sum[1] / ((double)r->nmodes * (double)r->n));
-  }
+  if (r->singular) PetscCall(ops->zero_mean(r, stream, u));
+  PetscCall(mark(r, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksHaloBegin(BCRRanks r, const PetscReal *v, const PetscInt stride[])
+PetscErrorCode BCRRanksGetRemoved(BCRRanks r, const double **removed)
 {
   PetscFunctionBegin;
-  r->nhalo = 0;
-  if (r->p.mine < 0 || r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int s = 0; s < 2; s++) { /* 0: with the rank before */
-    const PetscInt to = s ? r->p.next : r->p.prev, j = s ? r->m - 1 : 0;
-
-    if (to < 0) continue;
-    for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-      for (PetscInt i0 = 0; i0 < r->no[0]; i0++)
-        r->halosend[s][i0 + r->no[0] * i1] =
-          v[(ptrdiff_t)j * stride[r->axis] + (r->nother > 0 ? (ptrdiff_t)i0 * stride[r->other[0]] : 0) +
-            (r->nother > 1 ? (ptrdiff_t)i1 * stride[r->other[1]] : 0)];
-    }
-    PetscCallMPI(MPI_Irecv(r->halo[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank,
-                           s ? r->halotag : r->tag, r->comm, &r->halorequest[r->nhalo++]));
-    PetscCallMPI(MPI_Isend(r->halosend[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank,
-                           s ? r->tag : r->halotag, r->comm, &r->halorequest[r->nhalo++]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRRanksHaloEnd(BCRRanks r, const PetscReal *halo[2])
-{
-  PetscFunctionBegin;
-  halo[0] = r->p.prev >= 0 ? r->halo[0] : NULL;
-  halo[1] = r->p.next >= 0 ? r->halo[1] : NULL;
-  if (r->nhalo) PetscCallMPI(MPI_Waitall(r->nhalo, r->halorequest, MPI_STATUSES_IGNORE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRRanksSum(BCRRanks r, MPI_Op op, int n, double v[])
-{
-  PetscFunctionBegin;
-  if (r->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, op, r->comm));
+  PetscCall(r->ops->removed(r, removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -555,52 +361,36 @@ PetscErrorCode BCRRanksGetPlan(BCRRanks r, BCRPlan *plan)
 {
   PetscFunctionBegin;
   *plan = NULL;
-  if (r->core) PetscCall(BCRCoreGetPlan(r->core, plan));
+  if (r->core) PetscCall(r->ops->core_plan(r->core, plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
 {
+  const BCRSlabRows *p = &r->p;
+  char coupling[128] = "";
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(info, sizeof(*info)));
+  info->way = r->way;
+  info->onepass = r->way != BCR_RANKS_ALONE && r->pass != BCR_PASS_TWO ? PETSC_TRUE : PETSC_FALSE;
   if (r->core) {
-    PetscCall(BCRCoreGetInfo(r->core, &info->core));
+    PetscCall(r->ops->core_info(r->core, &info->core));
     info->workspace = info->core.workspace;
     info->tables = info->core.tables;
-    info->flops = (r->p.nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
+    info->flops = (r->pass == BCR_PASS_TWO ? 2 : 1) * info->core.flops;
   }
-  info->workspace += r->space.bytes;
-  info->tables += 4 * sizeof(double) * (size_t)r->n;
-  if (r->comm == MPI_COMM_NULL) info->what[0] = 0;
-  else if (r->p.nparts == 1)
-    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->p.part[0].rank,
+  PetscCall(r->ops->info(r, info, sizeof(coupling), coupling));
+  if (r->comm == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->nparts == 1) {
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", p->part[0].rank,
                             'x' + (int)r->axis));
-  else {
-    BCRReducedInfo reduced = {0};
-    size_t tables;
-    double flops;
-
-    for (PetscInt c = 0; c < r->nparted; c++) {
-      BCRReducedInfo part;
-
-      PetscCall(BCRReducedGetInfo(r->reduced[c], &part));
-      reduced.neighbour += part.neighbour;
-      reduced.shared += part.shared;
-      reduced.bytes_sent += part.bytes_sent;
-      reduced.messages += part.messages;
-      reduced.workspace += part.workspace;
-    }
-    PetscCall(BCRModesBytes(r->modes, &tables, &flops));
-    info->tables += tables;
-    info->workspace += reduced.workspace;
-    if (!r->bordered) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
-    info->bytes_sent = reduced.bytes_sent;
-    info->messages = reduced.messages;
-    PetscCall(PetscSNPrintf(info->what, sizeof(info->what),
-                            "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT
-                            " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
-                            'x' + (int)r->axis, r->p.nparts, r->p.ninterface, r->dim == 3 ? "planes" : "rows",
-                            reduced.neighbour, reduced.shared));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscSNPrintf(info->what, sizeof(info->what),
+                          "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %s; %s",
+                          'x' + (int)r->axis, p->nparts, p->ninterface, r->dim == 3 ? "planes" : "rows", coupling,
+                          info->onepass ? "one pass" : "two solves"));
+  PetscCall(ways_describe(r, sizeof(info->refused), info->refused));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

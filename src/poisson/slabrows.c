@@ -3,6 +3,7 @@
   what the elimination of the rows between leaves there. ranks.c has the formulas.
 */
 #include "ranks.h"
+#include "tables.h"
 #include "../base/agree.h"
 #include <math.h>
 
@@ -84,6 +85,30 @@ void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, doubl
   *up = r->up[i] * t1;
   *diag = r->excess[i] + lambda + r->low[i] * w0 + r->up[i] * w1 + *low + *up;
   if (ones) *ones = 1 + r->low[i] * o0 + r->up[i] * o1;
+}
+
+void BCRSlabRowsConstant(const BCRSlabRows *r, double c[])
+{
+  const PetscInt n = r->ninterface;
+
+  for (PetscInt p = 0; p < n; p++) {
+    double diag;
+
+    BCRSlabRowsInterface(r, p, 0, &c[p], &diag, &c[n + p], &c[2 * n + p]);
+    c[3 * n + p] = r->weight[r->part[p].first + r->part[p].interior];
+  }
+}
+
+PetscBool BCRSlabRowsReach(const BCRSlabRows *r, double lambda, double eps)
+{
+  const double delta = r->uniform ? lambda / r->low[r->n / 2] : 0;
+  PetscInt least = PETSC_MAX_INT; /* rows from one interface to the next */
+
+  for (PetscInt p = 0; p < r->nparts; p++) {
+    if ((p > 0 || r->periodic) && r->part[p].has) least = PetscMin(least, r->part[p].interior + 1);
+  }
+  if (least == PETSC_MAX_INT) return PETSC_FALSE;
+  return !(delta > 0) || !((double)least * log1p(BCRRootGap(delta)) > -log(eps)) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* all: first row and number of rows of each rank */

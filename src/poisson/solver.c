@@ -495,6 +495,8 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     if (m > 0) continue;
     info->core = core.core;
     PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));
+    PetscCall(PetscStrncpy(info->refused, core.refused, sizeof(info->refused)));
+    info->onepass = core.onepass;
   }
   for (PetscInt m = 0; m < 2 * s->ncore; m++) {
     void *core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];

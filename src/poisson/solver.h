@@ -74,6 +74,8 @@ typedef struct {
   PetscReal removed;
   char transport[384]; /* several ranks with devices: how messages go, in words */
   char ranks[256];     /* slabs: how the ranks are coupled, in words; empty without slabs */
+  PetscBool onepass;   /* slabs on several ranks: this one goes through its rows once, not in two solves */
+  char refused[2048];  /* slabs: the ways that this rank would rather solve, each with why not, a line each */
   /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one
      consists */
   PetscBool graph;

@@ -409,7 +409,9 @@ static PetscErrorCode View(void)
     PetscCall(CasePC(c.da, c.A, &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+    PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
     PetscCall(PCView(pc, viewer));
+    PetscCall(PetscViewerPopFormat(viewer));
     PetscCall(PetscViewerDestroy(&viewer));
     if (!rank) {
       size_t length;
@@ -421,6 +423,8 @@ static PetscErrorCode View(void)
       (void)fclose(file);
       PetscCall(PetscSNPrintf(words, sizeof(words), "ranks: %d, slabs of", (int)size));
       Check(strstr(text, words), "PCView() lacks '%s':\n%s", words, text);
+      if (parts[0] == size) /* slabs along x are solved twice, and it is said why */
+        Check(strstr(text, "coupling: not by one pass"), "PCView() lacks why a rank solves twice:\n%s", text);
       if (parts[0] > 1 && parts[1] > 1) {
         Check(strstr(text, "redistributed: the DMDA is cut 2 x 2 x 1"), "PCView() lacks that vectors are moved:\n%s",
               text);

@@ -172,9 +172,11 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
 
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(solver, &info));
-  if (info.ranks[0] && (device ? strstr(info.ranks, "one pass") != NULL
-                               : (info.core.kind == BCR_PLAN_LEVEL0 || info.core.kind == BCR_PLAN_POLES)))
+  if (info.ranks[0] &&
+      (device ? info.onepass : (info.core.kind == BCR_PLAN_LEVEL0 || info.core.kind == BCR_PLAN_POLES)))
     nlevel0++;
+  Check(!info.ranks[0] || info.onepass || info.refused[0] || strstr(info.ranks, "has all rows"), name,
+        "two solves without a reason", 0, 0);
   PetscCall(PetscCalloc5(n * nrhs, &f, n * nrhs, &u, n * nrhs, &v, ld * nrhs, &fl, ld * nrhs, &ul));
   RandomVector(n * nrhs, f);
   PetscCall(BCRSolverSolve(one, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, n, v, n));
@@ -408,8 +410,7 @@ static PetscErrorCode Larger(PetscBool quick)
         Check(difference <= bound * largest, name, "difference from one rank", difference / largest, bound);
         if (device && cases[i].n[0] == 127) {
           PetscCall(BCRSolverGetInfo(solver[c], &info));
-          Check(!info.ranks[0] || strstr(info.ranks, "one pass") || strstr(info.ranks, "has all rows"), name,
-                info.ranks, 0, 0);
+          Check(!info.ranks[0] || info.onepass || strstr(info.ranks, "has all rows"), name, info.ranks, 0, 0);
         }
         PetscCall(BCRSolverGetInfo(solver[c], &info));
         if ((c ? half : size) > 1)

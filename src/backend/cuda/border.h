@@ -1,5 +1,5 @@
 /*
-  Poisson across ranks on the device (src/poisson/devranks.c): rows next to interfaces in and out,
+  Poisson across ranks on the device (src/poisson/ranks_cuda.c): rows next to interfaces in and out,
   the interfaces' reduced systems for one share of the modes. See src/poisson/ranks.c for the
   formulas.
 */
