@@ -92,7 +92,7 @@ static PetscErrorCode Solver(KSPType type, const char option[], const char one[]
   PetscCall(KSPSolve(ksp, f, u));
   if (!PetscDefined(USE_DEBUG)) { /* PETSc finds out by itself there */
     PetscCall(PCNeatoSetMethod(pc, Rank ? PCNEATO_METHOD_THOMAS : PCNEATO_METHOD_PSCHEME));
-    CheckSame(KSPSolve(ksp, f, u), PETSC_ERR_ARG_NOTSAMETYPE, "method differs");
+    CheckSame(KSPSolve(ksp, f, u), PETSC_ERR_ARG_NOTSAMETYPE, "-pc_neato_method (or its setter) differs");
     PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS));
     PetscCall(KSPSolve(ksp, f, u));
   }
