@@ -248,11 +248,16 @@ static void stage_across(BCRCore c, BCRCore planes, PetscBool back, const void *
 /* The plan's stages. Those of planes follow one another for each plane, so that the first of them stands for all */
 static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
-  struct _n_BCRCore planes = *c; /* as c, in the precision between the transforms across planes */
-  PetscBool done = PETSC_FALSE;  /* the planes */
+  struct _n_BCRCore floats;     /* as c, where there are floats between the transforms across planes */
+  BCRCore planes = c;
+  PetscBool done = PETSC_FALSE; /* the planes */
 
   PetscFunctionBegin;
-  if (c->dim == 3 && solves_in_halves(c, f, u)) planes.io = BCR_SINGLE;
+  if (c->dim == 3 && solves_in_halves(c, f, u)) {
+    floats = *c;
+    floats.io = BCR_SINGLE;
+    planes = &floats;
+  }
   if (c->singular && (c->kind == BCR_PLAN_LINE || BCRPlanIsReduction(c->kind))) {
     stage_project(c, f, u, removed);
     f = u;
@@ -262,7 +267,7 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
 
     switch (s->kind) {
     case BCR_STAGE_ACROSS:
-      stage_across(c, &planes, s->back, f, u);
+      stage_across(c, planes, s->back, f, u);
       break;
     case BCR_STAGE_REDUCTION:
       PetscCall(stage_reduction(c, f, u));
@@ -278,7 +283,7 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
     case BCR_STAGE_BACK:
     case BCR_STAGES:
       if (c->kind == BCR_PLAN_LINE) solve_line(c, f, u);
-      else if (!done) stage_planes(&planes, f, u, removed);
+      else if (!done) stage_planes(planes, f, u, removed);
       done = PETSC_TRUE;
       break;
     }
