@@ -807,6 +807,46 @@ static PetscErrorCode View(void)
 
 /* The PC is applied by programs that never call KSPSetDM(), and by those whose PC has a DM of
    another type while the matrix has the DMDA */
+/* -pc_bcrpoisson_view_plan: what is run, its stages, and why not otherwise; a viewer of another kind is refused */
+static PetscErrorCode ViewPlan(void)
+{
+  TestProblem p = {
+    .dim = 2, .n = {40, 30},
+         .dof = 1, .ends = "dddd", .a = {3,  1 },
+         .shift = 0.5, .scale = 1
+  };
+  char name[] = "viewplan.XXXXXX", option[64], text[8192] = "";
+  const int file = mkstemp(name);
+  FILE *plan;
+  DM da;
+  Mat A;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCheck(file >= 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No temporary file");
+  PetscCall(NewPC(&p, &da, &A, &pc));
+  PetscCall(PetscSNPrintf(option, sizeof(option), "ascii:%s", name));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_view_plan", option));
+  PetscCall(PCSetUp(pc));
+  plan = fdopen(file, "r");
+  if (plan) text[fread(text, 1, sizeof(text) - 1, plan)] = 0;
+  if (plan) fclose(plan);
+  (void)remove(name);
+  Check(strstr(text, "plan (") && strstr(text, "axis x: 40 unknowns") && strstr(text, "axis y: 30 unknowns") &&
+          strstr(text, "stage 0: ") && strstr(text, "not reduction: neither a radix nor a schedule is given"),
+        "-pc_bcrpoisson_view_plan printed\n%s", text);
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_view_plan", "binary:nothing"));
+  PetscCall(PCBCRPoissonSetRadix(pc, 4));
+  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "ASCII");
+  (void)remove("nothing");
+  (void)remove("nothing.info");
+  PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_view_plan"));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode WhereTheDMIs(void)
 {
   TestProblem p = {
@@ -968,6 +1008,7 @@ static PetscErrorCode All(void)
   PetscCall(UserOperator());
   PetscCall(Singular());
   PetscCall(View());
+  PetscCall(ViewPlan());
   PetscCall(WhereTheDMIs());
 #if defined(PETSC_USE_LOG)
   PetscCall(Log());

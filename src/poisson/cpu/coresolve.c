@@ -248,7 +248,7 @@ static void stage_across(BCRCore c, BCRCore planes, PetscBool back, const void *
 /* The plan's stages. Those of planes follow one another for each plane, so that the first of them stands for all */
 static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
-  struct _n_BCRCore floats;     /* as c, where there are floats between the transforms across planes */
+  struct _n_BCRCore floats; /* as c, where there are floats between the transforms across planes */
   BCRCore planes = c;
   PetscBool done = PETSC_FALSE; /* the planes */
 
