@@ -19,19 +19,10 @@ enum {
   BCR_BACKEND_DEVICE = 8       /* its memory is not the host's */
 };
 
-/* A core: the box of a component on all ranks */
-typedef struct {
-  BCRPrecision precision;
-  PetscBool single;   /* f and u are floats, else doubles */
-  PetscInt stride[3]; /* of f and u */
-  PetscBool halo;     /* refine_step() will be called */
-  PetscBool made;     /* right-hand sides are made for the core (core_input()) */
-} BCRBoxSpec;
-
 /* Mixed precision in a pass: v += e, r = rs (g - mean - K v), the norms as sums of squares */
 typedef struct {
   BCRField r, e, v;        /* r and e in single; v: the solution */
-  void *core;              /* r -> e */
+  BCRRanks core;           /* r -> e */
   PetscBool measure;       /* the sums are wanted */
   PetscBool keep;          /* v has a value */
   PetscBool zero;          /* the right-hand side is zero, and so is v */
@@ -89,21 +80,15 @@ struct _BCRBackend {
   /* a right-hand side to try it on: n numbers of about size, all modes in them */
   PetscErrorCode (*trial)(void *stream, PetscInt n, double size, PetscReal f[]);
 
-  /* cores: axis[3] without what they do not know; created on all ranks together */
-  PetscErrorCode (*core_create)(BCRSolver s, const BCRComponent *c, const BCRAxis axis[], const BCRBoxSpec *spec,
-                                void **core);
-  PetscErrorCode (*core_shift)(void *core, PetscReal shift);
-  PetscErrorCode (*core_factor)(void *core, PetscReal factor);
-  PetscErrorCode (*core_setup)(void *core); /* after creation and changes; or NULL */
+  /* cores, each a box on all ranks (ranks.h): created on all of them together, what the backend knows of spec added to
+     it. made: right-hand sides are made for the core, core_input() */
+  PetscErrorCode (*core_create)(BCRSolver s, BCRRanksSpec *spec, PetscBool made, BCRRanks *core);
   /* where a right-hand side that is made for it should go: *v = NULL: where the solution goes, else
      an array of the box, packed. Or NULL: always the first */
-  PetscErrorCode (*core_input)(void *core, void **v);
-  PetscErrorCode (*core_solve)(const BCRPass *p, void *core, const void *f, void *u);
+  PetscErrorCode (*core_input)(BCRRanks core, void **v);
+  PetscErrorCode (*core_solve)(const BCRPass *p, BCRRanks core, const void *f, void *u);
   /* p->removed = what the core's last solve removed; x (or NULL): all solves of it */
-  PetscErrorCode (*core_removed)(const BCRPass *p, void *core, const BCRRefine *x);
-  PetscErrorCode (*core_info)(void *core, BCRRanksInfo *info);
-  PetscErrorCode (*core_plan)(void *core, BCRPlan *plan); /* NULL: this rank has no rows */
-  PetscErrorCode (*core_destroy)(void **core);
+  PetscErrorCode (*core_removed)(const BCRPass *p, BCRRanks core, const BCRRefine *x);
 
   /* launch(context, stream), which depends on nothing but the key: as often as the same key comes */
   PetscErrorCode (*run)(BCRSolver s, void *stream, const void *key, size_t bytes,

@@ -437,7 +437,7 @@ static PetscErrorCode cpu_refine_begin(const BCRPass *p, BCRRefine *x)
       for (PetscInt j = 0; j < n.ny; j++)
         x->sumg += fields->begin(n.nx, x->rs, row_rhs(p, plain, j, k), row_float(&x->r, j, k));
     }
-    PetscCall(BCRRanksSum((BCRRanks)x->core, MPI_SUM, 1, &x->sumg));
+    PetscCall(BCRRanksSum(x->core, MPI_SUM, 1, &x->sumg));
     mean = x->sumg / BCRComponentUnknowns(p->c);
     if (attempt || (mean > 1e-16 && mean < 1e16)) break;
     for (PetscInt k = 0; k < n.nz; k++) {
@@ -449,7 +449,7 @@ static PetscErrorCode cpu_refine_begin(const BCRPass *p, BCRRefine *x)
         }
       }
     }
-    PetscCall(BCRRanksSum((BCRRanks)x->core, MPI_MAX, 1, &largest));
+    PetscCall(BCRRanksSum(x->core, MPI_MAX, 1, &largest));
     if (largest == 0) {
       x->zero = x->sumg == 0 ? PETSC_TRUE : PETSC_FALSE; /* not so if there is a NaN */
       break;
@@ -525,8 +525,8 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
   } else {
     for (PetscInt m = rows - early; m < rows; m++) ADD_ROW(m);
   }
-  PetscCall(BCRRanksHaloBegin((BCRRanks)x->core, (const PetscReal *)x->v.v, stride));
-  PetscCall(BCRRanksHaloEnd((BCRRanks)x->core, halo));
+  PetscCall(BCRRanksHaloBegin(x->core, (const PetscReal *)x->v.v, stride));
+  PetscCall(BCRRanksHaloEnd(x->core, halo));
   for (PetscInt k = 0; k < nz; k++) {
     for (PetscInt j = 0; j < ny; j++) {
       /* a neighbour that does not exist has a zero coefficient; what lies there may not be a number yet */
@@ -564,7 +564,7 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
   x->keep = PETSC_TRUE;
   sums[0] = w.sumr;
   sums[1] = w.sumv;
-  PetscCall(BCRRanksSum((BCRRanks)x->core, MPI_SUM, 2, sums));
+  PetscCall(BCRRanksSum(x->core, MPI_SUM, 2, sums));
   x->sumr = sums[0];
   x->sumv = sums[1];
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -581,7 +581,7 @@ static PetscErrorCode cpu_refine_mean(const BCRPass *p, BCRRefine *x)
       for (PetscInt i = 0; i < nx; i++) sum += (double)row_real(&x->v, j, k)[i];
     }
   }
-  PetscCall(BCRRanksSum((BCRRanks)x->core, MPI_SUM, 1, &sum));
+  PetscCall(BCRRanksSum(x->core, MPI_SUM, 1, &sum));
   mean = sum / BCRComponentUnknowns(p->c);
   for (PetscInt k = 0; k < nz; k++) {
     for (PetscInt j = 0; j < ny; j++) {
@@ -611,74 +611,29 @@ static PetscErrorCode cpu_trial(void *stream, PetscInt n, double size, PetscReal
 
 /* Cores */
 
-static PetscErrorCode cpu_core_create(BCRSolver s, const BCRComponent *c, const BCRAxis axis[], const BCRBoxSpec *spec,
-                                      void **core)
+static PetscErrorCode cpu_core_create(BCRSolver s, BCRRanksSpec *spec, PetscBool made, BCRRanks *core)
 {
-  const PetscInt slab = PetscMax(0, c->slab);
-  BCRCoreOptions options = s->options.core;
-  const BCRRanksSpec ranks = {.comm = s->slabs.comm,
-                              .axis = slab,
-                              .first = c->first,
-                              .m = c->op.axis[slab].n,
-                              .dim = c->op.dim,
-                              .axes = axis,
-                              .shift = c->op.shift,
-                              .singular = c->op.singular,
-                              .stride = spec->stride,
-                              .io = spec->single ? BCR_SINGLE : BCR_DOUBLE,
-                              .options = &options,
-                              .halo = spec->halo};
-
-  PetscFunctionBegin;
-  options.precision = spec->precision;
-  PetscCall(BCRRanksCreate(BCRRanksCpu(), &ranks, (BCRRanks *)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  (void)s, (void)made;
+  return BCRRanksCreate(BCRRanksCpu(), spec, core);
 }
 
-static PetscErrorCode cpu_core_shift(void *core, PetscReal shift)
-{
-  return BCRRanksSetShift((BCRRanks)core, shift);
-}
-
-static PetscErrorCode cpu_core_factor(void *core, PetscReal factor)
-{
-  return BCRRanksSetFactor((BCRRanks)core, factor);
-}
-
-static PetscErrorCode cpu_core_solve(const BCRPass *p, void *core, const void *f, void *u)
+static PetscErrorCode cpu_core_solve(const BCRPass *p, BCRRanks core, const void *f, void *u)
 {
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRRanksSolve((BCRRanks)core, NULL, f, u));
-  PetscCall(BCRRanksGetRemoved((BCRRanks)core, &removed));
+  PetscCall(BCRRanksSolve(core, NULL, f, u));
+  PetscCall(BCRRanksGetRemoved(core, &removed));
   state(p)->removed = removed ? (PetscReal)*removed : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cpu_core_removed(const BCRPass *p, void *core, const BCRRefine *x)
+static PetscErrorCode cpu_core_removed(const BCRPass *p, BCRRanks core, const BCRRefine *x)
 {
   PetscFunctionBegin;
   (void)core;
   *p->removed = (double)(x ? (PetscReal)x->mean : state(p)->removed);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_core_plan(void *core, BCRPlan *plan)
-{
-  PetscFunctionBegin;
-  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cpu_core_info(void *core, BCRRanksInfo *info)
-{
-  return BCRRanksGetInfo((BCRRanks)core, info);
-}
-
-static PetscErrorCode cpu_core_destroy(void **core)
-{
-  return *core ? BCRRanksDestroy((BCRRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */
@@ -736,13 +691,8 @@ const BCRBackend *BCRBackendCpu(void)
     .refine_mean = cpu_refine_mean,
     .trial = cpu_trial,
     .core_create = cpu_core_create,
-    .core_shift = cpu_core_shift,
-    .core_factor = cpu_core_factor,
     .core_solve = cpu_core_solve,
     .core_removed = cpu_core_removed,
-    .core_info = cpu_core_info,
-    .core_plan = cpu_core_plan,
-    .core_destroy = cpu_core_destroy,
     .run = cpu_run,
     .time = cpu_time,
   };

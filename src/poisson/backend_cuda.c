@@ -542,7 +542,7 @@ static PetscErrorCode cuda_refine_add(const BCRPass *p, BCRRefine *x)
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRRanksGetRemoved((BCRRanks)x->core, &removed));
+  PetscCall(BCRRanksGetRemoved(x->core, &removed));
   PetscCallBCRCuda(BCRCudaRefineCorrect(p->stream, &box, (const float *)x->e.v, x->e.stride, (double *)x->v.v,
                                         1 / (p->c->norm * (double)p->c->op.scale), x->keep, removed,
                                         state(p)->scalars));
@@ -600,87 +600,38 @@ static PetscErrorCode cuda_trial(void *stream, PetscInt n, double size, PetscRea
 
 /* Cores */
 
-static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const BCRAxis axis[], const BCRBoxSpec *spec,
-                                       void **core)
+static PetscErrorCode cuda_core_create(BCRSolver s, BCRRanksSpec *spec, PetscBool made, BCRRanks *core)
 {
   CudaState *st = (CudaState *)s->state;
-  const PetscInt slab = PetscMax(0, c->slab);
-  BCRCoreOptions options = s->options.core;
-  BCRRanksSpec ranks = {.comm = s->slabs.comm,
-                        .axis = slab,
-                        .first = c->first,
-                        .m = c->op.axis[slab].n,
-                        .dim = c->op.dim,
-                        .axes = axis,
-                        .shift = c->op.shift,
-                        .singular = c->op.singular,
-                        .stride = spec->stride,
-                        .options = &options,
-                        .stream = st->stream,
-                        .transport = st->transport};
   PetscBool window, kernels;
 
   PetscFunctionBegin;
-  options.precision = ranks.io = spec->precision;
-  PetscCall(BCRRanksCreate(BCRRanksCuda(), &ranks, (BCRRanks *)core));
-  if (spec->made) PetscCall(BCRRanksReserveInput((BCRRanks)*core));
-  PetscCall(BCRRanksKernels((BCRRanks)*core, &window, &kernels));
+  spec->io = spec->options->precision;
+  spec->halo = PETSC_FALSE;
+  spec->stream = st->stream;
+  spec->transport = st->transport;
+  PetscCall(BCRRanksCreate(BCRRanksCuda(), spec, core));
+  if (made) PetscCall(BCRRanksReserveInput(*core));
+  PetscCall(BCRRanksKernels(*core, &window, &kernels));
   if (window) st->windows = PETSC_TRUE;
   if (!kernels) st->graphs.off = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cuda_core_shift(void *core, PetscReal shift)
+static PetscErrorCode cuda_core_solve(const BCRPass *p, BCRRanks core, const void *f, void *u)
 {
-  return BCRRanksSetShift((BCRRanks)core, shift);
+  return BCRRanksSolve(core, p->stream, f, u);
 }
 
-static PetscErrorCode cuda_core_factor(void *core, PetscReal factor)
-{
-  return BCRRanksSetFactor((BCRRanks)core, factor);
-}
-
-static PetscErrorCode cuda_core_setup(void *core)
-{
-  return BCRRanksSetUp((BCRRanks)core);
-}
-
-static PetscErrorCode cuda_core_input(void *core, void **v)
-{
-  return BCRRanksGetInput((BCRRanks)core, v);
-}
-
-static PetscErrorCode cuda_core_solve(const BCRPass *p, void *core, const void *f, void *u)
-{
-  return BCRRanksSolve((BCRRanks)core, p->stream, f, u);
-}
-
-static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRRefine *x)
+static PetscErrorCode cuda_core_removed(const BCRPass *p, BCRRanks core, const BCRRefine *x)
 {
   const double *removed;
 
   PetscFunctionBegin;
-  PetscCall(BCRRanksGetRemoved((BCRRanks)core, &removed));
+  PetscCall(BCRRanksGetRemoved(core, &removed));
   if (removed && x) removed = state(p)->scalars + 1;
   if (removed) PetscCallBCRCuda(BCRCudaScaleValue(p->stream, removed, 1, p->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cuda_core_plan(void *core, BCRPlan *plan)
-{
-  PetscFunctionBegin;
-  PetscCall(BCRRanksGetPlan((BCRRanks)core, plan));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
-{
-  return BCRRanksGetInfo((BCRRanks)core, info);
-}
-
-static PetscErrorCode cuda_core_destroy(void **core)
-{
-  return *core ? BCRRanksDestroy((BCRRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */
@@ -748,15 +699,9 @@ const BCRBackend *BCRBackendCuda(void)
     .refine_mean = cuda_refine_mean,
     .trial = cuda_trial,
     .core_create = cuda_core_create,
-    .core_shift = cuda_core_shift,
-    .core_factor = cuda_core_factor,
-    .core_setup = cuda_core_setup,
-    .core_input = cuda_core_input,
+    .core_input = BCRRanksGetInput,
     .core_solve = cuda_core_solve,
     .core_removed = cuda_core_removed,
-    .core_info = cuda_core_info,
-    .core_plan = cuda_core_plan,
-    .core_destroy = cuda_core_destroy,
     .run = cuda_run,
     .ready = cuda_ready,
     .agree = cuda_agree,

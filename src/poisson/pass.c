@@ -28,7 +28,7 @@ void BCRPassSum(const BCRPass *p, BCRField *v)
 }
 
 /* x = K^-1 g, in one solve of a core */
-static PetscErrorCode pass_direct(const BCRPass *p, void *core, PetscBool prepare, const BCRField *x)
+static PetscErrorCode pass_direct(const BCRPass *p, BCRRanks core, PetscBool prepare, const BCRField *x)
 {
   const BCRBackend *be = p->s->be;
 
@@ -56,7 +56,7 @@ static PetscErrorCode pass_box(const BCRPass *p)
   const PetscBool factors =
     c->postscale[p->transpose] || BCRComponentScaled(c, p->transpose, PETSC_TRUE) ? PETSC_TRUE : PETSC_FALSE;
   const BCRField box = field_of(p, p->u);
-  void *core = s->core[c->core];
+  BCRRanks core = s->core[c->core];
   BCRField x;
 
   PetscFunctionBegin;

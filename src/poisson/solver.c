@@ -140,40 +140,52 @@ PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, P
 
 /* A core of component c, all but its set-up: in double after corrections that would not do, else of the work precision
  */
-static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool fallback, void **core)
+static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool fallback, BCRRanks *core)
 {
   const BCRField *x = fallback ? &s->sum : &s->stage;
-  BCRBoxSpec spec;
+  const PetscInt slab = PetscMax(0, c->slab);
+  const PetscBool made =
+    s->staged || c->prescale[0] || c->prescale[1] || BCROperatorScaled(&c->op) || c->nface ? PETSC_TRUE : PETSC_FALSE;
+  BCRCoreOptions options = s->options.core;
+  PetscInt stride[3];
   BCRAxis axis[3];
+  BCRRanksSpec spec = {.comm = s->slabs.comm,
+                       .axis = slab,
+                       .first = c->first,
+                       .m = c->op.axis[slab].n,
+                       .dim = c->op.dim,
+                       .axes = axis,
+                       .shift = c->op.shift,
+                       .singular = c->op.singular,
+                       .stride = stride,
+                       .io = !fallback && x->single ? BCR_SINGLE : BCR_DOUBLE,
+                       .options = &options,
+                       .halo = s->mixed && !fallback ? PETSC_TRUE : PETSC_FALSE};
 
   PetscFunctionBegin;
-  spec.precision = fallback ? BCR_DOUBLE : (s->mixed ? BCR_SINGLE : s->precision);
-  spec.single = fallback ? PETSC_FALSE : x->single;
-  for (int d = 0; d < 3; d++) spec.stride[d] = (PetscInt)x->stride[d];
-  spec.halo = s->mixed && !fallback ? PETSC_TRUE : PETSC_FALSE;
-  spec.made =
-    s->staged || c->prescale[0] || c->prescale[1] || BCROperatorScaled(&c->op) || c->nface ? PETSC_TRUE : PETSC_FALSE;
+  options.precision = fallback ? BCR_DOUBLE : (s->mixed ? BCR_SINGLE : s->precision);
   for (int d = 0; d < 3; d++) { /* what it does not know: weights, and planes of boundary rows */
+    stride[d] = (PetscInt)x->stride[d];
     axis[d] = *BCRComponentAxis(c, d);
     axis[d].weight = NULL;
     if (axis[d].n == 1) axis[d].a = 0;
     PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
   }
-  PetscCall(s->be->core_create(s, c, axis, &spec, core));
+  PetscCall(s->be->core_create(s, &spec, made, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Factors and tables of the cores of component c */
 static PetscErrorCode core_setup(BCRSolver s, const BCRComponent *c)
 {
-  void *core = s->core[c->core], *fallback = s->fallback[c->core];
+  BCRRanks core = s->core[c->core], fallback = s->fallback[c->core];
 
   PetscFunctionBegin;
-  PetscCall(s->be->core_factor(core, s->mixed ? (PetscReal)c->norm : c->factor));
-  if (s->be->core_setup) PetscCall(s->be->core_setup(core));
+  PetscCall(BCRRanksSetFactor(core, s->mixed ? (PetscReal)c->norm : c->factor));
+  PetscCall(BCRRanksSetUp(core));
   if (fallback) {
-    PetscCall(s->be->core_factor(fallback, 1 / c->op.scale));
-    if (s->be->core_setup) PetscCall(s->be->core_setup(fallback));
+    PetscCall(BCRRanksSetFactor(fallback, 1 / c->op.scale));
+    PetscCall(BCRRanksSetUp(fallback));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -298,8 +310,8 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
   PetscFunctionBegin;
   if (!s) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt m = 0; m < s->dof && s->core; m++) {
-    PetscCall(s->be->core_destroy(&s->core[m]));
-    PetscCall(s->be->core_destroy(&s->fallback[m]));
+    PetscCall(BCRRanksDestroy(&s->core[m]));
+    PetscCall(BCRRanksDestroy(&s->fallback[m]));
   }
   PetscCall(PetscFree2(s->core, s->fallback));
   for (PetscInt m = 0; m < s->dof && s->comp; m++) {
@@ -340,8 +352,8 @@ static PetscErrorCode update_cores(BCRSolver s)
     const BCRComponent *c = &s->comp[m];
 
     if (c->core < 0 || !c->shifted) continue;
-    PetscCall(s->be->core_shift(s->core[c->core], c->op.shift));
-    if (s->fallback[c->core]) PetscCall(s->be->core_shift(s->fallback[c->core], c->op.shift));
+    PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
+    if (s->fallback[c->core]) PetscCall(BCRRanksSetShift(s->fallback[c->core], c->op.shift));
   }
   for (PetscInt m = 0; m < s->dof; m++) {
     if (s->comp[m].core >= 0) PetscCall(core_setup(s, &s->comp[m]));
@@ -465,10 +477,10 @@ PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
 {
   PetscFunctionBegin;
   for (PetscInt m = 0; m < 2 * s->ncore; m++) {
-    void *core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
+    BCRRanks core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
     BCRPlan plan = NULL;
 
-    if (core) PetscCall(s->be->core_plan(core, &plan));
+    if (core) PetscCall(BCRRanksGetPlan(core, &plan));
     if (plan) PetscCall(BCRPlanView(plan, viewer));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -488,7 +500,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 
     component_info(s, c, solves, info);
     if (c->core < 0) continue;
-    PetscCall(s->be->core_info(s->mixed && direct ? s->fallback[c->core] : s->core[c->core], &core));
+    PetscCall(BCRRanksGetInfo(s->mixed && direct ? s->fallback[c->core] : s->core[c->core], &core));
     info->flops += BCR_PARTS * solves * core.flops;
     info->bytes_sent += (size_t)(BCR_PARTS * solves) * core.bytes_sent;
     info->messages += (size_t)(BCR_PARTS * solves) * core.messages;
@@ -499,11 +511,11 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     info->onepass = core.onepass;
   }
   for (PetscInt m = 0; m < 2 * s->ncore; m++) {
-    void *core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
+    BCRRanks core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
     BCRRanksInfo of;
 
     if (!core) continue;
-    PetscCall(s->be->core_info(core, &of));
+    PetscCall(BCRRanksGetInfo(core, &of));
     info->workspace += of.workspace;
     info->tables += of.tables;
   }

@@ -140,7 +140,7 @@ struct _n_BCRSolver {
   PetscInt dof;
   BCRComponent *comp;
   PetscInt ncore;
-  void **core, **fallback; /* [ncore]; fallback: in double, for what single precision cannot correct; or NULL */
+  BCRRanks *core, *fallback; /* [ncore]; fallback: in double, for what single precision cannot correct; or NULL */
   /* the cores work on stage, one box, not on the caller's vectors; mixed precision: correction, and
      residual where the core has no array for it */
   PetscBool staged;
