@@ -282,7 +282,7 @@ static const char *host_poles(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
   const double shift = p->singular ? 0 : p->shift + p->fixed;
-  PetscInt modes, lanes;
+  PetscInt modes;
 
   if (why) return why;
   if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
@@ -290,8 +290,8 @@ static const char *host_poles(BCRPlan p)
   if (!BCRAcrossRows(&p->axis[0], &p->axis[1], shift, &p->poles))
     return "the separators are no coarser axis, or lines along rows decay too slowly";
   modes = p->poles.rows.n;
-  lanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
-  if (p->options.separators != 2 && 2 * modes < lanes) return "there are too few modes for the vectors";
+  p->poleslanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
+  if (p->options.separators != 2 && 2 * modes < p->poleslanes) return "there are too few modes for the vectors";
   p->radix = 8;
   p->separators = p->poles.rows;
   p->ngroups = p->poles.ng;
@@ -310,11 +310,16 @@ static const BCRPlanWay host_ways[] = {
   {BCR_PLAN_FOURIER,   BCRPlanWhyNotFourier  }
 };
 
-void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
+const BCRCpuTable *BCRPlanNarrowHost(int isa, PetscBool single)
 {
   const BCRCpuTable *cpu = BCRCpuGetTable(isa, single), *narrow = cpu;
 
   for (int i = 1; i >= 0 && 2 * narrow->lanes > cpu->lanes; i--) narrow = BCRCpuGetTable(i, single);
+  return narrow;
+}
+
+void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
+{
   memset(l, 0, sizeof(*l));
   l->name = "cpu";
   l->nways = PETSC_STATIC_ARRAY_LENGTH(host_ways);
@@ -322,8 +327,8 @@ void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
   /* below, groups at the ends are most of the plane, and a transform of all rows is as fast */
   l->row = 16;
   l->rows = l->openrows = 12;
-  l->lanes = cpu->lanes;
-  l->narrow = narrow->lanes;
+  l->lanes = BCRCpuGetTable(isa, single)->lanes;
+  l->narrow = BCRPlanNarrowHost(isa, single)->lanes;
 }
 
 /* ---- stages ---- */
@@ -465,10 +470,7 @@ PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limit
   p->limits = *limits;
   p->options = *spec->options;
   p->single = spec->options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
-  p->io = spec->io;
-  p->dim0 = spec->dim;
   p->shift = spec->shift;
-  p->factor = 1;
   p->singular = spec->singular;
   for (int e = 0; e < 2; e++) p->open[e] = spec->open[e];
   PetscCall(plan_axes(p, spec));

@@ -79,6 +79,8 @@ struct _BCRPlanLimits {
 };
 /* The host's, with kernels of that instruction set (-1: the best) */
 PETSC_INTERN void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *limits);
+/* kernels of vectors half as long at most, for a few lines; the same where there are none */
+PETSC_INTERN const BCRCpuTable *BCRPlanNarrowHost(int isa, PetscBool single);
 
 typedef struct {
   PetscInt dim;
@@ -96,16 +98,14 @@ struct _n_BCRPlan {
   BCRPlanLimits limits;
   BCRCoreOptions options;
   PetscBool single; /* work type */
-  BCRPrecision io;
 
   /* the box: axes of more than one unknown, in the order of memory */
-  PetscInt dim0, dim; /* as given; without axes of one unknown */
-  PetscInt n[3];      /* 1 beyond dim */
+  PetscInt dim;
+  PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
   char label[3];               /* x, y or z */
   BCRAxis axis[3];             /* copies; weights of a singular one */
   double shift, fixed;         /* fixed: what the axes of one unknown add */
-  double factor;               /* of the solution */
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the uniform axes: eigenvalues for unit coupling, norms */
   PetscInt constant[3];        /* number of the constant mode of each axis, -1: none, or not singular */
@@ -125,6 +125,7 @@ struct _n_BCRPlan {
   BCRLineRows separators;        /* level 0: as rows of a line */
   PetscInt radix, ngroups;       /* level 0 */
   BCRAcross poles;               /* POLES */
+  PetscInt poleslanes;           /* POLES: lanes of the vectors of their kernels */
   double decay;                  /* level 0: largest factor by which lines of a group decay along a row */
   PetscBool general;             /* FOURIER: lines by elimination with any coefficients */
   PetscInt nlevels, schedule[BCR_MAX_LEVELS], ninner, inner[BCR_MAX_LEVELS]; /* REDUCTION; inner: of a recursion */

@@ -480,8 +480,14 @@ PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
     BCRRanks core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
     BCRPlan plan = NULL;
 
-    if (core) PetscCall(BCRRanksGetPlan(core, &plan));
+    BCRRanksInfo info;
+
+    if (!core) continue;
+    PetscCall(BCRRanksGetPlan(core, &plan));
     if (plan) PetscCall(BCRPlanView(plan, viewer));
+    PetscCall(BCRRanksGetInfo(core, &info));
+    if (info.what[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "ranks: %s\n", info.what));
+    if (info.refused[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "not by\n%s\n", info.refused));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

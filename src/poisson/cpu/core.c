@@ -44,8 +44,7 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
   c->io = spec->io;
   c->options = *options;
   c->cpu = BCRCpuGetTable(options->isa, c->single);
-  c->narrow = c->cpu;
-  for (int isa = 1; isa >= 0 && 2 * c->narrow->lanes > c->cpu->lanes; isa--) c->narrow = BCRCpuGetTable(isa, c->single);
+  c->narrow = BCRPlanNarrowHost(options->isa, c->single);
   if (border) {
     c->bordered = PETSC_TRUE;
     c->border = *border;

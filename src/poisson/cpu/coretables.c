@@ -92,7 +92,7 @@ static PetscErrorCode tables_transforms(BCRCore c)
   }
   c->poles = NULL;
   if (c->kind == BCR_PLAN_POLES) {
-    c->poles = 2 * p->poles.rows.n > c->cpu->lanes ? c->cpu : c->narrow;
+    c->poles = p->poleslanes == c->cpu->lanes ? c->cpu : c->narrow;
     if (!c->dtt[1]) PetscCall(BCRDttCreate(p->poles.rows.n, p->poles.end[0], p->poles.end[1], c->single, &c->dtt[1]));
   }
   c->pinx = p->constant[0];
