@@ -1,0 +1,43 @@
+/*
+  The grid of an assembled matrix that comes without a DMDA, found in its nonzero pattern.
+
+  A matrix is a grid's where its rows can be given nodes of a box of N[0] x N[1] x N[2] nodes so that every entry couples
+  a node to itself or to one within a step along each axis (around the ends of an axis that is a ring). What is found has
+  been checked entry by entry; what is no grid is told with the row and the column where the first contradiction lies.
+*/
+#pragma once
+
+#include "../base/agree.h"
+#include <petscmat.h>
+
+typedef enum {
+  BCR_FOUND_NONE,    /* no grid: why says where the first contradiction lies */
+  BCR_FOUND_NATURAL, /* row r is component r % dof of node r / dof in natural order, wherever ranks cut the rows */
+  BCR_FOUND_BOXES,   /* rows are numbered as a DMDA of parts[0] x parts[1] x parts[2] ranks numbers them */
+  BCR_FOUND_ANY      /* place says it row by row */
+} BCRFoundOrder;
+
+/* A row that place gives no node */
+#define BCR_PLACE_ALONE (-1) /* it holds a diagonal only, and is solved by itself */
+#define BCR_PLACE_EMPTY (-2) /* neither the row nor its column holds anything: u = 0 there */
+
+typedef struct {
+  BCRFoundOrder order;
+  PetscInt dim, dof; /* axes; components, which are interlaced and not coupled */
+  PetscInt N[3];     /* nodes of each axis, x fastest; 1 beyond dim */
+  PetscBool ring[3]; /* entries go around the ends of the axis */
+  PetscInt
+    reach; /* axes that one entry spans at most: 1 for 3-, 5-, 7-point stars, 2 for 9- and 19-point, 3 for 27-point
+                            stencils */
+  PetscInt parts[3];   /* BOXES; 1 else */
+  PetscInt *widths[3]; /* BOXES: parts[d] numbers of nodes, as lx, ly, lz of DMDACreate3d(); NULL else */
+  PetscInt *place; /* ANY: one for each row of this rank, component + dof * node in natural order, or one of the above;
+                            NULL else */
+  PetscInt alone, empty; /* ANY: rows without a node on all ranks together */
+  char why[256];         /* NONE */
+} BCRFound;
+
+/* Collective. P is of type AIJ, assembled, and square with one layout of rows and columns. Explicit zeros are left out of the
+   pattern only where there is no grid with them. That there is no grid is no error */
+PETSC_INTERN PetscErrorCode BCRGridFind(Mat P, BCRFound *found);
+PETSC_INTERN PetscErrorCode BCRFoundDestroy(BCRFound *found);
