@@ -23,21 +23,20 @@ typedef enum {
 
 typedef struct {
   BCRFoundOrder order;
-  PetscInt dim, dof; /* axes; components, which are interlaced and not coupled */
-  PetscInt N[3];     /* nodes of each axis, x fastest; 1 beyond dim */
-  PetscBool ring[3]; /* entries go around the ends of the axis */
-  PetscInt
-    reach; /* axes that one entry spans at most: 1 for 3-, 5-, 7-point stars, 2 for 9- and 19-point, 3 for 27-point
-                            stencils */
-  PetscInt parts[3];   /* BOXES; 1 else */
-  PetscInt *widths[3]; /* BOXES: parts[d] numbers of nodes, as lx, ly, lz of DMDACreate3d(); NULL else */
-  PetscInt *place; /* ANY: one for each row of this rank, component + dof * node in natural order, or one of the above;
-                            NULL else */
-  PetscInt alone, empty; /* ANY: rows without a node on all ranks together */
+  /* components, which are interlaced and not coupled; axes; nodes of each axis, x fastest, 1 beyond dim; ring: entries go
+     around its ends */
+  PetscInt dof, dim, N[3];
+  PetscBool ring[3];
+  PetscInt reach; /* axes that one entry spans at most: 1 in stars, 2 in 9- and 19-point, 3 in 27-point stencils */
+  /* BOXES: parts[d] numbers of nodes, as lx, ly, lz of DMDACreate3d(); else 1 and NULL */
+  PetscInt parts[3], *widths[3];
+  /* ANY: for each row of this rank, component + dof * node in natural order, or one of the above; else NULL */
+  PetscInt *place;
+  PetscInt alone, empty; /* ANY: rows without a node, on all ranks together */
   char why[256];         /* NONE */
 } BCRFound;
 
-/* Collective. P is of type AIJ, assembled, and square with one layout of rows and columns. Explicit zeros are left out of the
-   pattern only where there is no grid with them. That there is no grid is no error */
+/* Collective. P is of type AIJ, assembled, and square with one layout of rows and columns. Explicit zeros are left out of
+   the pattern only where there is no grid with them. That there is no grid is no error */
 PETSC_INTERN PetscErrorCode BCRGridFind(Mat P, BCRFound *found);
 PETSC_INTERN PetscErrorCode BCRFoundDestroy(BCRFound *found);
