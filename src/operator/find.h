@@ -33,7 +33,9 @@ typedef struct {
   /* ANY: for each row of this rank, component + dof * node in natural order, or one of the above; else NULL */
   PetscInt *place;
   PetscInt alone, empty; /* ANY: rows without a node, on all ranks together */
+  PetscBool zeros;       /* explicit zeros were left out: look again when values change, in the same pattern too */
   char why[256];         /* NONE */
+  PetscInt fits;         /* NONE: rows before the contradiction in why; the more, the nearer it is to a grid */
 } BCRFound;
 
 /* Collective. P is of type AIJ, assembled, and square with one layout of rows and columns. Explicit zeros are left out of
