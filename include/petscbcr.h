@@ -360,6 +360,12 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscRea
                                                     PetscReal);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *,
                                                     PetscReal *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGrid(PC, PetscInt *, const PetscInt *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGridProcessors(PC, PetscInt, const PetscInt[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGridProcessors(PC, PetscInt *, const PetscInt *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOtherwise(PC, PCType);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOtherwise(PC, PCType *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);
 
 PETSC_EXTERN PetscErrorCode PCNeatoSetAxis(PC, PCNeatoAxis);
@@ -380,6 +386,10 @@ PETSC_EXTERN PetscErrorCode PCNeatoSetBackend(PC, PCNeatoBackend);
 PETSC_EXTERN PetscErrorCode PCNeatoGetBackend(PC, PCNeatoBackend *);
 PETSC_EXTERN PetscErrorCode PCNeatoSetPrecision(PC, PCNeatoPrecision);
 PETSC_EXTERN PetscErrorCode PCNeatoGetPrecision(PC, PCNeatoPrecision *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetGrid(PC, PetscInt, const PetscInt[]);
+PETSC_EXTERN PetscErrorCode PCNeatoGetGrid(PC, PetscInt *, const PetscInt *[]);
+PETSC_EXTERN PetscErrorCode PCNeatoSetGridProcessors(PC, PetscInt, const PetscInt[]);
+PETSC_EXTERN PetscErrorCode PCNeatoGetGridProcessors(PC, PetscInt *, const PetscInt *[]);
 
 PETSC_EXTERN PetscErrorCode PetscBCRLinesCreate(DM, DMDirection, PetscInt, const PetscReal[], const PetscReal[],
                                                 PetscInt, const PetscReal[], PetscBCRLines *);

@@ -1,40 +1,13 @@
 #include "shared.h"
-#include "../src/base/agree.h"
-#include <petscdmda.h>
 
-PetscErrorCode BCRGetDMDA(PC pc, const char type[], DM *da)
-{
-  DM dm[2] = {NULL, NULL};
-  const char *found = NULL;
-  PetscBool isda = PETSC_FALSE;
-  BCRFault fault = {PETSC_SUCCESS, ""};
-
-  PetscFunctionBegin;
-  PetscCall(PCGetDM(pc, &dm[0]));
-  PetscCall(MatGetDM(pc->pmat, &dm[1]));
-  for (PetscInt i = 0; i < 2 && !isda; ++i) {
-    if (!dm[i]) continue;
-    if (!found) PetscCall(DMGetType(dm[i], &found));
-    PetscCall(PetscObjectTypeCompare((PetscObject)dm[i], DMDA, &isda));
-    *da = dm[i];
-  }
-  if (!isda)
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_WRONG,
-                          "%s needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix "
-                          "with DMCreateMatrix()",
-                          type, found ? "the DM is of type " : "neither the PC nor its matrix has a DM",
-                          found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)"));
-  PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRVecsOnDevice(PC pc, DM da, PetscBool *device)
+PetscErrorCode BCRVecsOnDevice(PC pc, DM dm, PetscBool *device)
 {
   VecType type[2];
 
   PetscFunctionBegin;
   PetscCall(MatGetVecType(pc->pmat, &type[0]));
-  PetscCall(DMGetVecType(da, &type[1]));
+  type[1] = type[0];
+  if (dm) PetscCall(DMGetVecType(dm, &type[1]));
   PetscCall(BCRTypesOnDevice(type[0], type[1], device));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -152,5 +125,27 @@ PetscErrorCode BCRArraysRestore(BCRArrays *a)
   PetscFunctionBegin;
   if (a->mode == BCR_ARRAYS_ANYWHERE) PetscCall(arrays_restore_anywhere(a));
   else PetscCall(arrays_restore_host(a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRApplyByColumns(PC pc, PetscBool transpose, Mat X, Mat Y,
+                                 PetscErrorCode (*apply)(PC, PetscBool, Vec, Vec))
+{
+  PetscInt ncols;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(X, NULL, &ncols));
+  for (PetscInt c = 0; c < ncols; ++c) {
+    Vec x, y;
+    PetscErrorCode ierr;
+
+    PetscCall(MatDenseGetColumnVecRead(X, c, &x));
+    PetscCall(MatDenseGetColumnVecWrite(Y, c, &y));
+    ierr = (*apply)(pc, transpose, x, y);
+    /* PETSc would not destroy a dense matrix from which a column is taken out */
+    PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y));
+    PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+    PetscCall(ierr);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

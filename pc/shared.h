@@ -1,17 +1,15 @@
 /*
-  What the PCs of this library do alike with PETSc's objects: which DMDA the rows belong to, and
-  arrays of a right-hand side and a solution wherever they are.
+  What the PCs of this library do alike with PETSc's objects: arrays of a right-hand side
+  and a solution wherever they are.
 */
 #pragma once
 
 #include "../src/base/stream.h"
 #include <petsc/private/pcimpl.h>
+#include <petscdm.h>
 
-/* The DMDA that says what the rows of the matrix are: that of the PC, else that of the matrix.
-   type: of the PC, for the error, which all ranks raise */
-PETSC_INTERN PetscErrorCode BCRGetDMDA(PC pc, const char type[], DM *da);
-/* Whether vectors of the matrix, or of the DM, are on a device */
-PETSC_INTERN PetscErrorCode BCRVecsOnDevice(PC pc, DM da, PetscBool *device);
+/* Whether vectors of the matrix, or of the DM (NULL: there is none), are on a device */
+PETSC_INTERN PetscErrorCode BCRVecsOnDevice(PC pc, DM dm, PetscBool *device);
 
 /* ncols right-hand sides, column c at f + c*ldf, and solutions, u + c*ldu: two vectors, or two dense matrices */
 typedef struct {
@@ -33,3 +31,6 @@ PETSC_INTERN PetscErrorCode BCRArraysOfMats(Mat X, Mat Y, BCRArrays *arrays);
 /* f, u and place, until the other function. mode: one of the above */
 PETSC_INTERN PetscErrorCode BCRArraysGet(BCRArrays *arrays, int mode);
 PETSC_INTERN PetscErrorCode BCRArraysRestore(BCRArrays *arrays);
+/* One column of X and Y after the other, as columns are vectors */
+PETSC_INTERN PetscErrorCode BCRApplyByColumns(PC pc, PetscBool transpose, Mat X, Mat Y,
+                                              PetscErrorCode (*apply)(PC, PetscBool, Vec, Vec));

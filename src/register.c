@@ -5,7 +5,7 @@
 #include "register.h"
 #include <string.h>
 
-PetscLogEvent BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
+PetscLogEvent BCR_Find, BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
 
 /* All of this file's state. The finalizer puts it back, so that PETSc may be initialized again. */
 static PetscBool PetscBCRPackageInitialized = PETSC_FALSE;
@@ -203,6 +203,7 @@ PetscErrorCode PetscBCRInitializePackage(void)
   PetscCall(KSPRegister(KSPBCRPOISSON, KSPCreate_BCRPoisson));
   PetscCall(PCRegister(PCNEATO, PCCreate_Neato));
   PetscCall(KSPRegister(KSPNEATO, KSPCreate_Neato));
+  PetscCall(PetscLogEventRegister("BCRFind", PC_CLASSID, &BCR_Find));
   PetscCall(PetscLogEventRegister("BCRRead", PC_CLASSID, &BCR_Read));
   PetscCall(PetscLogEventRegister("BCRSetUp", PC_CLASSID, &BCR_SetUp));
   PetscCall(PetscLogEventRegister("BCRSolve", PC_CLASSID, &BCR_Solve));

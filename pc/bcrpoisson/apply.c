@@ -51,13 +51,14 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
 /* KSPPREONLY, and KSPBCRPOISSON that computes no norm, do not look at what they return */
 PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
 {
-  const PetscInt c = BCRPoissonUnchosenFit(pc);
+  PetscInt c;
   PetscBool blind, users;
   KSPNormType norm;
   PC its;
 
   PetscFunctionBegin;
-  (void)b, (void)x;
+  PetscCall(BCRPoissonSetUpWith(pc, b, x));
+  c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetPC(ksp, &its));
   if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
@@ -81,7 +82,7 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
 static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScalar *u)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const PetscInt *n = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
+  const PetscInt *n = bcr->place.grid.n;
   PetscInt middle, bad;
   PetscBool finite = PETSC_TRUE;
   double found;
@@ -90,12 +91,13 @@ static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScala
   middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
   for (PetscInt c = 0; c < bcr->dof && bcr->n && finite; ++c)
     finite = PetscLikely(!PetscIsInfOrNanScalar(u[middle + c])) ? PETSC_TRUE : PETSC_FALSE;
-  if (finite && !(pc->erroriffailure && bcr->grid.size > 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (finite && !(pc->erroriffailure && bcr->place.grid.size > 1)) PetscFunctionReturn(PETSC_SUCCESS);
   for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) {}
   found = bad < bcr->n ? 2 : (finite ? 0 : 1);
   if (pc->erroriffailure) { /* on all ranks, or none */
-    PetscInt entry = first + bad;
+    PetscInt entry;
 
+    PetscCall(BCRPlaceRow(&bcr->place, bad, &entry));
     PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));
     PetscCheck(found < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP,
                "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", entry);
@@ -177,15 +179,15 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
 static PetscErrorCode check_finite_device(PC pc, BCRArrays *a)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-  const PetscInt *n = bcr->grid.n, middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
+  const PetscInt *n = bcr->place.grid.n, middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
   PetscScalar one;
   PetscBool finite = PETSC_TRUE;
   PetscErrorCode ierr;
   void *stream;
 
   PetscFunctionBegin;
-  if (!pc->erroriffailure || (!bcr->n && bcr->grid.size == 1)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (bcr->grid.size > 1) finite = PETSC_FALSE; /* what follows is for all ranks, or none */
+  if (!pc->erroriffailure || (!bcr->n && bcr->place.grid.size == 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->place.grid.size > 1) finite = PETSC_FALSE; /* what follows is for all ranks, or none */
   PetscCall(BCRGetStream(&stream));
   for (PetscInt c = 0; c < bcr->dof && finite; ++c) {
     PetscCall(BCRFetch(stream, sizeof(one), a->u + middle + c, &one));
@@ -211,7 +213,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
-  if (bcr->grid.size > 1) {
+  if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
     bcr->followed = PETSC_TRUE;
@@ -250,7 +252,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
+static PetscErrorCode apply_in_order(PC pc, PetscBool transpose, Vec x, Vec y)
 {
   BCRArrays arrays;
 
@@ -258,6 +260,21 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscCall(BCRArraysOfVecs(x, y, &arrays));
   PetscCall(solve_arrays(pc, transpose, &arrays));
   if (arrays.place == BCR_VECS_DEVICE) PetscCall(check_finite_device(pc, &arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  BCRPlace *place = &((PC_BCRPoisson *)pc->data)->place;
+
+  PetscFunctionBegin;
+  if (!place->ordered) {
+    PetscCall(apply_in_order(pc, transpose, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCROrderTake(&place->order, transpose, x, y));
+  PetscCall(apply_in_order(pc, transpose, place->order.f, place->order.u));
+  PetscCall(BCROrderGive(&place->order, transpose, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -286,47 +303,34 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 
 PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
 {
+  PC other;
+
   PetscFunctionBegin;
-  BCRCallElse(apply_refined(pc, PETSC_FALSE, x, y), BCRPreSolveEnds(pc));
+  PetscCall(BCRPoissonSetUpWith(pc, x, y));
+  other = ((PC_BCRPoisson *)pc->data)->other;
+  BCRCallElse(other ? PCApply(other, x, y) : apply_refined(pc, PETSC_FALSE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
 {
-  PetscFunctionBegin;
-  BCRCallElse(apply_refined(pc, PETSC_TRUE, x, y), BCRPreSolveEnds(pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* One column after the other, as columns are vectors */
-static PetscErrorCode apply_mat_refined(PC pc, PetscBool transpose, Mat X, Mat Y)
-{
-  PetscInt ncols;
+  PC other;
 
   PetscFunctionBegin;
-  PetscCall(MatGetSize(X, NULL, &ncols));
-  for (PetscInt c = 0; c < ncols; ++c) {
-    Vec x, y;
-    PetscErrorCode ierr;
-
-    PetscCall(MatDenseGetColumnVecRead(X, c, &x));
-    PetscCall(MatDenseGetColumnVecWrite(Y, c, &y));
-    ierr = apply_refined(pc, transpose, x, y);
-    /* PETSc would not destroy a dense matrix from which a column is taken out */
-    PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y));
-    PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
-    PetscCall(ierr);
-  }
+  PetscCall(BCRPoissonSetUpWith(pc, x, y));
+  other = ((PC_BCRPoisson *)pc->data)->other;
+  BCRCallElse(other ? PCApplyTranspose(other, x, y) : apply_refined(pc, PETSC_TRUE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
 {
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  if (refines_once((const PC_BCRPoisson *)pc->data, transpose)) {
-    PetscCall(apply_mat_refined(pc, transpose, X, Y));
+  if (bcr->place.ordered || refines_once(bcr, transpose)) {
+    PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_refined));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRArraysOfMats(X, Y, &arrays));
@@ -337,12 +341,18 @@ static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
 /* KSPMatSolve() comes here without PCPreSolve(): KSPPREONLY cannot be told from block methods, which iterate */
 PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
 {
-  const PetscInt c = BCRPoissonUnchosenFit(pc);
-  PetscInt level;
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  PetscInt level, c;
 
   PetscFunctionBegin;
+  PetscCall(BCRPoissonSetUpWith(pc, NULL, NULL));
+  if (bcr->other) {
+    PetscCall(PCMatApply(bcr->other, X, Y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  c = BCRPoissonUnchosenFit(pc);
   PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
-  if (c >= 0 && level == 0 && !((PC_BCRPoisson *)pc->data)->refined)
+  if (c >= 0 && level == 0 && !bcr->refined)
     PetscCall(refuse_fit(pc, c, "PCMatApply() for a KSP that may not iterate"));
   PetscCall(apply_mat(pc, PETSC_FALSE, X, Y));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -351,8 +361,12 @@ PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
 #if PETSC_VERSION_GE(3, 24, 0)
 PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
 {
+  PC other;
+
   PetscFunctionBegin;
-  PetscCall(apply_mat(pc, PETSC_TRUE, X, Y));
+  PetscCall(BCRPoissonSetUpWith(pc, NULL, NULL));
+  other = ((PC_BCRPoisson *)pc->data)->other;
+  PetscCall(other ? PCMatApplyTranspose(other, X, Y) : apply_mat(pc, PETSC_TRUE, X, Y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

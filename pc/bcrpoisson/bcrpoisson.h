@@ -6,6 +6,7 @@
 
 #include <petscbcr.h>
 #include "../options.h"
+#include "../place.h"
 #include "../shared.h"
 #include "../../src/base/agree.h"
 #include "../../src/register.h"
@@ -42,14 +43,17 @@ typedef struct {
   PetscReal spacing[3];
   PCBCRPoissonEnd end[6];
   PetscReal shift, scale;
+  BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
+  char *otherwise;         /* type of the PC where there is no grid or no operator of ours, or NULL */
 
   /* what set-up made of it */
   PetscBool replan;         /* a choice changed that the plan depends on */
-  BCRGrid grid;             /* how the DMDA lies on the ranks */
-  BCRMoves moves;           /* from there to the slabs that the solver has */
+  BCRPlace place;           /* which node of which grid each row is */
+  PC other;                 /* what stands in, as -pc_bcrpoisson_otherwise says; NULL: nothing does */
+  char reason[256];         /* why it does */
+  BCRMoves moves;           /* from the boxes of the grid to the slabs that the solver has */
   PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
   PetscScalar *slab;        /* a vector in slabs, where they are not in place */
-  char daprefix[64];        /* of the DMDA's options */
   BCROperator *ops;
   BCRPattern pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;
@@ -75,6 +79,8 @@ PETSC_INTERN const BCROptions BCRPoissonOptions;
 /* setup.c */
 PETSC_INTERN PetscErrorCode PCSetUp_BCRPoisson(PC pc);
 PETSC_INTERN PetscErrorCode PCReset_BCRPoisson(PC pc);
+/* Sets up with what these vectors say about the grid, if it takes that */
+PETSC_INTERN PetscErrorCode BCRPoissonSetUpWith(PC pc, Vec b, Vec x);
 PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
 /* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
 PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);

@@ -711,3 +711,167 @@ PetscErrorCode PCBCRPoissonGetRemovedConstant(PC pc, PetscReal *removed)
   PetscUseMethod(pc, "PCBCRPoissonGetRemovedConstant_C", (PC, PetscReal *), (pc, removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+  PCBCRPoissonSetGrid - says which grid the rows of a matrix without a `DMDA` are, for `PCBCRPOISSON`
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+. dim - number of axes, 1 to 3; 0: the grid is found in the matrix (the default)
+- n   - array of `dim`, the number of nodes of each axis, x first
+
+  Options Database Key:
+. -pc_bcrpoisson_grid nx,ny,nz - the grid, or `auto`
+
+  Level: intermediate
+
+  Notes:
+  Rows are in natural order, x fastest, wherever processes cut them, unless
+  `PCBCRPoissonSetGridProcessors()` says that they are numbered as a `DMDA` numbers them. Where the matrix
+  has k rows for each node, they are k components, which are interlaced.
+
+  A `DMDA` of the `KSP`, `PC`, matrix or vectors comes first. Without any, and without this, set-up finds
+  the grid in the nonzero pattern of the matrix.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for other dimensions and sizes below 1; set-up raises
+  `PETSC_ERR_ARG_SIZ` if the matrix has no such number of rows.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetGrid()`, `PCBCRPoissonSetGridProcessors()`
+@*/
+PetscErrorCode PCBCRPoissonSetGrid(PC pc, PetscInt dim, const PetscInt n[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, dim, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetGrid - gets the grid that was given to `PCBCRPOISSON` by `PCBCRPoissonSetGrid()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ dim - number of axes, 0 if no grid was given
+- n   - array of `dim`, owned by the preconditioner; may be `NULL`
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetGrid()`
+@*/
+PetscErrorCode PCBCRPoissonGetGrid(PC pc, PetscInt *dim, const PetscInt *n[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, dim, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetGridProcessors - says that the rows of a matrix without a `DMDA` are numbered as those of one, for `PCBCRPOISSON`
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+. dim - number of axes, as many as `PCBCRPoissonSetGrid()` was given; 0: rows are in natural order (the default)
+- p   - array of `dim`, the number of processes along each axis, x first
+
+  Options Database Key:
+. -pc_bcrpoisson_grid_processors px,py,pz - the processes, or `natural`
+
+  Level: intermediate
+
+  Notes:
+  Process r has the box (r mod px, r/px mod py, r/(px py)), whose nodes it numbers x fastest; axes are shared out as
+  `DMDACreate3d()` does it by itself. Used only with `PCBCRPoissonSetGrid()`.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers below 1; set-up raises `PETSC_ERR_ARG_SIZ` if there are other
+  numbers of axes or of processes, or more processes than nodes along an axis.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetGridProcessors()`, `PCBCRPoissonSetGrid()`
+@*/
+PetscErrorCode PCBCRPoissonSetGridProcessors(PC pc, PetscInt dim, const PetscInt p[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, dim, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetGridProcessors - gets what was given to `PCBCRPOISSON` by `PCBCRPoissonSetGridProcessors()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ dim - number of axes, 0 if none were given
+- p   - array of `dim`, owned by the preconditioner; may be `NULL`
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetGridProcessors()`
+@*/
+PetscErrorCode PCBCRPoissonGetGridProcessors(PC pc, PetscInt *dim, const PetscInt *p[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, dim, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOtherwise - names the `PC` that stands in for `PCBCRPOISSON` where there is no grid or no operator of its kind
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- type - type of that `PC`, `NULL` or empty for none (the default)
+
+  Options Database Key:
+. -pc_bcrpoisson_otherwise type - the type
+
+  Level: intermediate
+
+  Notes:
+  For programs with several `KSP`s that share the options database: one solves a Poisson problem,
+  another elasticity. Without it set-up of the other one ends with an error. Errors that say that a matrix
+  is none of this solver's become that `PC`; others (NaN, options that contradict each other, no memory) stay what
+  they are. `PCView()` and `PetscInfo()` say which `PC` works, and why. Its options have the prefix
+  `otherwise_` behind the one of this `PC`.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOtherwise()`, `PCSetType()`
+@*/
+PetscErrorCode PCBCRPoissonSetOtherwise(PC pc, PCType type)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, 1, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetOtherwise - gets the type of the `PC` that stands in for `PCBCRPOISSON` where it cannot work
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. type - the type, `NULL` for none; not to be freed
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOtherwise()`
+@*/
+PetscErrorCode PCBCRPoissonGetOtherwise(PC pc, PCType *type)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, NULL, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

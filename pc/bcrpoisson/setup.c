@@ -4,15 +4,13 @@
 */
 #include "bcrpoisson.h"
 
-PetscErrorCode PCReset_BCRPoisson(PC pc)
+/* All that was made for one grid and one source of operators */
+static PetscErrorCode forget(PC_BCRPoisson *bcr)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-
   PetscFunctionBegin;
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(BCRMovesDestroy(&bcr->moves));
-  PetscCall(BCRGridDestroy(&bcr->grid));
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
@@ -22,46 +20,33 @@ PetscErrorCode PCReset_BCRPoisson(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode check_grid(PC pc, const BCRGrid *grid)
+PetscErrorCode PCReset_BCRPoisson(PC pc)
 {
-  const PetscInt *N = grid->N;
-  PetscInt rows;
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(MatGetSize(pc->pmat, &rows, NULL));
-  PetscCheck(rows == N[0] * N[1] * N[2] * grid->dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
-             " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for",
-             rows, N[0], N[1], N[2], grid->dof);
-  PetscCall(BCRGridCheckMatrix(grid, pc->pmat));
+  PetscCall(forget(bcr));
+  PetscCall(BCRPlaceDestroy(&bcr->place));
+  PetscCall(PCDestroy(&bcr->other));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How the grid lies on the ranks; all that was known about another one is forgotten */
-static PetscErrorCode set_grid(PC pc, DM da)
+/* The grid of the rows; all that was known about another one is forgotten */
+static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const char *prefix;
-  PetscBool same = PETSC_TRUE;
-  BCRGrid grid;
+  const BCRGrid *grid = &bcr->place.grid;
+  PetscBool same;
 
   PetscFunctionBegin;
-  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)pc), &grid));
-  BCRCallElse(check_grid(pc, &grid), (void)BCRGridDestroy(&grid));
-  same = (PetscBool)(bcr->ops && grid.dof == bcr->grid.dof && bcr->source == bcr->opssource);
-  for (PetscInt d = 0; d < 3 && same; ++d) {
-    same = (PetscBool)(grid.N[d] == bcr->grid.N[d] && grid.parts[d] == bcr->grid.parts[d]);
-    for (PetscInt p = 0; p < grid.parts[d] && same; ++p) same = (PetscBool)(grid.first[d][p] == bcr->grid.first[d][p]);
-  }
-  if (!same) PetscCall(PCReset_BCRPoisson(pc));
-  else PetscCall(BCRGridDestroy(&bcr->grid));
-  bcr->grid = grid;
-  bcr->dof = grid.dof;
-  bcr->n = grid.dof * grid.n[0] * grid.n[1] * grid.n[2];
+  PetscCall(BCRPlaceFind(pc, &bcr->placing, (PetscBool)(bcr->source == PCBCRPOISSON_OPERATOR_MATRIX), b, x, &bcr->place,
+                         &same));
+  if (!same || !bcr->ops || bcr->source != bcr->opssource || bcr->place.none) PetscCall(forget(bcr));
   bcr->opssource = bcr->source;
-  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = grid.N[d];
-  PetscCall(DMGetOptionsPrefix(da, &prefix));
-  PetscCall(PetscStrncpy(bcr->daprefix, prefix ? prefix : "", sizeof(bcr->daprefix)));
+  if (bcr->place.none) PetscFunctionReturn(PETSC_SUCCESS);
+  bcr->dof = grid->dof;
+  bcr->n = grid->dof * grid->n[0] * grid->n[1] * grid->n[2];
+  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = grid->N[d];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -78,15 +63,15 @@ PetscInt BCRPoissonGeneralAxis(PC pc)
 }
 
 /* The slabs that the solver works on, and what the operators say about nodes brought there */
-static PetscErrorCode set_slabs(PC pc, DM da)
+static PetscErrorCode set_slabs(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscInt axis;
   PetscBool device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(BCRVecsOnDevice(pc, da, &device));
-  BCRMovesChoose(&bcr->grid, BCRPoissonGeneralAxis(pc), device, &axis, &inplace);
+  PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
+  BCRMovesChoose(&bcr->place.grid, BCRPoissonGeneralAxis(pc), device, &axis, &inplace);
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
@@ -94,14 +79,14 @@ static PetscErrorCode set_slabs(PC pc, DM da)
     known = PETSC_FALSE;
   }
   if (!known) {
-    PetscCall(BCRMovesCreate(&bcr->grid, axis, inplace, &bcr->moves));
+    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, &bcr->moves));
     if (!bcr->moves.inplace)
-      PetscCall(BCRFaultShare(bcr->grid.comm,
+      PetscCall(BCRFaultShare(bcr->place.grid.comm,
                               PetscMalloc1(PetscMax((size_t)bcr->dof * (size_t)bcr->moves.nodes, 1), &bcr->slab),
                               BCR_NO_MEMORY));
   }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c)
-    PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
+    PetscCall(BCRMovesTakeOperator(&bcr->place.grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -124,7 +109,7 @@ static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const Pet
 static PetscErrorCode check_user_operator(PC pc)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-  const PetscInt dim = bcr->grid.dim;
+  const PetscInt dim = bcr->place.grid.dim;
 
   PetscFunctionBegin;
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
@@ -176,22 +161,22 @@ static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd en
 }
 
 /* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
-static PetscErrorCode user_operator(PC pc, DM da)
+static PetscErrorCode user_operator(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const PetscInt dim = bcr->grid.dim;
+  const PetscInt dim = bcr->place.grid.dim;
   PetscReal coupling[3];
   BCREnd end[6]; /* low and high of each axis */
-  DMBoundaryType boundary[3];
   PetscBool open = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(check_user_operator(pc));
-  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &boundary[0], &boundary[1],
-                        &boundary[2], NULL));
   for (PetscInt d = 0; d < dim; ++d) {
     const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
-    const PetscBool periodic = (PetscBool)(boundary[d] == DM_BOUNDARY_PERIODIC);
+    const PetscInt first = bcr->nends == 1 ? 0 : 2 * d;
+    /* nobody but the user knows whether an axis is periodic where there is no DMDA */
+    const PetscBool periodic =
+      bcr->place.dm ? bcr->place.grid.periodic[d] : (PetscBool)(bcr->nends && bcr->end[first] == PCBCRPOISSON_PERIODIC);
 
     coupling[d] = 1 / (h * h);
     PetscCall(user_ends(pc, d, periodic, &end[2 * d]));
@@ -203,12 +188,12 @@ static PetscErrorCode user_operator(PC pc, DM da)
              "and have no ends: leave the option out, or create another DMDA",
              BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[0]]);
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
-  PetscCall(BCRFaultShare(bcr->grid.comm, make_operators(bcr, dim, coupling, end), BCR_NO_MEMORY));
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, make_operators(bcr, dim, coupling, end), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
-static PetscErrorCode choose_backend(PC pc, DM da)
+static PetscErrorCode choose_backend(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const char *why = NULL;
@@ -219,7 +204,7 @@ static PetscErrorCode choose_backend(PC pc, DM da)
   bcr->nodevice = NULL;
   bcr->device = bcr->followed = PETSC_FALSE;
   mine = all = BCRSolverHaveDevice(&why) ? 1 : 0;
-  if (bcr->grid.size > 1)
+  if (bcr->place.grid.size > 1)
     PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
   bcr->possible = all ? PETSC_TRUE : PETSC_FALSE;
   if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
@@ -232,7 +217,7 @@ static PetscErrorCode choose_backend(PC pc, DM da)
     PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
-    PetscCall(BCRVecsOnDevice(pc, da, &cuda));
+    PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
   }
@@ -287,7 +272,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   BCRSolverOptions options;
   BCRSlab part = {PetscObjectComm((PetscObject)pc), bcr->moves.axis, bcr->moves.start, bcr->moves.len},
-          *slab = bcr->grid.size > 1 ? &part : NULL;
+          *slab = bcr->place.grid.size > 1 ? &part : NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRSolverDestroy(&bcr->solver));
@@ -358,38 +343,87 @@ static PetscErrorCode view_plan(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode set_up(PC pc)
+/* Takes what is there of a grid and makes a solver for it. vecs: there is nothing to wait for any more; b, x: vectors that are at
+   hand, or NULL */
+static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  DM da = NULL;
   PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
   PetscCall(BCROptionsCheckSame(pc));
-  PetscCall(BCRGetDMDA(pc, "PCBCRPOISSON", &da));
-  PetscCall(set_grid(pc, da));
+  PetscCall(PCDestroy(&bcr->other));
+  PetscCall(set_grid(pc, b, x));
+  if (bcr->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
+  if (bcr->place.none) PetscCall(BCRPlaceRefuse(pc, &bcr->place));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
-  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc, da));
-  else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
+  else
+    PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,
+                                    &bcr->ops, &same));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(set_grading(pc));
-  PetscCall(set_slabs(pc, da));
+  PetscCall(set_slabs(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
-    PetscCall(choose_backend(pc, da));
+    PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));
   }
   bcr->removed = 0;
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
-  PetscCall(PetscInfo(pc, "%s: fit %s, largest deviation %g%s, plan %s\n", done ? "New values, same plan" : "New plan",
-                      bcr->ops[0].fit, (double)bcr->ops[0].deviation,
-                      BCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "", bcr->info.core.plan));
+  PetscCall(PetscInfo(pc, "%s: grid %s, fit %s, largest deviation %g%s, plan %s\n",
+                      done ? "New values, same plan" : "New plan", bcr->place.text, bcr->ops[0].fit,
+                      (double)bcr->ops[0].deviation, BCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "",
+                      bcr->info.core.plan));
   PetscCall(view_plan(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The PC that -pc_bcrpoisson_otherwise names, in place of this one */
+static PetscErrorCode stand_in(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscInfo(pc, "PC %s instead of PCBCRPOISSON: %s\n", bcr->otherwise, bcr->reason));
+  PetscCall(PCCreate(PetscObjectComm((PetscObject)pc), &bcr->other));
+  PetscCall(PetscObjectIncrementTabLevel((PetscObject)bcr->other, (PetscObject)pc, 1));
+  PetscCall(PCSetOptionsPrefix(bcr->other, ((PetscObject)pc)->prefix));
+  PetscCall(PCAppendOptionsPrefix(bcr->other, "otherwise_"));
+  if (pc->dm) PetscCall(PCSetDM(bcr->other, pc->dm));
+  PetscCall(PCSetOperators(bcr->other, pc->mat, pc->pmat));
+  PetscCall(PCSetType(bcr->other, bcr->otherwise));
+  PetscCall(PCSetFromOptions(bcr->other));
+  PetscCall(PCSetUp(bcr->other));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With -pc_bcrpoisson_otherwise errors that say that a matrix is none of ours are no errors. Those are agreed on by all ranks */
+static PetscErrorCode set_up_or_stand_in(PC pc, PetscBool vecs, Vec b, Vec x)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (!bcr->otherwise) {
+    PetscCall(set_up(pc, vecs, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRFaultCatchBegin(&fault));
+  ierr = set_up(pc, vecs, b, x);
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  if (!fault.code) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(fault.code == PETSC_ERR_SUP || fault.code == PETSC_ERR_ARG_WRONG || fault.code == PETSC_ERR_ARG_INCOMP,
+             PetscObjectComm((PetscObject)pc), fault.code, "%s", fault.text);
+  PetscCall(PCReset_BCRPoisson(pc));
+  PetscCall(PetscStrncpy(bcr->reason, fault.text, sizeof(bcr->reason)));
+  PetscCall(stand_in(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -400,6 +434,18 @@ PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PetscFunctionBegin;
   BCROptionsChanged(pc, PETSC_FALSE);
-  BCRCallElse(set_up(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));
+  BCRCallElse(set_up_or_stand_in(pc, PETSC_FALSE, NULL, NULL), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonSetUpWith(PC pc, Vec b, Vec x)
+{
+  PetscBool anew;
+
+  PetscFunctionBegin;
+  PetscCall(BCRPlaceLook(&((PC_BCRPoisson *)pc->data)->place, b, x, &anew));
+  if (!anew) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRCallElse(set_up_or_stand_in(pc, PETSC_TRUE, b, x), BCROptionsChanged(pc, PETSC_FALSE),
+              (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

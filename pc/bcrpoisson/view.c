@@ -10,15 +10,17 @@ static const char xyz[] = "xyz";
 static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-  const BCRGrid *g = &bcr->grid;
+  const BCRGrid *g = &bcr->place.grid;
   const BCRMoves *m = &bcr->moves;
   const double bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
   const PetscInt general = BCRPoissonGeneralAxis(pc);
   PetscInt axis = m->axis, cut = 0;
+  const char *prefix = NULL;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->parts[d] > 1) ++cut;
+  if (bcr->place.dm) PetscCall(DMGetOptionsPrefix(bcr->place.dm, &prefix));
   if (cut == 1)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
@@ -35,12 +37,12 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   if (g->N[axis] < (PetscInt)g->size)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "redistributed: with fewer ranks, at most %" PetscInt_FMT ", this could be avoided\n", g->N[axis]));
-  else {
+  else if (bcr->place.dm) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: avoided by"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
     for (PetscInt d = 0; d < g->dim; ++d)
-      PetscCall(
-        PetscViewerASCIIPrintf(viewer, " -%sda_processors_%c %d", bcr->daprefix, xyz[d], d == axis ? (int)g->size : 1));
+      PetscCall(PetscViewerASCIIPrintf(viewer, " -%sda_processors_%c %d", prefix ? prefix : "", xyz[d],
+                                       d == axis ? (int)g->size : 1));
     PetscCall(PetscViewerASCIIPrintf(viewer, " (DMSetFromOptions()), or DMDASetNumProcs()\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
@@ -51,7 +53,7 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
 static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const BCRGrid *g = &bcr->grid;
+  const BCRGrid *g = &bcr->place.grid;
   const BCRMoves *m = &bcr->moves;
   PetscInt rows[2] = {-m->len, m->len}, all[2], general = BCRPoissonGeneralAxis(pc);
   PetscViewerFormat format;
@@ -178,11 +180,12 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
   memory[COPIES] = (double)now.copies;
-  if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, KINDS, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
+  if (bcr->place.grid.size > 1)
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, KINDS, MPI_DOUBLE, MPI_MAX, bcr->place.grid.comm));
   if (memory[COPIES] > 0)
     PetscCall(PetscSNPrintf(copies, sizeof(copies), ", copies of vectors of the host %.0f bytes", memory[COPIES]));
   PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes%s\n",
-                                   bcr->grid.size > 1 ? " of a rank" : "", memory[WORKSPACE], memory[VECTORS],
+                                   bcr->place.grid.size > 1 ? " of a rank" : "", memory[WORKSPACE], memory[VECTORS],
                                    memory[TABLES], copies));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -199,6 +202,14 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "operator: from %s, fit %s\n",
                                    bcr->source == PCBCRPOISSON_OPERATOR_USER ? "the user" : "the matrix",
                                    PCBCRPoissonFits[bcr->fit]));
+  PetscCall(BCRPlaceView(&bcr->place, viewer));
+  if (bcr->other) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "otherwise: another PC stands in, as %s\n", bcr->reason));
+    PetscCall(PetscViewerASCIIPushTab(viewer));
+    PetscCall(PCView(bcr->other, viewer));
+    PetscCall(PetscViewerASCIIPopTab(viewer));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!bcr->solver) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "not set up yet: the plan is made from the operator\n"));
     PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s\n", PCBCRPoissonBackends[bcr->backend]));

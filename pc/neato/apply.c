@@ -41,9 +41,9 @@ static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScala
   while (bad < n && !PetscIsInfOrNanScalar(u[bad])) ++bad;
   while (bad < n && badf < n && !PetscIsInfOrNanScalar(f[badf])) ++badf;
   if (bad < n && badf < n) {
-    PetscInt first, rest = badf / neato->lines->dof, at[3];
+    PetscInt row, rest = badf / neato->lines->dof, at[3];
 
-    PetscCall(MatGetOwnershipRange(pc->pmat, &first, NULL));
+    PetscCall(BCRPlaceRow(&neato->place, badf, &row));
     for (PetscInt d = 0; d < 3; ++d) {
       at[d] = neato->lines->start[d] + rest % neato->lines->size[d];
       rest /= neato->lines->size[d];
@@ -51,7 +51,7 @@ static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScala
     PetscCall(PetscSNPrintf(message, sizeof(message),
                             "Entry %" PetscInt_FMT " of the right-hand side (grid point %" PetscInt_FMT
                             ",%" PetscInt_FMT ",%" PetscInt_FMT ") is NaN or Inf: its line has no solution",
-                            first + badf, at[0], at[1], at[2]));
+                            row, at[0], at[1], at[2]));
   } else if (bad < n && neato->lines->ranks == 1)
     PetscCall(PetscSNPrintf(
       message, sizeof(message),
@@ -218,9 +218,11 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode check_set_up(PC pc)
+/* b, x: vectors that are at hand */
+static PetscErrorCode check_set_up(PC pc, Vec b, Vec x)
 {
   PetscFunctionBegin;
+  PetscCall(BCRNeatoSetUpWith(pc, b, x));
   PetscCheck(((PC_Neato *)pc->data)->tri, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
              "PCNEATO is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -228,12 +230,15 @@ static PetscErrorCode check_set_up(PC pc)
 
 static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
 {
+  BCRPlace *place = &((PC_Neato *)pc->data)->place;
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  PetscCall(check_set_up(pc));
-  PetscCall(BCRArraysOfVecs(x, y, &arrays));
+  PetscCall(check_set_up(pc, x, y));
+  if (place->ordered) PetscCall(BCROrderTake(&place->order, transpose, x, y));
+  PetscCall(BCRArraysOfVecs(place->ordered ? place->order.f : x, place->ordered ? place->order.u : y, &arrays));
   PetscCall(solve_arrays(pc, transpose, &arrays));
+  if (place->ordered) PetscCall(BCROrderGive(&place->order, transpose, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,7 +278,11 @@ static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  PetscCall(check_set_up(pc));
+  PetscCall(check_set_up(pc, NULL, NULL)); /* dense matrices have no DM */
+  if (((PC_Neato *)pc->data)->place.ordered) {
+    PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_vec));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRArraysOfMats(X, Y, &arrays));
   PetscCall(make_batch(pc, arrays.ncols));
   PetscCall(solve_arrays(pc, transpose, &arrays));

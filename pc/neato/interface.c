@@ -481,3 +481,115 @@ PetscErrorCode PCNeatoGetPrecision(PC pc, PCNeatoPrecision *precision)
   PetscCall(BCROptionGet(pc, __func__, NULL, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+  PCNeatoSetGrid - says which grid the rows of a matrix without a `DMDA` are, for `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+. dim - number of axes, 1 to 3; 0: the grid is found in the matrix (the default)
+- n   - array of `dim`, the number of nodes of each axis, x first
+
+  Options Database Key:
+. -pc_neato_grid nx,ny,nz - the grid, or `auto`
+
+  Level: intermediate
+
+  Notes:
+  Rows are in natural order, x fastest, wherever processes cut them, unless
+  `PCNeatoSetGridProcessors()` says that they are numbered as a `DMDA` numbers them. Where the matrix
+  has k rows for each node, they are k components, which are interlaced.
+
+  A `DMDA` of the `KSP`, `PC`, matrix or vectors comes first. Without any, and without this, set-up finds
+  the grid in the nonzero pattern of the matrix.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for other dimensions and sizes below 1; set-up raises
+  `PETSC_ERR_ARG_SIZ` if the matrix has no such number of rows.
+
+.seealso: `PCNEATO`, `PCNeatoGetGrid()`, `PCNeatoSetGridProcessors()`
+@*/
+PetscErrorCode PCNeatoSetGrid(PC pc, PetscInt dim, const PetscInt n[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, dim, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCNeatoGetGrid - gets the grid that was given to `PCNEATO` by `PCNeatoSetGrid()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ dim - number of axes, 0 if no grid was given
+- n   - array of `dim`, owned by the preconditioner; may be `NULL`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetGrid()`
+@*/
+PetscErrorCode PCNeatoGetGrid(PC pc, PetscInt *dim, const PetscInt *n[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, dim, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetGridProcessors - says that the rows of a matrix without a `DMDA` are numbered as those of one, for `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+. dim - number of axes, as many as `PCNeatoSetGrid()` was given; 0: rows are in natural order (the default)
+- p   - array of `dim`, the number of processes along each axis, x first
+
+  Options Database Key:
+. -pc_neato_grid_processors px,py,pz - the processes, or `natural`
+
+  Level: intermediate
+
+  Notes:
+  Process r has the box (r mod px, r/px mod py, r/(px py)), whose nodes it numbers x fastest; axes are shared out as
+  `DMDACreate3d()` does it by itself. Used only with `PCNeatoSetGrid()`.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers below 1; set-up raises `PETSC_ERR_ARG_SIZ` if there are other
+  numbers of axes or of processes, or more processes than nodes along an axis.
+
+.seealso: `PCNEATO`, `PCNeatoGetGridProcessors()`, `PCNeatoSetGrid()`
+@*/
+PetscErrorCode PCNeatoSetGridProcessors(PC pc, PetscInt dim, const PetscInt p[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, dim, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCNeatoGetGridProcessors - gets what was given to `PCNEATO` by `PCNeatoSetGridProcessors()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ dim - number of axes, 0 if none were given
+- p   - array of `dim`, owned by the preconditioner; may be `NULL`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetGridProcessors()`
+@*/
+PetscErrorCode PCNeatoGetGridProcessors(PC pc, PetscInt *dim, const PetscInt *p[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, dim, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

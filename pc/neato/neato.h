@@ -6,6 +6,7 @@
 
 #include <petscbcr.h>
 #include "../options.h"
+#include "../place.h"
 #include "../shared.h"
 #include "../../src/base/agree.h"
 #include "../../src/register.h"
@@ -24,9 +25,11 @@ typedef struct {
   PCNeatoTransport transport;
   PCNeatoBackend backend;
   PCNeatoPrecision precision;
-  PetscEnum isa; /* index into BCRInstructionSets */
+  BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
+  PetscEnum isa;           /* index into BCRInstructionSets */
 
   /* what set-up made of it */
+  BCRPlace place; /* which node of which grid each row is */
   BCRTriOptions options;
   BCRLines lines;
   BCRTri tri;
@@ -43,6 +46,8 @@ PETSC_INTERN const BCROptions BCRNeatoOptions;
 /* setup.c */
 PETSC_INTERN PetscErrorCode PCSetUp_Neato(PC pc);
 PETSC_INTERN PetscErrorCode PCReset_Neato(PC pc);
+/* Sets up with what these vectors say about the grid, if it takes that */
+PETSC_INTERN PetscErrorCode BCRNeatoSetUpWith(PC pc, Vec b, Vec x);
 /* The solver of the lines where neato->options say */
 PETSC_INTERN PetscErrorCode BCRNeatoMakeSolver(PC pc);
 PETSC_INTERN PetscErrorCode BCRNeatoResetSolvers(PC_Neato *neato);

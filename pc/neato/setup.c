@@ -22,6 +22,7 @@ PetscErrorCode PCReset_Neato(PC pc)
   PetscFunctionBegin;
   PetscCall(BCRNeatoResetSolvers(neato));
   PetscCall(BCRLinesDestroy(&neato->lines));
+  PetscCall(BCRPlaceDestroy(&neato->place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -69,7 +70,7 @@ static PetscErrorCode check_options(PC pc)
 
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live, if every rank
    has a device then. The same on all ranks. */
-static PetscErrorCode choose_backend(PC pc, DM da)
+static PetscErrorCode choose_backend(PC pc)
 {
   PC_Neato *neato = (PC_Neato *)pc->data;
   const char *prefix = BCRPrefix(pc), *why = NULL;
@@ -90,7 +91,7 @@ static PetscErrorCode choose_backend(PC pc, DM da)
     PetscCall(BCRErrorAgree(PetscObjectComm((PetscObject)pc), bad ? PETSC_ERR_SUP : PETSC_SUCCESS, message));
     neato->options.device = PETSC_TRUE;
   } else if (neato->backend == PCNEATO_BACKEND_AUTO) {
-    PetscCall(BCRVecsOnDevice(pc, da, &cuda));
+    PetscCall(BCRVecsOnDevice(pc, neato->place.dm, &cuda));
     if (cuda) {
       PetscMPIInt mine = BCRTriDevicePossible(&neato->options, NULL) ? 1 : 0, all;
 
@@ -105,7 +106,7 @@ static PetscErrorCode choose_backend(PC pc, DM da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode solver_options(PC pc, DM da)
+static PetscErrorCode solver_options(PC pc)
 {
   PC_Neato *neato = (PC_Neato *)pc->data;
   BCRTriOptions *o = &neato->options;
@@ -119,7 +120,7 @@ static PetscErrorCode solver_options(PC pc, DM da)
   o->variant = neato->variant == PCNEATO_VARIANT_PLAIN || neato->variant == PCNEATO_VARIANT_SEQUENTIAL ? 1 : 0;
   o->isa = (int)neato->isa - 1;
   o->memory = (int)neato->memory;
-  PetscCall(choose_backend(pc, da));
+  PetscCall(choose_backend(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,10 +134,11 @@ PetscErrorCode BCRNeatoMakeSolver(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode set_up(PC pc)
+/* vecs: there is nothing to wait for any more; b, x: vectors that are at hand, or NULL */
+static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_Neato *neato = (PC_Neato *)pc->data;
-  DM da = NULL;
+  PetscBool same;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCiteNeato());
@@ -146,16 +148,19 @@ static PetscErrorCode set_up(PC pc)
   BCROptionsChanged(pc, PETSC_FALSE);
   PetscCall(BCROptionsCheckSame(pc));
   PetscCall(check_options(pc));
-  PetscCall(BCRGetDMDA(pc, "PCNEATO", &da));
+  PetscCall(BCRPlaceFind(pc, &neato->placing, PETSC_TRUE, b, x, &neato->place, &same));
+  if (neato->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
+  if (neato->place.none) PetscCall(BCRPlaceRefuse(pc, &neato->place));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
-  PetscCall(BCRLinesRead(
-    da, pc->pmat, neato->axis == PCNEATO_AXIS_AUTO ? BCR_LINES_ANY_AXIS : (PetscInt)neato->axis - 1, &neato->lines));
+  PetscCall(BCRLinesRead(&neato->place.grid, neato->place.mat,
+                         neato->axis == PCNEATO_AXIS_AUTO ? BCR_LINES_ANY_AXIS : (PetscInt)neato->axis - 1,
+                         &neato->lines));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   neato->switched = PETSC_FALSE;
-  PetscCall(solver_options(pc, da));
+  PetscCall(solver_options(pc));
   PetscCall(BCRNeatoMakeSolver(pc));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "Lines along %c, method %s, %s\n", (char)('x' + neato->lines->axis),
@@ -166,6 +171,17 @@ static PetscErrorCode set_up(PC pc)
 PetscErrorCode PCSetUp_Neato(PC pc)
 {
   PetscFunctionBegin;
-  BCRCallElse(set_up(pc), BCRPreSolveEnds(pc));
+  BCRCallElse(set_up(pc, PETSC_FALSE, NULL, NULL), BCRPreSolveEnds(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRNeatoSetUpWith(PC pc, Vec b, Vec x)
+{
+  PetscBool anew;
+
+  PetscFunctionBegin;
+  PetscCall(BCRPlaceLook(&((PC_Neato *)pc->data)->place, b, x, &anew));
+  if (!anew) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRCallElse(set_up(pc, PETSC_TRUE, b, x), BCROptionsChanged(pc, PETSC_FALSE), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -5,6 +5,7 @@
 
 #include "petscbcrimpl.h"
 
+PETSC_INTERN PetscLogEvent BCR_Find;  /* the grid in a matrix without a DM */
 PETSC_INTERN PetscLogEvent BCR_Read;  /* operator out of the matrix */
 PETSC_INTERN PetscLogEvent BCR_SetUp; /* plan and tables */
 PETSC_INTERN PetscLogEvent BCR_Solve;

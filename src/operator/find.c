@@ -9,7 +9,7 @@ static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
 } ways[] = {
-  {"natural order",                   BCRFindNatural},
+  {"natural order",                  BCRFindNatural},
   {"the order of a DMDA over ranks", BCRFindBoxes  },
 };
 
@@ -37,8 +37,7 @@ static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
     R->block[0] = P;
   }
   for (int b = 0; b < 2; b++) {
-    if (R->block[b])
-      PetscCall(MatGetRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
+    if (R->block[b]) PetscCall(MatGetRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
     PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix of type AIJ that gives no access to its rows");
   }
   PetscFunctionReturn(PETSC_SUCCESS);

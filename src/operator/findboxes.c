@@ -15,9 +15,9 @@ typedef struct {
   PetscMPIInt base;
   BCRDistances list; /* of the base */
   BCRFindBox box;
-  BCRGrid grid;     /* that is looked at now */
-  BCRFindMet met;   /* of the best so far */
-  PetscInt reach;   /* its, 4: no grid */
+  BCRGrid grid;   /* that is looked at now */
+  BCRFindMet met; /* of the best so far */
+  PetscInt reach; /* its, 4: no grid */
   PetscInt N[3], parts[3];
   PetscInt *widths; /* [parts[0] + parts[1] + parts[2]] */
 } BoxesSearch;
@@ -238,7 +238,7 @@ PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  (void)dropzeros; /* R->a says it */
+  (void)dropzeros;                                   /* R->a says it */
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS); /* this is natural order then */
   PetscCall(BoxesBase(&s, &may));
   if (!may) PetscFunctionReturn(PETSC_SUCCESS);

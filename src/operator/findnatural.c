@@ -68,8 +68,7 @@ static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt count, const Pets
     for (PetscInt i = 0; i < count - 1; i++) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
     for (PetscInt i = 0; i < count - 1; i++) {
       for (PetscInt j = i + 1; j < count - 1; j++)
-        if (sizes[j] % sizes[i] == 0)
-          PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
+        if (sizes[j] % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -84,7 +83,8 @@ static PetscErrorCode NaturalWhy(const NaturalSearch *s, PetscInt count, BCRFoun
   if (N[1] == 1) PetscCall(PetscSNPrintf(as, sizeof(as), "a line of %" PetscInt_FMT, N[0]));
   else if (N[2] == 1) PetscCall(PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1]));
   else
-    PetscCall(PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1], N[2]));
+    PetscCall(
+      PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1], N[2]));
   found->fits = s->met.row;
   PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
                           "in natural order row %" PetscInt_FMT " couples to column %" PetscInt_FMT

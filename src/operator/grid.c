@@ -1,12 +1,9 @@
 #include "grid.h"
 
-PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
+PetscErrorCode BCRGridCreateBoxes(MPI_Comm comm, PetscObjectId id, PetscInt dim, PetscInt dof, const PetscInt N[],
+                                  const PetscBool periodic[], const PetscInt parts[], const PetscInt *const widths[],
+                                  BCRGrid *g)
 {
-  const PetscInt *own[3] = {NULL, NULL, NULL};
-  PetscInt d, p, rest;
-  DMBoundaryType bt[3];
-  int same;
-  BCRFault fault = {PETSC_SUCCESS, ""};
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -14,35 +11,65 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   g->comm = comm;
   PetscCallMPI(MPI_Comm_size(comm, &g->size));
   PetscCallMPI(MPI_Comm_rank(comm, &g->rank));
+  g->id = id;
+  g->dim = dim;
+  g->dof = dof;
+  for (PetscInt d = 0; d < 3; d++) {
+    g->N[d] = d < dim ? N[d] : 1;
+    g->periodic[d] = d < dim ? periodic[d] : PETSC_FALSE;
+    g->parts[d] = d < dim ? parts[d] : 1;
+    if (!ierr) ierr = PetscMalloc1(g->parts[d] + 1, &g->first[d]);
+  }
+  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)BCRGridDestroy(g));
+  for (PetscInt d = 0, rest = g->rank; d < 3; d++) {
+    const PetscInt p = rest % g->parts[d];
+
+    g->first[d][0] = 0;
+    for (PetscInt q = 0; q < g->parts[d]; q++)
+      g->first[d][q + 1] = g->first[d][q] + (g->parts[d] > 1 ? widths[d][q] : g->N[d]);
+    rest /= g->parts[d];
+    g->lo[d] = g->first[d][p];
+    g->n[d] = g->first[d][p + 1] - g->lo[d];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
+{
+  const PetscInt *widths[3] = {NULL, NULL, NULL};
+  PetscInt dim, dof, N[3], parts[3];
+  PetscBool isda, periodic[3];
+  PetscObjectId id;
+  DMBoundaryType bt[3];
+  PetscMPIInt same, size;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(g, sizeof(*g)));
+  PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
+  PetscCheck(isda, comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
+  PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)da), &same));
   if (same == MPI_UNEQUAL || same == MPI_SIMILAR)
     PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMECOMM,
                           "The DMDA and the matrix live on different ranks, or on ranks in another order: create both "
                           "on one communicator"));
   PetscCall(BCRFaultAgree(comm, &fault));
-  PetscCall(DMDAGetInfo(da, &g->dim, &g->N[0], &g->N[1], &g->N[2], &g->parts[0], &g->parts[1], &g->parts[2], &g->dof,
-                        NULL, &bt[0], &bt[1], &bt[2], NULL));
-  for (d = 0; d < g->dim; d++)
+  PetscCall(DMDAGetInfo(da, &dim, &N[0], &N[1], &N[2], &parts[0], &parts[1], &parts[2], &dof, NULL, &bt[0], &bt[1],
+                        &bt[2], NULL));
+  for (PetscInt d = 0; d < dim; d++) {
     PetscCheck(
       bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
       "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
-  PetscCall(DMDAGetOwnershipRanges(da, &own[0], &own[1], &own[2]));
-  /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
-  if (g->size == 1) PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &g->N[0], &g->N[1], &g->N[2]));
-  for (d = 0; d < 3 && !ierr; d++) {
-    if (d >= g->dim) g->N[d] = g->parts[d] = 1;
-    if (g->size == 1) g->parts[d] = 1;
-    ierr = PetscMalloc1(g->parts[d] + 1, &g->first[d]);
+    periodic[d] = (PetscBool)(bt[d] == DM_BOUNDARY_PERIODIC);
   }
-  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)BCRGridDestroy(g));
-  for (d = 0, rest = g->rank; d < 3; d++) {
-    g->first[d][0] = 0;
-    for (p = 0; p < g->parts[d]; p++) g->first[d][p + 1] = g->first[d][p] + (g->parts[d] > 1 ? own[d][p] : g->N[d]);
-    p = rest % g->parts[d];
-    rest /= g->parts[d];
-    g->lo[d] = g->first[d][p];
-    g->n[d] = g->first[d][p + 1] - g->lo[d];
+  PetscCall(DMDAGetOwnershipRanges(da, &widths[0], &widths[1], &widths[2]));
+  if (size == 1) { /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
+    PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &N[0], &N[1], &N[2]));
+    parts[0] = parts[1] = parts[2] = 1;
   }
+  PetscCall(PetscObjectGetId((PetscObject)da, &id));
+  PetscCall(BCRGridCreateBoxes(comm, id, dim, dof, N, periodic, parts, widths, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,9 +1,9 @@
 /*
-  How the nodes of a DMDA lie on its ranks.
+  How the nodes of a structured grid lie on ranks, as a DMDA has them.
 
-  A DMDA cuts each axis into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three
-  axes, a box. Matrices and vectors number the nodes box after box, x fastest within each, so that
-  number and node follow from one another by a formula; no table is needed.
+  Each axis is cut into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three axes, a
+  box. Matrices and vectors number the nodes box after box, x fastest within each, so that number
+  and node follow from one another by a formula; no table is needed.
 */
 #pragma once
 
@@ -13,7 +13,9 @@
 typedef struct {
   MPI_Comm comm;
   PetscMPIInt size, rank;
+  PetscObjectId id;        /* two grids with the same one are the same */
   PetscInt dim, dof, N[3]; /* of the whole grid, in nodes */
+  PetscBool periodic[3];
   PetscInt parts[3];
   PetscInt *first[3];   /* where each part of an axis begins, parts + 1 numbers */
   PetscInt lo[3], n[3]; /* this rank's box: first node, sizes */
@@ -21,6 +23,11 @@ typedef struct {
 
 /* Collective. comm: that of the objects that live on the grid, which must be the DMDA's own or one like it */
 PETSC_INTERN PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *grid);
+/* Collective. The same without a DMDA, N[d] nodes along axis d < dim in parts[d] parts of widths[d][] nodes, some of which may
+   be 0. id: of the object that the grid was found in */
+PETSC_INTERN PetscErrorCode BCRGridCreateBoxes(MPI_Comm comm, PetscObjectId id, PetscInt dim, PetscInt dof,
+                                               const PetscInt N[], const PetscBool periodic[], const PetscInt parts[],
+                                               const PetscInt *const widths[], BCRGrid *grid);
 PETSC_INTERN PetscErrorCode BCRGridDestroy(BCRGrid *grid);
 /* Collective. The rows and columns that each rank has must be those of its box, or every column
    would mean another node */

@@ -1,4 +1,5 @@
 #include "linerows.h"
+#include "order.h"
 #include "run_kernels.h"
 
 PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
@@ -11,121 +12,59 @@ PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
   if (A->ai) PetscCall(MatRestoreRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
   if (A->ba) PetscCall(MatSeqAIJRestoreArrayRead(A->other, &A->ba));
   if (A->bi) PetscCall(MatRestoreRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
-  if (A->converted) PetscCall(MatDestroy(&A->aij));
+  PetscCall(MatDestroy(&A->aij));
   PetscCall(PetscFree(A->place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Where the columns of other ranks are on the grid */
-static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
+static PetscErrorCode BCRDistRowsPlaces(const BCRGrid *grid, BCRDistRows *A)
 {
-  const PetscInt *width[3], *begin;
-  PetscInt procs[3], n, *edge[3] = {NULL, NULL, NULL};
-  PetscMPIInt size;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(A->other, NULL, &n));
-  PetscCall(
-    DMDAGetInfo(da, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], NULL, NULL, NULL, NULL, NULL, NULL));
-  PetscCall(DMDAGetOwnershipRanges(da, &width[0], &width[1], &width[2]));
-  PetscCall(MatGetOwnershipRangesColumn(A->aij, &begin));
-  PetscCallMPI(MPI_Comm_size(A->lines->comm, &size));
   PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
-  PetscCall(PetscMalloc3(procs[0] + 1, &edge[0], procs[1] + 1, &edge[1], procs[2] + 1, &edge[2]));
-  for (PetscInt d = 0; d < 3; ++d) {
-    edge[d][0] = 0;
-    for (PetscInt p = 0; p < procs[d]; ++p) edge[d][p + 1] = edge[d][p] + (d < A->lines->dim ? width[d][p] : 1);
-  }
   for (PetscInt k = 0; k < n; ++k) {
-    PetscInt r = 0, end = size, at, p[3];
+    PetscInt *place = A->place + 4 * (size_t)k;
 
-    while (end - r > 1) { /* the rank that owns the column */
-      const PetscInt m = (r + end) / 2;
-
-      if (begin[m] <= A->column[k]) r = m;
-      else end = m;
-    }
-    p[0] = r % procs[0];
-    p[1] = r / procs[0] % procs[1];
-    p[2] = r / (procs[0] * procs[1]);
-    at = A->column[k] - begin[r];
-    A->place[4 * (size_t)k + 3] = at % A->lines->dof;
-    at /= A->lines->dof;
-    for (PetscInt d = 0; d < 3; ++d) {
-      const PetscInt w = edge[d][p[d] + 1] - edge[d][p[d]];
-
-      A->place[4 * (size_t)k + (size_t)d] = edge[d][p[d]] + at % w;
-      at /= w;
-    }
+    BCRGridNode(grid, A->column[k] / grid->dof, place);
+    place[3] = A->column[k] % grid->dof;
   }
-  PetscCall(PetscFree3(edge[0], edge[1], edge[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows *A)
+PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDistRows *A)
 {
   PetscBool flg, sequential;
-  PetscInt m, n, rows, columns, local = lines->dof, all = lines->dof;
-  MatType type;
-  PetscMPIInt same, ranks[2], size, wrong, any;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
   A->lines = lines;
-  PetscCallMPI(MPI_Comm_compare(PetscObjectComm((PetscObject)P), lines->comm, &same));
-  PetscCallMPI(MPI_Comm_size(lines->comm, &ranks[0]));
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &ranks[1]));
-  PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, PetscObjectComm((PetscObject)P), PETSC_ERR_ARG_NOTSAMECOMM,
-             "The matrix is distributed over %d ranks, the DMDA over %d%s: create the matrix with DMCreateMatrix()",
-             (int)ranks[1], (int)ranks[0], ranks[0] == ranks[1] ? " in another order" : "");
-  for (PetscInt d = 0; d < 3; ++d) {
-    A->stride[d] = local;
-    local *= lines->size[d];
-    all *= lines->N[d];
+  for (PetscInt d = 0, stride = grid->dof; d < 3; ++d) {
+    A->stride[d] = stride;
+    stride *= grid->n[d];
   }
-  PetscCall(MatGetSize(P, &rows, &columns));
-  PetscCall(MatGetLocalSize(P, &m, &n));
-  PetscCheck(rows == all && columns == all, lines->comm, PETSC_ERR_ARG_SIZ,
-             "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT
-             " unknowns: it must be a matrix on the whole DMDA",
-             rows, columns, all);
-  wrong = m != local || n != local;
-  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, lines->comm));
-  PetscCheck(!any, lines->comm, PETSC_ERR_ARG_SIZ,
-             "The rows of the preconditioning matrix are not distributed as the DMDA is: create the matrix with "
-             "DMCreateMatrix(), or give it the local sizes of DMCreateGlobalVector()");
-  PetscCall(MatAssembled(P, &flg));
-  PetscCheck(flg, lines->comm, PETSC_ERR_ARG_WRONGSTATE,
-             "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
-  PetscCall(MatGetType(P, &type));
-  PetscCallMPI(MPI_Comm_size(lines->comm, &size));
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
-  A->aij = P;
-  if (!flg) {
-    PetscBool sbaij, bare;
-
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
-    PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-    PetscCheck(!bare && (flg || sbaij), lines->comm, PETSC_ERR_SUP,
-               "A matrix of type %s has no rows to read lines from: give an assembled preconditioning matrix (second "
-               "matrix of KSPSetOperators()), or solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()",
-               type);
-    PetscCall(MatConvert(P, size == 1 ? MATSEQAIJ : MATMPIAIJ, MAT_INITIAL_MATRIX, &A->aij));
-    A->converted = PETSC_TRUE;
-  }
+  PetscCall(BCRGridCheckMatrix(grid, P));
+  PetscCall(
+    BCRMatGetAIJ(P,
+                 "lines from: give an assembled preconditioning matrix (second matrix of KSPSetOperators()), or "
+                 "solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()",
+                 &A->aij));
+  A->converted = (PetscBool)(A->aij != P);
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATSEQAIJ, &sequential));
   if (sequential) A->own = A->aij;
   else PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &A->own, &A->other, &A->column));
   PetscCall(MatGetOwnershipRange(A->aij, &A->first, NULL));
   PetscCall(MatGetRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
-  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
   PetscCall(MatSeqAIJGetArrayRead(A->own, &A->aa));
-  if (A->other && size > 1) {
+  if (A->other && grid->size > 1) {
     PetscCall(MatGetRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
-    PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+    PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
     PetscCall(MatSeqAIJGetArrayRead(A->other, &A->ba));
-    PetscCall(BCRDistRowsPlaces(da, A));
+    PetscCall(BCRDistRowsPlaces(grid, A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -53,7 +53,7 @@ typedef struct {
   BCRFault fault;
 } BCRLinesFound;
 
-PETSC_INTERN PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows *A);
+PETSC_INTERN PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDistRows *A);
 PETSC_INTERN PetscErrorCode BCRDistRowsClose(BCRDistRows *A);
 /* The row of component c at point at of this rank's box; ix is that point on the grid */
 PETSC_INTERN void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c,

@@ -1,5 +1,5 @@
 /*
-  Layout of lines on a DMDA: what is where, which ranks share a line, names of lines, view.
+  Layout of lines on a grid: what is where, which ranks share a line, names of lines, view.
 */
 #include "linesimpl.h"
 #include <petscviewer.h>
@@ -14,14 +14,11 @@ PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char mess
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
+PetscErrorCode BCRLinesLayout(const BCRGrid *grid, PetscInt axis, BCRLines *out)
 {
+  const MPI_Comm comm = grid->comm;
+  const PetscInt dim = grid->dim, dof = grid->dof;
   BCRLines lines = NULL;
-  PetscBool isda;
-  MPI_Comm comm;
-  PetscMPIInt size;
-  PetscInt procs[3], dim, dof;
-  DMBoundaryType bt[3];
   BCRTriSpec *s;
   PetscInt64 unknowns, many;
   PetscErrorCode ierr;
@@ -29,36 +26,23 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
 
   PetscFunctionBegin;
   *out = NULL;
-  PetscCall(PetscObjectGetComm((PetscObject)da, &comm));
-  PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
-  PetscCheck(isda, comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: lines are those of a structured grid");
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(
-    DMDAGetInfo(da, &dim, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
   PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
   PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim,
+             "There are no lines along %c: the grid has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim,
              dim == 1 ? "x" : "x or y");
-  for (PetscInt d = 0; d < dim; ++d)
-    PetscCheck(
-      bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
-      "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   BCRCallElse(BCRFaultShare(comm, PetscNew(&lines), BCR_NO_MEMORY), (void)PetscFree(lines));
   lines->comm = comm;
+  lines->id = grid->id;
   lines->dim = dim;
   lines->dof = dof;
   lines->axis = axis;
-  PetscCall(DMDAGetCorners(da, &lines->start[0], &lines->start[1], &lines->start[2], &lines->size[0], &lines->size[1],
-                           &lines->size[2]));
-  if (size == 1) { /* a subdomain of PCASM knows the size of the whole grid only */
-    for (PetscInt d = 0; d < 3; ++d) {
-      lines->N[d] = lines->size[d];
-      lines->start[d] = 0;
-    }
-  } else
-    PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                          NULL, NULL));
+  for (PetscInt d = 0; d < 3; ++d) {
+    lines->N[d] = grid->N[d];
+    lines->procs[d] = grid->parts[d];
+    lines->start[d] = grid->lo[d];
+    lines->size[d] = grid->n[d];
+  }
   lines->along = MPI_COMM_NULL;
   s = &lines->spec;
   s->rep = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
@@ -79,8 +63,6 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   ierr = BCRFaultAgree(comm, &fault);
   if (ierr) PetscCall(BCRLinesDestroy(&lines));
   PetscCall(ierr);
-  for (PetscInt d = 0; d < 3; ++d) lines->procs[d] = size == 1 ? 1 : procs[d];
-  PetscCall(PetscObjectGetId((PetscObject)da, &lines->id));
   *out = lines;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -110,10 +92,10 @@ PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *lines)
+PetscErrorCode BCRLinesCreate(const BCRGrid *grid, PetscInt axis, BCRLines *lines)
 {
   PetscFunctionBegin;
-  PetscCall(BCRLinesLayout(da, axis, lines));
+  PetscCall(BCRLinesLayout(grid, axis, lines));
   PetscCall(BCRLinesConnect(*lines, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

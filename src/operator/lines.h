@@ -9,10 +9,10 @@
 */
 #pragma once
 
+#include "grid.h"
 #include "../tridiagonal/tridiagonal.h"
 #include "../transport/transport.h"
 #include <petscmat.h>
-#include <petscdmda.h>
 
 #define BCR_LINES_ANY_AXIS (-1)
 /* that are kept of a line while it is read, at most */
@@ -20,10 +20,10 @@
 
 typedef struct _n_BCRLines *BCRLines;
 struct _n_BCRLines {
-  MPI_Comm comm;                    /* of the DMDA; not owned */
+  MPI_Comm comm;                    /* of the grid; not owned */
   MPI_Comm along;                   /* the ranks of the lines that this rank has a part of, in order; owned */
-  PetscObjectId id;                 /* of the DMDA */
-  PetscInt procs[3];                /* ranks of the DMDA, by axis */
+  PetscObjectId id;                 /* of the grid */
+  PetscInt procs[3];                /* ranks of the grid, by axis */
   PetscMPIInt ranks;                /* in along */
   PetscInt dim, dof, axis;          /* axis 0, 1, 2 */
   PetscInt N[3], start[3], size[3]; /* grid points: of the grid, and this rank's box */
@@ -47,12 +47,12 @@ struct _n_BCRLines {
 };
 
 /* Layout alone. axis: 0, 1, 2; an error on a DMDA that has fewer dimensions. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN PetscErrorCode BCRLinesCreate(const BCRGrid *grid, PetscInt axis, BCRLines *lines);
 /* Layout and coefficients from P. axis may be BCR_LINES_ANY_AXIS: the one of the strongest coupling
    (x of a DMDA in 1-D). Whatever the matrix couples across lines is left out; in 1-D there must be
    nothing of the kind. *lines: NULL, or what was read last time, which is replaced and whose
    communicator is kept; NULL after an error. Errors are raised on all ranks. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *lines);
+PETSC_INTERN PetscErrorCode BCRLinesRead(const BCRGrid *grid, Mat P, PetscInt axis, BCRLines *lines);
 /* The same coefficients on all lines: row, and up to BCR_TRI_EDGE others at each end of the whole
    line, (low, diag, up) each */
 PETSC_INTERN PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst,

@@ -48,7 +48,7 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
 
 /* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over
    where it is the same */
-PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN PetscErrorCode BCRLinesLayout(const BCRGrid *grid, PetscInt axis, BCRLines *lines);
 PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
 PETSC_INTERN PetscErrorCode BCRLinesFreeSpec(BCRLines lines);
 /* Finds out how little describes the lines whose rows are in low, diag and up (one real for each

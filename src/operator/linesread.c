@@ -290,7 +290,7 @@ static PetscErrorCode BCRLinesRuns(BCRLines lines, Mat P, PetscBool converted, B
 }
 
 /* Lines along the axis of the strongest coupling, in place of those along x whose rows A has */
-static PetscErrorCode BCRLinesChoose(DM da, Mat P, BCRDistRows *A)
+static PetscErrorCode BCRLinesChoose(const BCRGrid *grid, Mat P, BCRDistRows *A)
 {
   BCRLines first = A->lines, found;
   PetscReal strength[3];
@@ -299,7 +299,7 @@ static PetscErrorCode BCRLinesChoose(DM da, Mat P, BCRDistRows *A)
 
   PetscFunctionBegin;
   PetscCall(BCRDistRowsAxis(A, &axis, strength));
-  PetscCall(BCRLinesLayout(da, axis, &found));
+  PetscCall(BCRLinesLayout(grid, axis, &found));
   A->lines = found;
   for (PetscInt d = 0; d < 3; ++d) found->strength[d] = strength[d];
   ierr = BCRFaultShare(found->comm, BCRLinesRuns(found, P, A->converted, first), BCR_NO_MEMORY);
@@ -308,7 +308,7 @@ static PetscErrorCode BCRLinesChoose(DM da, Mat P, BCRDistRows *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
+PetscErrorCode BCRLinesRead(const BCRGrid *grid, Mat P, PetscInt axis, BCRLines *out)
 {
   BCRLines lines, old = *out;
   BCRDistRows A;
@@ -317,11 +317,11 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
 
   PetscFunctionBegin;
   *out = NULL;
-  BCRCallElse(BCRLinesLayout(da, chosen ? 0 : axis, &lines), (void)BCRLinesDestroy(&old));
-  ierr = BCRDistRowsOpen(da, P, lines, &A);
+  BCRCallElse(BCRLinesLayout(grid, chosen ? 0 : axis, &lines), (void)BCRLinesDestroy(&old));
+  ierr = BCRDistRowsOpen(grid, P, lines, &A);
   if (!ierr) ierr = BCRLinesRuns(lines, P, A.converted, old);
   ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
-  if (!ierr && chosen && lines->dim > 1) ierr = BCRLinesChoose(da, P, &A);
+  if (!ierr && chosen && lines->dim > 1) ierr = BCRLinesChoose(grid, P, &A);
   lines = A.lines;
   lines->chosen = chosen;
   if (!ierr) ierr = BCRLinesConnect(lines, old);

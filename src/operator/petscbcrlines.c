@@ -56,7 +56,7 @@ struct _n_PetscBCRLines {
 PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, const PetscReal first[],
                                    const PetscReal row[], PetscInt nlast, const PetscReal last[], PetscBCRLines *lines)
 {
-  DMBoundaryType bt[3];
+  BCRGrid grid;
   BCRLines made;
   PetscErrorCode ierr;
   Vec v;
@@ -100,9 +100,10 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
                "Coefficient %" PetscInt_FMT " of %s is NaN or Inf", at < 0 ? i : (at < 3 ? at : at - 3),
                at < 0 ? "the first rows" : (at < 3 ? "the row" : "the last rows"));
   }
-  PetscCall(BCRLinesCreate(da, (PetscInt)axis, &made));
-  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &bt[0], &bt[1], &bt[2], NULL));
-  ierr = BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC), nfirst, first, row, nlast, last);
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)da), &grid));
+  BCRCallElse(BCRLinesCreate(&grid, (PetscInt)axis, &made), (void)BCRGridDestroy(&grid));
+  ierr = BCRLinesSetRows(made, grid.periodic[(int)axis], nfirst, first, row, nlast, last);
+  PetscCall(BCRGridDestroy(&grid));
   if (!ierr) ierr = PetscNew(lines);
   BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)da), ierr, BCR_NO_MEMORY), (void)BCRLinesDestroy(&made),
               (void)PetscFree(*lines));

@@ -211,7 +211,8 @@ static PetscErrorCode BCRReadAll(BCRReader *R, BCRFit fit)
 }
 
 /* The operators of all components. pattern: what is known of the matrix, or NULL; on return what it is now */
-static PetscErrorCode BCRReadMatrix(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops)
+static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof,
+                                    BCROperator **ops)
 {
   BCRReader R;
   PetscObjectId id;
@@ -225,7 +226,7 @@ static PetscErrorCode BCRReadMatrix(DM da, Mat P, BCRFit fit, BCRPattern *patter
   PetscCall(MatGetNonzeroState(P, &state));
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) R.boxes = pattern->boxes;
-  ierr = BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
+  ierr = BCRRowsOpen(grid, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);
@@ -249,15 +250,15 @@ static PetscErrorCode BCRReadMatrix(DM da, Mat P, BCRFit fit, BCRPattern *patter
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops,
-                                     PetscBool *same)
+PetscErrorCode BCROperatorReadUpdate(const BCRGrid *grid, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof,
+                                     BCROperator **ops, PetscBool *same)
 {
   BCROperator *fresh = NULL;
   PetscInt components;
   PetscBool keep, all;
 
   PetscFunctionBegin;
-  PetscCall(BCRReadMatrix(da, P, fit, pattern, &components, &fresh));
+  PetscCall(BCRReadMatrix(grid, P, fit, pattern, &components, &fresh));
   all = (PetscBool)(*ops && *dof == components);
   for (PetscInt c = 0; c < components && *ops && *dof == components; c++) {
     PetscCall(BCROperatorKeep(&(*ops)[c], &fresh[c], &keep));
@@ -272,9 +273,15 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
 
 PetscErrorCode BCROperatorRead(DM da, Mat P, BCRFit fit, PetscInt *dof, BCROperator **ops)
 {
+  BCRGrid grid;
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   *ops = NULL;
   *dof = 0;
-  PetscCall(BCROperatorReadUpdate(da, P, fit, NULL, dof, ops, NULL));
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)P), &grid));
+  ierr = BCROperatorReadUpdate(&grid, P, fit, NULL, dof, ops, NULL);
+  PetscCall(BCRGridDestroy(&grid));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

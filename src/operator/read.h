@@ -4,9 +4,9 @@
 */
 #pragma once
 
+#include "grid.h"
 #include "operator.h"
 #include <petscmat.h>
-#include <petscdmda.h>
 #include <stdint.h>
 
 /* What to do with a matrix that is not separable; the order is that of the public PCBCRPoissonFit */
@@ -36,8 +36,8 @@ PETSC_INTERN PetscErrorCode BCROperatorRead(DM da, Mat P, BCRFit fit, PetscInt *
    (*ops == NULL: none). Coefficients that differ from the last ones by rounding keep their old
    values, so that *same == PETSC_TRUE says that the T of every component is bit for bit what it
    was: only scale, shift, what planes hold, and rowscale may differ. */
-PETSC_INTERN PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof,
-                                                  BCROperator **ops, PetscBool *same);
+PETSC_INTERN PetscErrorCode BCROperatorReadUpdate(const BCRGrid *grid, Mat P, BCRFit fit, BCRPattern *pattern,
+                                                  PetscInt *dof, BCROperator **ops, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops);
 
 /* An operator from its coefficients: n[d] unknowns, a = coupling[d], both ends of axis d in end[2*d], end[2*d+1] */

@@ -51,8 +51,8 @@ typedef struct {
    ranks only; column j is the component and node (in natural order) ghost[j]. Rows of nodes beside
    the box (shell): see BCRShellOpen() */
 typedef struct {
-  Mat P, aij; /* aij: P, or a copy of it in that format that is owned */
-  BCRGrid grid;
+  Mat P, aij;   /* aij: P, or a copy of it in that format that is owned */
+  BCRGrid grid; /* its arrays are borrowed */
   MPI_Comm comm;
   PetscInt dim, dof, N[3];                /* of the whole grid, in nodes, x fastest */
   PetscInt lo[3], n[3], stride[3], nodes; /* the box */
@@ -151,7 +151,7 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
 
 /* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
    Products with it, for which it goes to its device, are needed then, and it is read there */
-PETSC_INTERN PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A);
+PETSC_INTERN PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBool fitted, BCRRows *A);
 PETSC_INTERN PetscErrorCode BCRRowsClose(BCRRows *A);
 /* the values of all rows come to the host, if they are not there */
 PETSC_INTERN PetscErrorCode BCRRowsFetch(const BCRRows *rows);

@@ -2,6 +2,7 @@
   The rows of an assembled matrix on a DMDA: each as the star of its grid point, and what is wrong with one that has no
   such form.
 */
+#include "order.h"
 #include "readdevice.h"
 
 /* values: they come to the host, too */
@@ -44,20 +45,17 @@ PetscErrorCode BCRRowsFetch(const BCRRows *rows)
 
 /* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
    Products with it, for which it goes to its device, are needed then, and it is read there */
-PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
+PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
 {
-  PetscBool isda, flg, only = PETSC_FALSE;
+  PetscBool flg, only = PETSC_FALSE;
   PetscInt d, k, n;
   const PetscInt *columns = NULL;
   Mat near, far = NULL;
-  MatType type;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
   A->comm = PetscObjectComm((PetscObject)P);
-  PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
-  PetscCheck(isda, A->comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
-  PetscCall(BCRGridCreate(da, A->comm, &A->grid));
+  A->grid = *grid;
   A->P = P;
   A->dim = A->grid.dim;
   A->dof = A->grid.dof;
@@ -70,27 +68,10 @@ PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRR
     A->nodes *= A->n[d];
   }
   PetscCall(BCRGridCheckMatrix(&A->grid, P));
-  PetscCall(MatAssembled(P, &flg));
-  PetscCheck(flg, A->comm, PETSC_ERR_ARG_WRONGSTATE,
-             "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
-  PetscCall(MatGetType(P, &type));
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
-  if (flg) {
-    PetscCall(PetscObjectReference((PetscObject)P));
-    A->aij = P;
-  } else {
-    PetscBool sbaij, bare;
-
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
-    PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP,
-               "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() "
-               "or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix",
-               type);
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
-    PetscCall(MatConvert(P, flg || A->grid.size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, &A->aij));
-  }
+  PetscCall(BCRMatGetAIJ(P,
+                         "the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator "
+                         "user, or give an assembled preconditioning matrix",
+                         &A->aij));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATMPIAIJ, &flg));
   if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
   else near = A->aij;
@@ -123,7 +104,6 @@ PetscErrorCode BCRRowsClose(BCRRows *A)
   PetscCall(BCRBlockClose(&A->far));
   PetscCall(PetscFree(A->ghost));
   PetscCall(MatDestroy(&A->aij));
-  PetscCall(BCRGridDestroy(&A->grid));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

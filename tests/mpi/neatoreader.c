@@ -58,6 +58,18 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ReadLines(DM da, Mat A, PetscInt axis, BCRLines *lines)
+{
+  BCRGrid grid;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)A), &grid));
+  ierr = BCRLinesRead(&grid, A, axis, lines);
+  PetscCall(BCRGridDestroy(&grid));
+  PetscFunctionReturn(ierr);
+}
+
 static PetscErrorCode One(const Case *k, MatType type)
 {
   DM da;
@@ -70,7 +82,7 @@ static PetscErrorCode One(const Case *k, MatType type)
   PetscCall(NewDMDA(k, &da));
   PetscCall(Assemble(k, da, &A));
   if (type) PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &A));
-  PetscCall(BCRLinesRead(da, A, k->axis, &lines));
+  PetscCall(ReadLines(da, A, k->axis, &lines));
   PetscCall(Compare(k, lines, PETSC_FALSE, "read"));
   Check(lines->spec.periodic == (k->periodic && k->n[k->axis] > 2), "periodic: %d", (int)lines->spec.periodic);
   for (PetscInt d = 0; d < k->dim; ++d) other = d == k->axis ? other : PetscMax(other, k->n[d]);
@@ -111,12 +123,12 @@ static PetscErrorCode Again(const Case *k)
   PetscCall(NewDMDA(k, &da));
   PetscCall(Assemble(k, da, &A));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(BCRLinesRead(da, A, axis, &lines));
+  PetscCall(ReadLines(da, A, axis, &lines));
   other.seed += 100;
   PetscCall(Assemble(&other, da, &B));
   PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
   PetscCall(MatDestroy(&B));
-  PetscCall(BCRLinesRead(da, A, axis, &lines));
+  PetscCall(ReadLines(da, A, axis, &lines));
   PetscCall(Compare(&other, lines, PETSC_FALSE, "other values"));
   dropped = lines->dropped;
 
@@ -132,7 +144,7 @@ static PetscErrorCode Again(const Case *k)
     if (at[0] >= start && at[0] < end) PetscCall(MatSetValue(A, at[0], at[1], step ? 4e4 : 77, INSERT_VALUES));
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(BCRLinesRead(da, A, axis, &lines));
+    PetscCall(ReadLines(da, A, axis, &lines));
     Check(!lines->spec.rows, "step %d: a row in the middle was overlooked", (int)step);
     PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
     if (at[0] >= start && at[0] < end) {
@@ -200,7 +212,7 @@ static PetscErrorCode Axis(void)
       PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
       PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     }
-    PetscCall(BCRLinesRead(da, A, BCR_LINES_ANY_AXIS, &lines));
+    PetscCall(ReadLines(da, A, BCR_LINES_ANY_AXIS, &lines));
     Check(lines->axis == best, "axis %d, not %d", (int)lines->axis, (int)best);
     Check(lines->spec.rows && !lines->spec.perline && !lines->spec.nfirst && !lines->spec.nlast,
           "a Toeplitz line was not recognised");
@@ -246,11 +258,11 @@ static PetscErrorCode Bad(void)
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    CheckError(BCRLinesRead(da, A, 0, &lines),
+    CheckError(ReadLines(da, A, 0, &lines),
                wrong == 0 ? PETSC_ERR_SUP : (wrong == 3 ? PETSC_ERR_ARG_WRONG : PETSC_ERR_FP), "row 17");
-    if (!wrong) CheckError(BCRLinesRead(da, A, 0, &lines), PETSC_ERR_SUP, "column 14");
-    if (!wrong) CheckError(BCRLinesRead(da, A, 0, &lines), PETSC_ERR_SUP, "not tridiagonal along x");
-    CheckError(BCRLinesRead(da, A, 1, &lines), PETSC_ERR_ARG_OUTOFRANGE, "no lines along y");
+    if (!wrong) CheckError(ReadLines(da, A, 0, &lines), PETSC_ERR_SUP, "column 14");
+    if (!wrong) CheckError(ReadLines(da, A, 0, &lines), PETSC_ERR_SUP, "not tridiagonal along x");
+    CheckError(ReadLines(da, A, 1, &lines), PETSC_ERR_ARG_OUTOFRANGE, "no lines along y");
     Check(!lines, "a result in spite of an error");
     PetscCall(MatDestroy(&A));
   }
@@ -271,19 +283,19 @@ static PetscErrorCode Bad(void)
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    if (wrong == 0) CheckError(BCRLinesRead(other, A, 1, &lines), PETSC_ERR_SUP, "component 0 to component 1");
-    if (wrong == 1) CheckError(BCRLinesRead(other, A, 1, &lines), PETSC_ERR_SUP, "not tridiagonal along y");
-    if (wrong == 1) CheckError(BCRLinesRead(other, A, 1, &lines), PETSC_ERR_SUP, "grid point 3,4,0");
+    if (wrong == 0) CheckError(ReadLines(other, A, 1, &lines), PETSC_ERR_SUP, "component 0 to component 1");
+    if (wrong == 1) CheckError(ReadLines(other, A, 1, &lines), PETSC_ERR_SUP, "not tridiagonal along y");
+    if (wrong == 1) CheckError(ReadLines(other, A, 1, &lines), PETSC_ERR_SUP, "grid point 3,4,0");
     if (wrong == 2) {
-      PetscCall(BCRLinesRead(other, A, 1, &lines));
+      PetscCall(ReadLines(other, A, 1, &lines));
       PetscCall(Compare(&two, lines, PETSC_FALSE, "far away across"));
       PetscCall(BCRLinesDestroy(&lines));
     }
     PetscCall(MatDestroy(&A));
   }
   PetscCall(Assemble(&two, other, &A));
-  CheckError(BCRLinesRead(da, A, 0, &lines), PETSC_ERR_ARG_SIZ, "144 x 144");
-  CheckError(BCRLinesRead(other, A, 2, &lines), PETSC_ERR_ARG_OUTOFRANGE, "x or y");
+  CheckError(ReadLines(da, A, 0, &lines), PETSC_ERR_ARG_SIZ, "144 x 144");
+  CheckError(ReadLines(other, A, 2, &lines), PETSC_ERR_ARG_OUTOFRANGE, "x or y");
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&other));
   PetscCall(DMDestroy(&da));

@@ -591,8 +591,14 @@ static double FromDevice(void)
 static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops,
                                  PetscBool *same)
 {
+  BCRGrid grid;
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  PetscCall(BCROperatorReadUpdate(da, A, fit, pattern, dof, ops, same));
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)A), &grid));
+  ierr = BCROperatorReadUpdate(&grid, A, fit, pattern, dof, ops, same);
+  PetscCall(BCRGridDestroy(&grid));
+  PetscCall(ierr);
   for (PetscInt c = 0; c < *dof; c++) {
     BCROperator *op = &(*ops)[c];
 

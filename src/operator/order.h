@@ -1,0 +1,38 @@
+/*
+  A matrix whose rows do not lie as its grid has them: its rows in the order of the grid, and vectors from one order to
+  the other.
+
+  Rows with a diagonal alone that have no node (src/operator/find.h) are solved by themselves. With g for the rows of the
+  grid and s for those single ones, A = [A_gg A_gs; 0 D], and
+
+      u_s = D^-1 f_s,  A_gg u_g = f_g - A_gs u_s;     transposed:  A_gg^T u_g = f_g,  u_s = D^-1 (f_s - A_gs^T u_g).
+*/
+#pragma once
+
+#include "find.h"
+#include "grid.h"
+
+typedef struct {
+  Mat mat; /* A_gg in the order of the grid; NULL where the matrix has no rows to read */
+  Vec f, u;         /* of the grid, in its order */
+  IS rows;          /* for each row of this rank in the order of the grid its number in the matrix */
+  VecScatter grid;  /* from vectors of the matrix to f and u */
+  PetscInt singles; /* on all ranks together; where there are none the following is NULL */
+  IS single;        /* their numbers in the matrix, each on the rank that has it */
+  VecScatter alone; /* from vectors of the matrix to those of single rows */
+  Mat coupling;     /* A_gs */
+  Vec fs, us, inverse; /* f_s, u_s; diagonal of D^-1, 0 for rows that are empty */
+} BCROrder;
+
+/* Collective. P: the matrix; mat: P, or a copy of it of type AIJ, or NULL; grid: boxes in natural order of what was found */
+PETSC_INTERN PetscErrorCode BCROrderCreate(Mat P, Mat mat, const BCRFound *found, const BCRGrid *grid, BCROrder *order);
+/* Collective. New values on the same pattern */
+PETSC_INTERN PetscErrorCode BCROrderUpdate(Mat mat, BCROrder *order);
+PETSC_INTERN PetscErrorCode BCROrderDestroy(BCROrder *order);
+/* Collective. Around a solve of A_gg u_g = f_g: x, right-hand side, to f; u to y, solution */
+PETSC_INTERN PetscErrorCode BCROrderTake(BCROrder *order, PetscBool transpose, Vec x, Vec y);
+PETSC_INTERN PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, Vec x, Vec y);
+
+/* Collective. A matrix of type AIJ with the rows of P: P itself, or a copy. way: what the user can do where P has no rows, for
+   the error */
+PETSC_INTERN PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij);
