@@ -17,6 +17,7 @@ static inline void BCRLinesSumRun(const PetscReal *v, PetscInt n, PetscInt entri
 static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, PetscReal strength[3])
 {
   const BCRLines lines = A->lines;
+  const PetscInt margin = A->margin;
   double sum[4] = {0, 0, 0, 0}, all[4];
   PetscInt at[3], ix[3], best = 0;
   BCRGridRow row;
@@ -29,8 +30,8 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
 
 #if !defined(PETSC_USE_COMPLEX)
     if (entries) {
-      const PetscReal *v = A->aa + A->ai[first + 1];
-      const PetscInt n = lines->size[0] - 2;
+      const PetscReal *v = A->aa + A->ai[first + margin];
+      const PetscInt n = lines->size[0] - 2 * margin;
       double of[BCR_LINES_ENTRIES] = {0};
       BCRLinesRun run;
 
@@ -47,7 +48,7 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
       }
     }
 #endif
-    for (PetscInt i = 0; i < lines->size[0]; i += entries ? lines->size[0] - 1 : 1) {
+    for (PetscInt i = 0; i < lines->size[0]; i += entries && i == margin - 1 ? lines->size[0] - 2 * margin + 1 : 1) {
       at[0] = i;
       ix[0] = lines->start[0] + i;
       for (PetscInt c = 0; c < lines->dof; ++c) {
