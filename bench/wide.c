@@ -3,6 +3,8 @@ static char help[] =
 against the same values in the pattern of the star and one pass over the indices and values of the wide matrix.\n\
   -n2 <513>     grid points along an axis in two dimensions\n\
   -n3 <49>      and in three\n\
+  -kind <name>  this kind of matrix alone: constant, boundary, scaled, variable\n\
+  -dim <2>      this many dimensions alone\n\
   -reps <9>     repetitions, at least 5\n\
 On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
 
@@ -56,7 +58,9 @@ static PetscErrorCode Assemble(DM da, Kind kind, Mat *A)
             columns[count] = row;
             *(d == 0 ? &columns[count].i : (d == 1 ? &columns[count].j : &columns[count].k)) += s;
             values[count++] =
-              edge ? 0 : -factor * (kind == VARIABLE ? 1 + 0.3 * sin(0.01 * (2 * i + s * (d == 0) + 2 * j + s * (d == 1))) : 1);
+              edge ? 0
+                   : -factor *
+                       (kind == VARIABLE ? 1 + 0.3 * sin(0.01 * (2 * i + s * (d == 0) + 2 * j + s * (d == 1))) : 1);
           }
         }
         PetscCall(MatSetValuesStencil(*A, 1, &row, count, columns, values, INSERT_VALUES));
@@ -121,7 +125,8 @@ typedef struct {
   double read, again, lines, pass;
 } Times;
 
-static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil, PetscInt width, Kind kind, Times *times)
+static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil, PetscInt width, Kind kind,
+                              Times *times)
 {
   double *t[4], start, least, sum = 0;
   DM da;
@@ -172,7 +177,7 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
 
 int main(int argc, char **argv)
 {
-  PetscInt n[2] = {513, 49};
+  PetscInt n[2] = {513, 49}, dim = 0, only = KINDS;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
@@ -181,15 +186,21 @@ int main(int argc, char **argv)
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n2", &n[0], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n3", &n[1], NULL));
-  if (!rank) printf("%-7s %-10s %-6s %36s   %s\n", "", "", "", "read / again / lines / pass, ms", "over star and pass: read, again, lines");
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-dim", &dim, NULL));
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-kind", kinds, KINDS, &only, NULL));
+  if (!rank)
+    printf("%-7s %-10s %-6s %36s   %s\n", "", "", "", "read / again / lines / pass, ms",
+           "over star and pass: read, again, lines");
   for (PetscInt d = 0; d < 2; d++) {
     for (int kind = 0; kind < KINDS; kind++) {
       Times star, wide;
 
+      if ((dim && dim != d + 2) || (only < KINDS && only != kind)) continue;
       for (PetscInt width = 0; width < 3; width++) {
         Times *t = width ? &wide : &star;
 
-        PetscCall(Measure(d + 2, n[d], width ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, PetscMax(width, 1), (Kind)kind, t));
+        PetscCall(
+          Measure(d + 2, n[d], width ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, PetscMax(width, 1), (Kind)kind, t));
         if (rank) continue;
         printf("%3d^%d   %-10s %-6s %8.3f %8.3f %8.3f %8.3f", (int)n[d], (int)d + 2, kinds[kind],
                width ? (width == 1 ? "box 1" : "box 2") : "star", 1e3 * t->read, 1e3 * t->again, 1e3 * t->lines,

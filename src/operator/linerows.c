@@ -124,9 +124,9 @@ PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows *A)
   PetscCall(MatSeqAIJGetArrayRead(A->own, &A->aa));
   A->margin = 1;
   if (lines->size[0] * lines->size[1] * lines->size[2] > 0)
-    A->margin = BCRPatternMargin(A->ai, A->aj, lines->dof,
-                                 lines->size[0] * (lines->size[1] / 2 + lines->size[1] * (lines->size[2] / 2)),
-                                 lines->size[0]);
+    A->margin =
+      BCRPatternMargin(A->ai, A->aj, lines->dof,
+                       lines->size[0] * (lines->size[1] / 2 + lines->size[1] * (lines->size[2] / 2)), lines->size[0]);
   if (A->other && size > 1) {
     PetscCall(MatGetRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
     PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
@@ -269,7 +269,8 @@ PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *kno
   *known = BCR_LINES_ENTRIES + 1;
   if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
   entries = ai[1] - ai[0];
-  if (entries < 1 || entries > BCR_LINES_ENTRIES || (A->bi && A->bi[first + A->margin + count] != A->bi[first + A->margin]))
+  if (entries < 1 || entries > BCR_LINES_ENTRIES ||
+      (A->bi && A->bi[first + A->margin + count] != A->bi[first + A->margin]))
     return 0;
   for (PetscInt i = 0; i < count; ++i) uneven |= (ai[i + 1] - ai[i]) ^ entries;
   if (uneven || !BCRRunColumns(A->aj + ai[0], (size_t)count * (size_t)entries, (size_t)entries, 1)) return 0;
@@ -297,6 +298,23 @@ void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt fir
     if (slot < 0 || run->star[slot] >= 0) run->none[run->rest++] = e;
     else run->star[slot] = e;
   }
+}
+
+PetscBool BCRLinesNothing(const BCRLinesRun *r, const PetscReal *v, PetscInt n)
+{
+  PetscReal none[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES], tol[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES];
+  PetscInt len = r->entries; /* entries until they repeat */
+
+  if (!r->rest) return PETSC_TRUE;
+  while (len < BCR_RUN_PAD) len += r->entries;
+  for (PetscInt e = 0; e < len + BCR_RUN_PAD; ++e) {
+    none[e] = 0;
+    tol[e] = PETSC_MAX_REAL;
+  }
+  for (PetscInt k = 0; k < r->rest; ++k)
+    for (PetscInt e = r->none[k]; e < len + BCR_RUN_PAD; e += r->entries) tol[e] = 0;
+  if (n * r->entries >= BCR_RUN_PAD) return BCRRunSame(v, (size_t)(n * r->entries), none, tol, (size_t)len);
+  return PETSC_FALSE; /* row by row, then */
 }
 
 /* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */
@@ -330,26 +348,8 @@ static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entri
   return (PetscBool)!bad;
 }
 
-/* n rows have nothing where nothing should be */
-static PetscBool BCRLinesNothing(const BCRLinesRun *r, const PetscReal *v, PetscInt n)
-{
-  PetscReal none[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES], tol[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES];
-  PetscInt len = r->entries; /* entries until they repeat */
-
-  if (!r->rest) return PETSC_TRUE;
-  while (len < BCR_RUN_PAD) len += r->entries;
-  for (PetscInt e = 0; e < len + BCR_RUN_PAD; ++e) {
-    none[e] = 0;
-    tol[e] = PETSC_MAX_REAL;
-  }
-  for (PetscInt k = 0; k < r->rest; ++k)
-    for (PetscInt e = r->none[k]; e < len + BCR_RUN_PAD; e += r->entries) tol[e] = 0;
-  if (n * r->entries >= BCR_RUN_PAD) return BCRRunSame(v, (size_t)(n * r->entries), none, tol, (size_t)len);
-  return PETSC_FALSE; /* row by row, then */
-}
-
-static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, BCRLinesArrays to,
-                              double *dropped)
+static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscBool clean, PetscInt axis,
+                              BCRLinesArrays to, double *dropped)
 {
   /* copied, so that what is written to cannot be among it */
   BCRLinesPlaces at = {r->star[2 * axis], r->star[BCR_LINES_DIAGONAL], r->star[2 * axis + 1], {0}};
@@ -363,7 +363,8 @@ static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt
     if (r->entries == 5 && across == 2) return BCRLinesTakeRun(&at, 5, 2, v, n, to, dropped);
     if (r->entries == 7 && across == 4) return BCRLinesTakeRun(&at, 7, 4, v, n, to, dropped);
   }
-  return (PetscBool)(BCRLinesNothing(r, v, n) && BCRLinesTakeRun(&at, r->entries, across, v, n, to, dropped));
+  return (PetscBool)((clean || BCRLinesNothing(r, v, n)) &&
+                     BCRLinesTakeRun(&at, r->entries, across, v, n, to, dropped));
 }
 #endif
 
@@ -452,7 +453,8 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
                         BCRLinesFound *found)
 {
   const BCRLines lines = A->lines;
-  const PetscInt n = lines->size[0], dof = lines->dof, margin = A->margin, first = at[1] * A->stride[1] + at[2] * A->stride[2];
+  const PetscInt n = lines->size[0], dof = lines->dof, margin = A->margin,
+                 first = at[1] * A->stride[1] + at[2] * A->stride[2];
   PetscInt entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
 
 #if !defined(PETSC_USE_COMPLEX)
@@ -461,7 +463,7 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
     double dropped = found->dropped;
 
     BCRDistRowsRunOpen(A, at, first, entries, &run);
-    if (BCRLinesTake(&run, A->aa + A->ai[first + margin], n - 2 * margin, axis,
+    if (BCRLinesTake(&run, A->aa + A->ai[first + margin], n - 2 * margin, A->clean, axis,
                      BCRLinesArraysFrom(rows, (size_t)margin), &dropped))
       found->dropped = dropped;
     else entries = 0;

@@ -16,6 +16,7 @@ typedef struct {
   PetscInt first; /* global number of this rank's first row */
   PetscInt stride[3];
   PetscInt margin; /* points at either end of a line along x that are in no run */
+  PetscBool clean; /* no run has anything where nothing should be: that has been looked at */
   PetscInt *place; /* x, y, z, component of each column of b */
 } BCRDistRows;
 
@@ -68,6 +69,8 @@ PETSC_INTERN PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsig
 /* What the entries of the rows of a run are, all of whose points have neighbours on either side */
 PETSC_INTERN void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries,
                                      BCRLinesRun *run);
+/* n rows have nothing where nothing should be; PETSC_FALSE also for too few rows to tell */
+PETSC_INTERN PetscBool BCRLinesNothing(const BCRLinesRun *run, const PetscReal *v, PetscInt n);
 #endif
 /* The row of component c at point at of the box, which is unknown k, along axis */
 PETSC_INTERN void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k,

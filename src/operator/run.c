@@ -223,7 +223,8 @@ static PetscBool BCRRunFill(const BCRCheck *ck, const BCRRun *run, const BCRRunR
                             const BCRRunKey *key, BCRRunLine *l)
 {
   const BCRRows *A = ck->A;
-  const PetscInt dof = ck->dof, block = run->uniform ? BCR_RUN_NODES : r->count;
+  /* of wide rows two, which stay in the first cache */
+  const PetscInt dof = ck->dof, block = !run->uniform ? r->count : (r->entries > 2 * BCR_RUN_NODES ? 2 : BCR_RUN_NODES);
   const size_t width = (size_t)r->entries * BCR_PARTS, len = (size_t)block * width;
   const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
   PetscInt ix[3] = {0, r->ix[1], r->ix[2]};
@@ -272,23 +273,24 @@ void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const Pets
   if (*fast) *fast = BCRRunPattern(ck, run, &r, active, &key, &plain);
   if (!*fast) return;
   *same = PETSC_TRUE;
+  if (plain) {
+    kind = BCRRunFind(run, &key, ck->dof);
+    run->kept = (PetscBool)(kind >= 0 && kind == run->now);
+    if (kind < 0) {
+      kind = run->next;
+      run->next = (run->next + 1) % BCR_RUN_KINDS;
+      run->now = -1;
+      if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
+        *fast = *same = PETSC_FALSE;
+        return;
+      }
+    }
+    run->now = kind;
+    *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
+                       run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
+  }
   for (PetscInt c = 0; c < ck->dof && *same; c++)
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
-  if (!plain || !*same) return;
-  kind = BCRRunFind(run, &key, ck->dof);
-  run->kept = (PetscBool)(kind >= 0 && kind == run->now);
-  if (kind < 0) {
-    kind = run->next;
-    run->next = (run->next + 1) % BCR_RUN_KINDS;
-    run->now = -1;
-    if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
-      *fast = *same = PETSC_FALSE;
-      return;
-    }
-  }
-  run->now = kind;
-  *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
-                     run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
 }
 
 void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some,

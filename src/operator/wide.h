@@ -20,7 +20,8 @@ static inline PetscInt BCRSkipZeros(const PetscScalar *v, PetscInt p, PetscInt n
 }
 
 /* The dof rows of a node have the entries of those of node like, a constant further on */
-static inline PetscBool BCRPatternLike(const PetscInt *ai, const PetscInt *aj, PetscInt dof, PetscInt node, PetscInt like)
+static inline PetscBool BCRPatternLike(const PetscInt *ai, const PetscInt *aj, PetscInt dof, PetscInt node,
+                                       PetscInt like)
 {
   const PetscInt *i = ai + dof * node, *l = ai + dof * like, by = dof * (node - like);
   PetscInt bad = 0;
@@ -32,7 +33,8 @@ static inline PetscBool BCRPatternLike(const PetscInt *ai, const PetscInt *aj, P
 
 /* How many of the n nodes from first on, a grid line, have rows of another pattern than those inside, at either end: a
    stencil's width. 1 where these are not just a few, 0 < n */
-static inline PetscInt BCRPatternMargin(const PetscInt *ai, const PetscInt *aj, PetscInt dof, PetscInt first, PetscInt n)
+static inline PetscInt BCRPatternMargin(const PetscInt *ai, const PetscInt *aj, PetscInt dof, PetscInt first,
+                                        PetscInt n)
 {
   const PetscInt middle = first + n / 2;
   PetscInt margin = 1;
