@@ -131,7 +131,7 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
 static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q)
 {
   enum {
-    MOST = 256
+    MOST = 512
   };
   const BCRRows *A = F->A;
   const PetscInt dof = A->dof, node = BCRNode(A, ix), row = F->c + dof * node, first = A->ai[row],

@@ -1,6 +1,7 @@
 #include "linerows.h"
 #include "order.h"
 #include "run_kernels.h"
+#include "wide.h"
 
 PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
 {
@@ -60,6 +61,11 @@ PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDi
   PetscCall(MatGetRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
   PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
   PetscCall(MatSeqAIJGetArrayRead(A->own, &A->aa));
+  A->margin = 1;
+  if (lines->size[0] * lines->size[1] * lines->size[2] > 0)
+    A->margin =
+      BCRPatternMargin(A->ai, A->aj, lines->dof,
+                       lines->size[0] * (lines->size[1] / 2 + lines->size[1] * (lines->size[2] / 2)), lines->size[0]);
   if (A->other && grid->size > 1) {
     PetscCall(MatGetRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
     PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
@@ -123,7 +129,7 @@ void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix
 
   PetscCallVoid(PetscMemzero(row, sizeof(*row)));
   row->nancol = -1;
-  for (PetscInt p = A->ai[me]; p < A->ai[me + 1]; ++p) {
+  for (PetscInt p = A->ai[me]; (p = BCRSkipZeros(A->aa, p, A->ai[me + 1])) < A->ai[me + 1]; ++p) {
     const PetscInt column = A->aj[p], by = column - me;
     const PetscScalar v = A->aa[p];
     PetscInt slot = -1;
@@ -148,7 +154,7 @@ void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix
     }
   }
   if (!A->bi) return;
-  for (PetscInt p = A->bi[me]; p < A->bi[me + 1]; ++p) {
+  for (PetscInt p = A->bi[me]; (p = BCRSkipZeros(A->ba, p, A->bi[me + 1])) < A->bi[me + 1]; ++p) {
     const PetscInt *place = A->place + 4 * (size_t)A->bj[p];
 
     BCRGridRowAdd(A, ix, c, place, place[3], A->column[A->bj[p]], A->ba[p], row);
@@ -168,9 +174,9 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
   const PetscScalar *aa = A->aa;
   double sum;
 
-  if (A->bi && A->bi[me + 1] > A->bi[me]) return PETSC_FALSE;
+  if (A->bi && BCRSkipZeros(A->ba, A->bi[me], A->bi[me + 1]) < A->bi[me + 1]) return PETSC_FALSE;
   v[0] = v[1] = v[2] = v[3] = 0;
-  for (PetscInt p = A->ai[me]; p < A->ai[me + 1]; ++p) {
+  for (PetscInt p = A->ai[me]; (p = BCRSkipZeros(aa, p, A->ai[me + 1])) < A->ai[me + 1]; ++p) {
     const PetscInt by = aj[p] - me;
     const double value = (double)PetscRealPart(aa[p]);
     PetscInt d = 0;
@@ -179,7 +185,7 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
     if (by == 0) v[1] += value;
     else if (by == low) v[0] += value;
     else if (by == up) v[2] += value;
-    else if (value != 0) {
+    else {
       while (d < dim &&
              !(d != axis && ((by == A->stride[d] && at[d] + 1 < lines->size[d]) || (by == -A->stride[d] && at[d] > 0))))
         ++d;
@@ -193,8 +199,8 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
 
 PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *known)
 {
-  const PetscInt n = A->lines->size[0], count = n - 2;
-  const PetscInt *ai = A->ai + first + 1;
+  const PetscInt count = A->lines->size[0] - 2 * A->margin;
+  const PetscInt *ai = A->ai + first + A->margin;
   PetscInt entries, uneven = 0;
 
   if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == (PetscInt64)count * *known))
@@ -202,7 +208,9 @@ PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *kno
   *known = BCR_LINES_ENTRIES + 1;
   if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
   entries = ai[1] - ai[0];
-  if (entries < 1 || entries > BCR_LINES_ENTRIES || (A->bi && A->bi[first + n - 1] != A->bi[first + 1])) return 0;
+  if (entries < 1 || entries > BCR_LINES_ENTRIES ||
+      (A->bi && A->bi[first + A->margin + count] != A->bi[first + A->margin]))
+    return 0;
   for (PetscInt i = 0; i < count; ++i) uneven |= (ai[i + 1] - ai[i]) ^ entries;
   if (uneven || !BCRRunColumns(A->aj + ai[0], (size_t)count * (size_t)entries, (size_t)entries, 1)) return 0;
   *known = (unsigned char)entries;
@@ -213,13 +221,13 @@ PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *kno
 void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries, BCRLinesRun *run)
 {
   const BCRLines lines = A->lines;
-  const PetscInt *aj = A->aj + A->ai[first + 1];
+  const PetscInt row = first + A->margin, *aj = A->aj + A->ai[row];
 
   run->entries = entries;
   run->rest = 0;
   for (PetscInt k = 0; k < 7; ++k) run->star[k] = -1;
   for (PetscInt e = 0; e < entries; ++e) {
-    const PetscInt by = aj[e] - (first + 1);
+    const PetscInt by = aj[e] - row;
     PetscInt slot = by ? -1 : BCR_LINES_DIAGONAL;
 
     for (PetscInt d = 0; d < lines->dim && slot < 0; ++d) {
@@ -231,17 +239,33 @@ void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt fir
   }
 }
 
+PetscBool BCRLinesNothing(const BCRLinesRun *r, const PetscReal *v, PetscInt n)
+{
+  PetscReal none[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES], tol[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES];
+  PetscInt len = r->entries; /* entries until they repeat */
+
+  if (!r->rest) return PETSC_TRUE;
+  while (len < BCR_RUN_PAD) len += r->entries;
+  for (PetscInt e = 0; e < len + BCR_RUN_PAD; ++e) {
+    none[e] = 0;
+    tol[e] = PETSC_MAX_REAL;
+  }
+  for (PetscInt k = 0; k < r->rest; ++k)
+    for (PetscInt e = r->none[k]; e < len + BCR_RUN_PAD; e += r->entries) tol[e] = 0;
+  if (n * r->entries >= BCR_RUN_PAD) return BCRRunSame(v, (size_t)(n * r->entries), none, tol, (size_t)len);
+  return PETSC_FALSE; /* row by row, then */
+}
+
 /* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */
 typedef struct {
   PetscInt low, diag, up, across[6];
-  const PetscInt *none; /* where nothing should be */
 } BCRLinesPlaces;
 
 /* low, diag and up of n rows, and the largest sum of the other |entries| over |diag|. PETSC_FALSE:
-   some row is not finite, all zero or has something where nothing should be. Compiled for the
-   numbers of entries of stars: entries of a row, of which so many across the line, and so many that should be nothing */
-static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entries, PetscInt across, PetscInt none,
-                                        const PetscReal *v, PetscInt n, BCRLinesArrays to, double *dropped)
+   some row is not finite or all zero. Compiled for the numbers of entries of stars: entries of a row, of which so many
+   across the line */
+static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entries, PetscInt across, const PetscReal *v,
+                                        PetscInt n, BCRLinesArrays to, double *dropped)
 {
   const PetscInt l = at->low, d = at->diag, u = at->up;
   double most = *dropped;
@@ -252,7 +276,6 @@ static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entri
     double s = 0, sum;
 
     for (PetscInt k = 0; k < across; ++k) s += (double)PetscAbsReal(v[at->across[k]]);
-    for (PetscInt k = 0; k < none; ++k) bad |= v[at->none[k]] != 0;
     sum = (double)PetscAbsReal(a) + (double)PetscAbsReal(b) + (double)PetscAbsReal(e) + s;
     bad |= !(sum > 0 && sum <= (double)PETSC_MAX_REAL);
     if (s > most * (double)PetscAbsReal(b)) most = b != 0 ? s / (double)PetscAbsReal(b) : (double)PETSC_MAX_REAL;
@@ -264,22 +287,23 @@ static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entri
   return (PetscBool)!bad;
 }
 
-static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, BCRLinesArrays to,
-                              double *dropped)
+static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscBool clean, PetscInt axis,
+                              BCRLinesArrays to, double *dropped)
 {
   /* copied, so that what is written to cannot be among it */
-  BCRLinesPlaces at = {r->star[2 * axis], r->star[BCR_LINES_DIAGONAL], r->star[2 * axis + 1], {0}, r->none};
+  BCRLinesPlaces at = {r->star[2 * axis], r->star[BCR_LINES_DIAGONAL], r->star[2 * axis + 1], {0}};
   PetscInt across = 0;
 
   for (PetscInt k = 0; k < 6; ++k) {
     if (k / 2 != axis && r->star[k] >= 0) at.across[across++] = r->star[k];
   }
   if (!r->rest && at.low >= 0 && at.diag >= 0 && at.up >= 0) {
-    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(&at, 3, 0, 0, v, n, to, dropped);
-    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(&at, 5, 2, 0, v, n, to, dropped);
-    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(&at, 7, 4, 0, v, n, to, dropped);
+    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(&at, 3, 0, v, n, to, dropped);
+    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(&at, 5, 2, v, n, to, dropped);
+    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(&at, 7, 4, v, n, to, dropped);
   }
-  return BCRLinesTakeRun(&at, r->entries, across, r->rest, v, n, to, dropped);
+  return (PetscBool)((clean || BCRLinesNothing(r, v, n)) &&
+                     BCRLinesTakeRun(&at, r->entries, across, v, n, to, dropped));
 }
 #endif
 
@@ -368,7 +392,8 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
                         BCRLinesFound *found)
 {
   const BCRLines lines = A->lines;
-  const PetscInt n = lines->size[0], dof = lines->dof, first = at[1] * A->stride[1] + at[2] * A->stride[2];
+  const PetscInt n = lines->size[0], dof = lines->dof, margin = A->margin,
+                 first = at[1] * A->stride[1] + at[2] * A->stride[2];
   PetscInt entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
 
 #if !defined(PETSC_USE_COMPLEX)
@@ -377,12 +402,13 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
     double dropped = found->dropped;
 
     BCRDistRowsRunOpen(A, at, first, entries, &run);
-    if (BCRLinesTake(&run, A->aa + A->ai[first + 1], n - 2, axis, BCRLinesArraysFrom(rows, 1), &dropped))
+    if (BCRLinesTake(&run, A->aa + A->ai[first + margin], n - 2 * margin, A->clean, axis,
+                     BCRLinesArraysFrom(rows, (size_t)margin), &dropped))
       found->dropped = dropped;
     else entries = 0;
   }
 #endif
-  for (PetscInt i = 0; i < n; i += entries ? n - 1 : 1) {
+  for (PetscInt i = 0; i < n; i += entries && i == margin - 1 ? n - 2 * margin + 1 : 1) {
     at[0] = i;
     ix[0] = lines->start[0] + i;
     for (PetscInt c = 0; c < dof; ++c) {

@@ -15,6 +15,8 @@ typedef struct {
   const PetscScalar *aa, *ba;
   PetscInt first; /* global number of this rank's first row */
   PetscInt stride[3];
+  PetscInt margin; /* points at either end of a line along x that are in no run */
+  PetscBool clean; /* no run has anything where nothing should be: that has been looked at */
   PetscInt *place; /* x, y, z, component of each column of b */
 } BCRDistRows;
 
@@ -28,7 +30,7 @@ typedef struct {
   PetscInt farcol[3], couplecol, imagcol, nancol; /* where; nancol -1: all finite */
 } BCRGridRow;
 
-#define BCR_LINES_ENTRIES 27 /* of a row in a run, at most */
+#define BCR_LINES_ENTRIES 125 /* of a row in a run, at most: all of the 5 x 5 x 5 nodes around */
 
 /* Rows of lines: arrays of one number for each unknown, in the order of the vector's array */
 typedef struct {
@@ -58,15 +60,17 @@ PETSC_INTERN PetscErrorCode BCRDistRowsClose(BCRDistRows *A);
 /* The row of component c at point at of this rank's box; ix is that point on the grid */
 PETSC_INTERN void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c,
                                 BCRGridRow *row);
-/* The points but the first and the last of a line along x of this rank's box, of which at is the
-   first: rows of the same pattern, without columns of other ranks. Returns how many entries each
+/* The points but A->margin at either end of a line along x of this rank's box, of which first is the
+   first row: rows of the same pattern, without columns of other ranks. Returns how many entries each
    has, 0: they are not such rows. *known keeps the answer for as long as the pattern of the matrix
    is the same. */
 PETSC_INTERN PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *known);
 #if !defined(PETSC_USE_COMPLEX)
-/* What the entries of the rows of a run are; its second point, at[0] = 1, has neighbours on either side */
+/* What the entries of the rows of a run are, all of whose points have neighbours on either side */
 PETSC_INTERN void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries,
                                      BCRLinesRun *run);
+/* n rows have nothing where nothing should be; PETSC_FALSE also for too few rows to tell */
+PETSC_INTERN PetscBool BCRLinesNothing(const BCRLinesRun *run, const PetscReal *v, PetscInt n);
 #endif
 /* The row of component c at point at of the box, which is unknown k, along axis */
 PETSC_INTERN void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k,

@@ -11,17 +11,28 @@ static inline void BCRLinesSumRun(const PetscReal *v, PetscInt n, PetscInt entri
     for (PetscInt e = 0; e < entries; ++e) sum[e] += (double)PetscAbsReal(v[e]);
   }
 }
+
+/* The same for the entries that are in the star alone */
+static void BCRLinesSumStar(const BCRLinesRun *run, const PetscReal *v, PetscInt n, double sum[])
+{
+  for (PetscInt i = 0; i < n; ++i, v += run->entries) {
+    for (PetscInt k = 0; k < 7; ++k)
+      if (run->star[k] >= 0) sum[run->star[k]] += (double)PetscAbsReal(v[run->star[k]]);
+  }
+}
 #endif
 
 /* The axis with the largest sum of couplings. An axis of one grid point has none. */
-static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, PetscReal strength[3])
+static PetscErrorCode BCRDistRowsAxis(BCRDistRows *A, PetscInt *axis, PetscReal strength[3])
 {
   const BCRLines lines = A->lines;
+  const PetscInt margin = A->margin;
   double sum[4] = {0, 0, 0, 0}, all[4];
   PetscInt at[3], ix[3], best = 0;
   BCRGridRow row;
 
   PetscFunctionBegin;
+  A->clean = PETSC_TRUE;
   BCRForBoxLines(lines, at, ix)
   {
     const PetscInt first = at[1] * A->stride[1] + at[2] * A->stride[2];
@@ -29,25 +40,27 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
 
 #if !defined(PETSC_USE_COMPLEX)
     if (entries) {
-      const PetscReal *v = A->aa + A->ai[first + 1];
-      const PetscInt n = lines->size[0] - 2;
+      const PetscReal *v = A->aa + A->ai[first + margin];
+      const PetscInt n = lines->size[0] - 2 * margin;
       double of[BCR_LINES_ENTRIES] = {0};
       BCRLinesRun run;
 
       BCRDistRowsRunOpen(A, at, first, entries, &run);
-      if (entries == 5) BCRLinesSumRun(v, n, 5, of);
+      if (!BCRLinesNothing(&run, v, n)) { /* something that is no neighbour within the box, as around the ends */
+        A->clean = PETSC_FALSE;
+        entries = 0;
+      }
+      if (entries && run.rest) BCRLinesSumStar(&run, v, n, of);
+      else if (entries == 5) BCRLinesSumRun(v, n, 5, of);
       else if (entries == 7) BCRLinesSumRun(v, n, 7, of);
       else BCRLinesSumRun(v, n, entries, of);
-      for (PetscInt k = 0; k < run.rest; ++k) {
-        if (of[run.none[k]] != 0) entries = 0; /* something that is no neighbour within the box, as around the ends */
-      }
       for (PetscInt k = 0; k < 7 && entries; ++k) {
         if (run.star[k] >= 0)
           sum[k == BCR_LINES_DIAGONAL ? 3 : k / 2] += (k == BCR_LINES_DIAGONAL ? 2 : 1) * of[run.star[k]];
       }
     }
 #endif
-    for (PetscInt i = 0; i < lines->size[0]; i += entries ? lines->size[0] - 1 : 1) {
+    for (PetscInt i = 0; i < lines->size[0]; i += entries && i == margin - 1 ? lines->size[0] - 2 * margin + 1 : 1) {
       at[0] = i;
       ix[0] = lines->start[0] + i;
       for (PetscInt c = 0; c < lines->dof; ++c) {

@@ -4,6 +4,7 @@
 */
 #include "order.h"
 #include "readdevice.h"
+#include "wide.h"
 
 /* values: they come to the host, too */
 static PetscErrorCode BCRBlockOpen(Mat mat, PetscBool values, BCRBlock *B)
@@ -184,12 +185,13 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
   *col = row;
   for (b = 0; b < parts; b++) {
     const BCRBlock *B = part[b].block;
-    const PetscInt here = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
+    const PetscInt here = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0, first = B->i[part[b].row],
+                   n = B->i[part[b].row + 1] - first;
     const PetscScalar *values = BCRRowValues(A, &part[b]);
 
-    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++) {
-      const PetscInt j = B->j[p];
-      const double v = (double)PetscRealPart(*values), m = PetscAbs(v);
+    for (p = 0; (p = BCRSkipZeros(values, p, n)) < n; p++) {
+      const PetscInt j = B->j[first + p];
+      const double v = (double)PetscRealPart(values[p]), m = PetscAbs(v);
       PetscInt to;
       int slot;
 
@@ -199,7 +201,7 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
       }
 #if defined(PETSC_USE_COMPLEX)
       {
-        const double w = PetscAbs((double)PetscImaginaryPart(*values));
+        const double w = PetscAbs((double)PetscImaginaryPart(values[p]));
 
         if (!(w <= DBL_MAX)) {
           *col = BCRColumn(A, &part[b], j);

@@ -3,17 +3,21 @@
 */
 #include "run.h"
 #include "run_kernels.h"
+#include "wide.h"
 
 PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 {
+  const BCRRows *A = ck->A;
+  const PetscInt middle[3] = {A->lo[0], A->lo[1] + A->n[1] / 2, A->lo[2] + A->n[2] / 2},
+                 margin = A->nodes ? BCRPatternMargin(A->ai, A->aj, A->dof, BCRNode(A, middle), A->n[0]) : 1;
   PetscInt c, i;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(run, sizeof(*run)));
   /* the ends of a periodic line have columns in another order, and other ranks may have their
      neighbours */
-  run->i0 = ck->A->lo[0] + 1;
-  run->i1 = ck->A->lo[0] + ck->A->n[0] - 2;
+  run->i0 = A->lo[0] + margin;
+  run->i1 = A->lo[0] + A->n[0] - 1 - margin;
   run->uniform = PETSC_TRUE;
   run->like = -1;
   run->now = -1;
@@ -61,7 +65,7 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
   const PetscScalar *v = A->aa + A->ai[row];
   const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
   PetscReal *scale = op->rowscale + BCRBoxNode(A, m, ix);
-  PetscInt at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
+  PetscInt at[BCR_CENTRE + 1] = {0}, p, i;
   double in[7], rest;
   int slots[6], nslots = 0, k, bad = 0;
 
@@ -69,16 +73,15 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
     const PetscInt j = A->aj[A->ai[row] + p];
 
     k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
-    if (k >= 0) {
-      at[k] = p;
-      if (k != BCR_CENTRE) slots[nslots++] = k;
-    } else none[nnone++] = p;
+    if (k < 0) continue; /* zero, as the line buffer says */
+    at[k] = p;
+    if (k != BCR_CENTRE) slots[nslots++] = k;
   }
   BCRModelRow(op, m, ix, in);
   rest = in[BCR_CENTRE] - (double)op->scale * m[0].dg[ix[0]];
   for (i = 0; i < count; i++, v += E) {
     const double centre = (double)PetscRealPart(v[at[BCR_CENTRE]]);
-    double s, inv, t;
+    double s, inv;
 
     if (!run->uniform) {
       in[0] = -(double)op->scale * m[0].lo[ix[0] + i];
@@ -94,10 +97,8 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
       bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <=
                limit * PetscAbs(in[k] != 0 ? in[k] : in[BCR_CENTRE]));
     }
-    t = limit * PetscAbs(centre);
-    for (p = 0; p < nnone; p++) bad |= !(PetscAbs((double)PetscRealPart(v[none[p]])) <= t);
 #if defined(PETSC_USE_COMPLEX)
-    for (p = 0; p < R; p++) bad |= !(PetscAbs((double)PetscImaginaryPart(v[p])) <= t);
+    for (p = 0; p < R; p++) bad |= !(PetscAbs((double)PetscImaginaryPart(v[p])) <= limit * PetscAbs(centre));
 #endif
   }
   if (bad) *same = PETSC_FALSE;
@@ -175,15 +176,17 @@ static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows
     const PetscInt row = c + dof * r->node;
     const BCRModelAxis *m = ck->m[c];
     double *f = run->newfactors + 6 * c;
-    const PetscBool off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
+    const PetscBool none = (PetscBool)(ck->skip[c] || !active[c]), left = (PetscBool)(!none && ck->ops[c].left),
+                    off = (PetscBool)(none || left);
     int has = 0, wants = 1 << BCR_CENTRE | (m[0].n > 1 ? 3 : 0);
 
     for (PetscInt p = A->ai[row]; p < A->ai[row + 1]; p++) {
       const PetscInt j = A->aj[p];
       const int k = dof == 1 ? BCRSlot(A, ix, j - r->node) : (j % dof == c ? BCRSlot(A, ix, j / dof - r->node) : -1);
 
-      key->slot[p - r->first] = (int8_t)(off ? BCR_RUN_OFF : k);
+      key->slot[p - r->first] = (int8_t)(!off ? k : (k < 0 && left ? BCR_RUN_ZERO : BCR_RUN_OFF));
       if (k >= 0) has |= 1 << k;
+      else if (left) *plain = PETSC_TRUE;
     }
     if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
     else {
@@ -220,7 +223,8 @@ static PetscBool BCRRunFill(const BCRCheck *ck, const BCRRun *run, const BCRRunR
                             const BCRRunKey *key, BCRRunLine *l)
 {
   const BCRRows *A = ck->A;
-  const PetscInt dof = ck->dof, block = run->uniform ? BCR_RUN_NODES : r->count;
+  /* of wide rows two, which stay in the first cache */
+  const PetscInt dof = ck->dof, block = !run->uniform ? r->count : (r->entries > 2 * BCR_RUN_NODES ? 2 : BCR_RUN_NODES);
   const size_t width = (size_t)r->entries * BCR_PARTS, len = (size_t)block * width;
   const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
   PetscInt ix[3] = {0, r->ix[1], r->ix[2]};
@@ -238,13 +242,13 @@ static PetscBool BCRRunFill(const BCRCheck *ck, const BCRRun *run, const BCRRunR
       diagonal = PetscAbs(in[BCR_CENTRE]);
       for (PetscInt p = A->ai[row] - r->first; p < A->ai[row + 1] - r->first; p++) {
         const int k = key->slot[p];
-        const double v = k >= 0 ? in[k] : 0;
+        const double v = k >= 0 ? in[k] : 0, most = k == BCR_RUN_ZERO ? 0 : limit * (v != 0 ? PetscAbs(v) : diagonal);
 
         ref[BCR_PARTS * p] = (PetscReal)v;
-        tol[BCR_PARTS * p] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * (v != 0 ? PetscAbs(v) : diagonal));
+        tol[BCR_PARTS * p] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)most;
 #if defined(PETSC_USE_COMPLEX)
         ref[2 * p + 1] = 0;
-        tol[2 * p + 1] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * diagonal);
+        tol[2 * p + 1] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(k == BCR_RUN_ZERO ? 0 : limit * diagonal);
 #endif
       }
     }
@@ -269,23 +273,24 @@ void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const Pets
   if (*fast) *fast = BCRRunPattern(ck, run, &r, active, &key, &plain);
   if (!*fast) return;
   *same = PETSC_TRUE;
+  if (plain) {
+    kind = BCRRunFind(run, &key, ck->dof);
+    run->kept = (PetscBool)(kind >= 0 && kind == run->now);
+    if (kind < 0) {
+      kind = run->next;
+      run->next = (run->next + 1) % BCR_RUN_KINDS;
+      run->now = -1;
+      if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
+        *fast = *same = PETSC_FALSE;
+        return;
+      }
+    }
+    run->now = kind;
+    *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
+                       run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
+  }
   for (PetscInt c = 0; c < ck->dof && *same; c++)
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
-  if (!plain || !*same) return;
-  kind = BCRRunFind(run, &key, ck->dof);
-  run->kept = (PetscBool)(kind >= 0 && kind == run->now);
-  if (kind < 0) {
-    kind = run->next;
-    run->next = (run->next + 1) % BCR_RUN_KINDS;
-    run->now = -1;
-    if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
-      *fast = *same = PETSC_FALSE;
-      return;
-    }
-  }
-  run->now = kind;
-  *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
-                     run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
 }
 
 void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some,

@@ -10,16 +10,19 @@
 #else
   #define BCR_PARTS 1
 #endif
-#define BCR_RUN_NODES 16 /* nodes in a block: every length is a multiple of 16 */
-/* entries of a node, all its components together; more than that go row by row */
-#define BCR_RUN_MAX 256
+#define BCR_RUN_NODES 16 /* nodes in a block */
+/* entries of a node, all its components together; more than that go row by row. Three components, each with a place for
+   all of the 5 x 5 x 5 nodes around */
+#define BCR_RUN_MAX 1125
 #define BCR_RUN_OFF (-2) /* an entry that is not compared */
+#define BCR_RUN_ZERO \
+  (-3) /* one that must be zero to the last digit, as the model's row has a factor that is not known */
 
 /* What the line buffers are good for: nothing in them changes from line to line while this stays as it is */
 typedef struct {
   double dev;
   PetscInt entries;
-  int8_t slot[BCR_RUN_MAX]; /* of the star; -1: the model has nothing there; or BCR_RUN_OFF */
+  int8_t slot[BCR_RUN_MAX]; /* of the star; -1: the model has nothing there; or BCR_RUN_OFF, _ZERO */
 } BCRRunKey;
 
 /* What the entries of a line are compared with */
