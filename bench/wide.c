@@ -131,6 +131,7 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
   double *t[4], start, least, sum = 0;
   DM da;
   Mat A;
+  BCRGrid grid;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc4(repetitions, &t[0], repetitions, &t[1], repetitions, &t[2], repetitions, &t[3]));
@@ -143,6 +144,7 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
   PetscCall(DMSetFromOptions(da));
   PetscCall(DMSetUp(da));
   PetscCall(Assemble(da, kind, &A));
+  PetscCall(BCRGridCreate(da, PETSC_COMM_WORLD, &grid));
   for (PetscInt r = 0; r < repetitions; r++) {
     BCRPattern pattern = {0};
     BCROperator *ops = NULL;
@@ -150,14 +152,14 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
     PetscInt dof = 0;
 
     PetscCall(Now(&start));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
+    PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
     PetscCall(Elapsed(start, &t[0][r]));
     PetscCall(Now(&start));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
+    PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
     PetscCall(Elapsed(start, &t[1][r]));
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(Now(&start));
-    PetscCall(BCRLinesRead(da, A, BCR_LINES_ANY_AXIS, &lines));
+    PetscCall(BCRLinesRead(&grid, A, BCR_LINES_ANY_AXIS, &lines));
     PetscCall(Elapsed(start, &t[2][r]));
     PetscCall(BCRLinesDestroy(&lines));
     PetscCall(Now(&start));
@@ -169,6 +171,7 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
   BenchStatistics(repetitions, t[1], &times->again, &least);
   BenchStatistics(repetitions, t[2], &times->lines, &least);
   BenchStatistics(repetitions, t[3], &times->pass, &least);
+  PetscCall(BCRGridDestroy(&grid));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   PetscCall(PetscFree4(t[0], t[1], t[2], t[3]));
