@@ -22,8 +22,8 @@ PetscErrorCode BCRPlaceParse(PC pc, const char option[], const char text[], Pets
     char *end;
     const long value = strtol(s, &end, 10);
 
-    PetscCheck(end != s && (*end == ',' || !*end) && *n < 3, PetscObjectComm((PetscObject)pc),
-               PETSC_ERR_ARG_OUTOFRANGE, "%s %s: give one to three numbers, such as 64,64,32", option, text);
+    PetscCheck(end != s && (*end == ',' || !*end) && *n < 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: give one to three numbers, such as 64,64,32", option, text);
     number[(*n)++] = (PetscInt)value;
     if (!*end) break;
     s = end + 1;
@@ -180,8 +180,7 @@ static PetscErrorCode choose_slabs(PC pc, const BCRFound *found, PetscInt *cut, 
   if (*inplace || (some && found->order == BCR_FOUND_NATURAL)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = axis - 1; d >= 0; d--)
     if (found->N[axis] < (PetscInt)size && found->N[d] > found->N[axis]) axis = d;
-  for (PetscMPIInt p = 0; p < size; p++)
-    width[p] = found->N[axis] / size + (p < found->N[axis] % size ? 1 : 0);
+  for (PetscMPIInt p = 0; p < size; p++) width[p] = found->N[axis] / size + (p < found->N[axis] % size ? 1 : 0);
   *cut = axis;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -207,9 +206,9 @@ static PetscErrorCode take_found(PC pc, const BCRFound *found, Mat aij, BCRPlace
     PetscCall(choose_slabs(pc, found, &axis, width, &inplace));
     widths[axis] = width;
     one[axis] = (PetscInt)size;
-    BCRCallElse(BCRGridCreateBoxes(comm, place->id, found->dim, found->dof, found->N, found->ring, one, widths,
-                                   &place->grid),
-                (void)PetscFree(width));
+    BCRCallElse(
+      BCRGridCreateBoxes(comm, place->id, found->dim, found->dof, found->N, found->ring, one, widths, &place->grid),
+      (void)PetscFree(width));
     PetscCall(PetscFree(width));
   }
   if (!inplace) {
@@ -251,8 +250,7 @@ static PetscErrorCode place_text(BCRPlace *place, const char from[], const char 
     PetscCall(PetscSNPrintf(n, sizeof(n), "%s%" PetscInt_FMT, d ? " x " : "", g->N[d]));
     PetscCall(PetscStrlcat(size, n, sizeof(size)));
   }
-  if (g->dof > 1)
-    PetscCall(PetscSNPrintf(components, sizeof(components), ", %" PetscInt_FMT " components", g->dof));
+  if (g->dof > 1) PetscCall(PetscSNPrintf(components, sizeof(components), ", %" PetscInt_FMT " components", g->dof));
   PetscCall(PetscSNPrintf(place->text, sizeof(place->text), "%s%s, %s%s%s", size, components, from, order ? ", " : "",
                           order ? order : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -307,10 +305,9 @@ static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscB
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &place->id));
   PetscCall(MatGetNonzeroState(pc->pmat, &place->pattern));
   PetscCall(PetscMemzero(&found, sizeof(found)));
-  PetscCall(PetscSNPrintf(way, sizeof(way),
-                          "the grid from: give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz%s",
-                          BCRPrefix(pc), stem,
-                          read ? ", and an assembled preconditioning matrix (second matrix of KSPSetOperators())" : ""));
+  PetscCall(PetscSNPrintf(
+    way, sizeof(way), "the grid from: give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz%s", BCRPrefix(pc),
+    stem, read ? ", and an assembled preconditioning matrix (second matrix of KSPSetOperators())" : ""));
   if (read || !options->dim) PetscCall(BCRMatGetAIJ(pc->pmat, way, &aij));
   if (options->dim) ierr = found_by_option(pc, options, &found);
   else {
@@ -349,14 +346,35 @@ static PetscErrorCode update_found(PC pc, PetscBool read, BCRPlace *place)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* All ranks must take the DM of the same object, or wait for one another in different places. k: which, 3: none */
+static PetscErrorCode same_source(PC pc, PetscInt k)
+{
+  static const char *const object[] = {"KSP", "matrix", "vectors"};
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+  PetscInt first;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&k, &first, 1, MPIU_INT, MPI_MIN, comm));
+  if (k != first)
+    PetscCall(
+      BCRFaultSet(&fault, PETSC_ERR_ARG_WRONG,
+                  "The %s has a DM with the grid on some ranks, but not on this one: give it on all of them, with "
+                  "KSPSetDM() or PCSetDM(), or on none",
+                  object[first]));
+  PetscCall(BCRFaultAgree(comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, Vec b, Vec x, BCRPlace *place,
                             PetscBool *same)
 {
-  static const char *const from[] = {"from the DM of the KSP", "from the DM of the matrix", "from the DM of the vectors"};
+  static const char *const from[] = {"from the DM of the KSP", "from the DM of the matrix",
+                                     "from the DM of the vectors"};
   DM dm[3] = {NULL, NULL, NULL};
   PetscObjectId id;
   PetscObjectState pattern;
-  PetscInt rows;
+  PetscInt rows, k = 0;
 
   PetscFunctionBegin;
   PetscCall(PCGetDM(pc, &dm[0]));
@@ -365,9 +383,13 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
   PetscCall(MatGetSize(pc->pmat, &rows, NULL));
   if (!dm[2] && place->vecs && rows == place->grid.dof * place->grid.N[0] * place->grid.N[1] * place->grid.N[2])
     dm[2] = place->dm; /* they had it last time */
-  for (int k = 0; k < 3; k++) {
+  while (k < 3) {
     PetscCall(dm_with_grid(&dm[k]));
-    if (!dm[k]) continue;
+    if (dm[k]) break;
+    k++;
+  }
+  PetscCall(same_source(pc, k));
+  if (k < 3) {
     PetscCall(take_dm(pc, dm[k], from[k], (PetscBool)(k == 2), place, same));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -399,10 +421,11 @@ PetscErrorCode BCRPlaceRefuse(PC pc, const BCRPlace *place)
   const BCROptions *options = ((const BCROptionsOwner *)pc->data)->options;
 
   PetscFunctionBegin;
-  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG,
-          "%s found no grid: neither the PC, its matrix nor the vectors have a DMDA, and the rows of the matrix are not "
-          "those of a structured grid: %s. Give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz",
-          options->type, place->why, BCRPrefix(pc), options->stem + 1);
+  SETERRQ(
+    PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG,
+    "%s found no grid: neither the PC, its matrix nor the vectors have a DMDA, and the rows of the matrix are not "
+    "those of a structured grid: %s. Give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz",
+    options->type, place->why, BCRPrefix(pc), options->stem + 1);
 }
 
 PetscErrorCode BCRPlaceDestroy(BCRPlace *place)
@@ -425,11 +448,12 @@ PetscErrorCode BCRPlaceView(const BCRPlace *place, PetscViewer viewer)
   if (!place->grid.dim) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "grid: %s\n", place->text));
   if (place->ordered) {
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "grid: each application brings its vectors to the order of the grid and back\n"));
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "grid: each application brings its vectors to the order of the grid and back\n"));
     if (place->order.singles)
       PetscCall(PetscViewerASCIIPrintf(viewer,
-                                       "grid: %" PetscInt_FMT " rows with a diagonal alone or with nothing are no nodes, "
+                                       "grid: %" PetscInt_FMT
+                                       " rows with a diagonal alone or with nothing are no nodes, "
                                        "and solved by themselves (nothing: u = 0)\n",
                                        place->order.singles));
   }

@@ -8,18 +8,32 @@
 
 /* -pc_bcrpoisson_grid and _grid_processors, and those of PCNEATO */
 typedef struct {
-  PetscInt dim, N[3];       /* dim 0: not given */
+  PetscInt dim, N[3];        /* dim 0: not given */
   PetscInt nparts, parts[3]; /* nparts 0: not given */
 } BCRPlaceOptions;
 
 /* Their lines of an option table; `placing` is a field of the PC's data */
 #define BCR_PLACE_OPTIONS(data, class) \
-  {"grid", "Nodes of the grid along x,y,z of a matrix without a DMDA, or auto: found in the matrix", BCR_OPTION_INT, \
-   offsetof(data, placing.N), 0, NULL, 0, BCR_OPTION_METHODS(class, Grid), .max = 3, \
-   .count = offsetof(data, placing.dim), .none = "auto", .parse = BCRPlaceParse, .check = BCRPlaceCheck}, \
-  {"grid_processors", "Ranks along x,y,z that number the rows of -..._grid box after box, as a DMDA does, or natural: none", \
-   BCR_OPTION_INT, offsetof(data, placing.parts), 0, NULL, 0, BCR_OPTION_METHODS(class, GridProcessors), .max = 3, \
-   .count = offsetof(data, placing.nparts), .none = "natural", .parse = BCRPlaceParse, .check = BCRPlaceCheck}
+  {"grid", \
+   "Nodes of the grid along x,y,z of a matrix without a DMDA, or auto: found in the matrix", \
+   BCR_OPTION_INT, \
+   offsetof(data, placing.N), \
+   0, \
+   NULL, \
+   0, \
+   BCR_OPTION_METHODS(class, Grid), \
+   .max = 3, \
+   .count = offsetof(data, placing.dim), \
+   .none = "auto", \
+   .parse = BCRPlaceParse, \
+   .check = BCRPlaceCheck}, \
+  { \
+    "grid_processors", \
+      "Ranks along x,y,z that number the rows of -..._grid box after box, as a DMDA does, or natural: none", \
+      BCR_OPTION_INT, offsetof(data, placing.parts), 0, NULL, 0, BCR_OPTION_METHODS(class, GridProcessors), \
+      .max = 3, .count = offsetof(data, placing.nparts), .none = "natural", .parse = BCRPlaceParse, \
+      .check = BCRPlaceCheck \
+  }
 PETSC_INTERN PetscErrorCode BCRPlaceParse(PC pc, const char option[], const char text[], PetscInt *n, void *values);
 PETSC_INTERN PetscErrorCode BCRPlaceCheck(PC pc, const char option[], PetscInt n, const void *values);
 
@@ -29,7 +43,7 @@ typedef struct {
   PetscBool vecs; /* the DM was the vectors' */
   PetscBool none; /* there is no grid: why says it */
   char why[256];
-  Mat mat; /* rows in the order of the grid, referenced; NULL: nobody asked for them */
+  Mat mat;           /* rows in the order of the grid, referenced; NULL: nobody asked for them */
   PetscBool ordered; /* they lie otherwise in the PC's matrix, as order says */
   BCROrder order;
   /* without a DM: the matrix, the pattern and the options with which this was found */

@@ -70,6 +70,7 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   }
   PetscCall(PetscObjectGetId((PetscObject)da, &id));
   PetscCall(BCRGridCreateBoxes(comm, id, dim, dof, N, periodic, parts, widths, g));
+  g->isda = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,9 +148,9 @@ PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
   for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
   PetscCall(MatGetSize(P, &rows, &m));
   PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ,
-             "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT
-             " unknowns: it must be a matrix on the whole DMDA",
-             rows, m, g->dof * n);
+             "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the %s has %" PetscInt_FMT
+             " unknowns: it must be a matrix on the whole grid",
+             rows, m, g->isda ? "DMDA" : "grid", g->dof * n);
   want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
   rows = g->dof * g->n[0] * g->n[1] * g->n[2];
   PetscCall(MatGetOwnershipRange(P, &range[0], &range[1]));
@@ -157,10 +158,13 @@ PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
   if (range[0] != want || range[1] != want + rows)
     PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
                           "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT
-                          " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
-                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of "
-                          "this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
-                          range[0], range[1], want, want + rows));
+                          " here (end excluded), the %s %" PetscInt_FMT " to %" PetscInt_FMT
+                          ": they are laid out differently over the ranks. %s",
+                          range[0], range[1], g->isda ? "DMDA" : "grid", want, want + rows,
+                          g->isda
+                            ? "Create the matrix with DMCreateMatrix() of this DMDA, or a DMDA with the matrix' "
+                              "layout (lx, ly, lz of DMDACreate3d())"
+                            : "Give each rank the rows of its box, or another number of processors along the axes"));
   else if (columns[0] != want || columns[1] != want + rows)
     PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
                           "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT

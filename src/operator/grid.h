@@ -16,6 +16,7 @@ typedef struct {
   PetscObjectId id;        /* two grids with the same one are the same */
   PetscInt dim, dof, N[3]; /* of the whole grid, in nodes */
   PetscBool periodic[3];
+  PetscBool isda; /* it is that of a DMDA, for messages */
   PetscInt parts[3];
   PetscInt *first[3];   /* where each part of an axis begins, parts + 1 numbers */
   PetscInt lo[3], n[3]; /* this rank's box: first node, sizes */

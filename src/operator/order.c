@@ -121,6 +121,7 @@ PetscErrorCode BCROrderUpdate(Mat mat, BCROrder *order)
 
   PetscFunctionBegin;
   PetscCall(MatCreateSubMatrix(mat, order->rows, order->rows, reuse, &order->mat));
+  PetscCall(PetscObjectCompose((PetscObject)order->mat, BCR_ROW_NUMBERS, (PetscObject)order->rows));
   if (order->single) {
     PetscCall(MatCreateSubMatrix(mat, order->rows, order->single, reuse, &order->coupling));
     PetscCall(order_inverse(mat, order));

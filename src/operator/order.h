@@ -13,14 +13,14 @@
 #include "grid.h"
 
 typedef struct {
-  Mat mat; /* A_gg in the order of the grid; NULL where the matrix has no rows to read */
-  Vec f, u;         /* of the grid, in its order */
-  IS rows;          /* for each row of this rank in the order of the grid its number in the matrix */
-  VecScatter grid;  /* from vectors of the matrix to f and u */
-  PetscInt singles; /* on all ranks together; where there are none the following is NULL */
-  IS single;        /* their numbers in the matrix, each on the rank that has it */
-  VecScatter alone; /* from vectors of the matrix to those of single rows */
-  Mat coupling;     /* A_gs */
+  Mat mat;             /* A_gg in the order of the grid; NULL where the matrix has no rows to read */
+  Vec f, u;            /* of the grid, in its order */
+  IS rows;             /* for each row of this rank in the order of the grid its number in the matrix */
+  VecScatter grid;     /* from vectors of the matrix to f and u */
+  PetscInt singles;    /* on all ranks together; where there are none the following is NULL */
+  IS single;           /* their numbers in the matrix, each on the rank that has it */
+  VecScatter alone;    /* from vectors of the matrix to those of single rows */
+  Mat coupling;        /* A_gs */
   Vec fs, us, inverse; /* f_s, u_s; diagonal of D^-1, 0 for rows that are empty */
 } BCROrder;
 
@@ -32,6 +32,9 @@ PETSC_INTERN PetscErrorCode BCROrderDestroy(BCROrder *order);
 /* Collective. Around a solve of A_gg u_g = f_g: x, right-hand side, to f; u to y, solution */
 PETSC_INTERN PetscErrorCode BCROrderTake(BCROrder *order, PetscBool transpose, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, Vec x, Vec y);
+
+/* What an IS with the numbers of its rows in the user's matrix is called on such a copy */
+#define BCR_ROW_NUMBERS "BCRRowNumbers"
 
 /* Collective. A matrix of type AIJ with the rows of P: P itself, or a copy. way: what the user can do where P has no rows, for
    the error */

@@ -60,6 +60,9 @@ typedef struct {
   const PetscInt *ai, *aj;
   const PetscScalar *aa;
   PetscInt *ghost;
+  /* the matrix is a copy of a user's, in the order of the grid: the user's number of each row of this rank, for messages; NULL:
+     it is not */
+  IS numbers;
   /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;

@@ -92,6 +92,7 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBoo
       A->ghost[k] = columns[k] % A->dof + A->dof * BCRGridNatural(&A->grid, node);
     }
   }
+  PetscCall(PetscObjectQuery((PetscObject)P, BCR_ROW_NUMBERS, (PetscObject *)&A->numbers));
   if (only) PetscCall(BCRSampleTake(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -295,6 +296,29 @@ static PetscBool BCRRowsNatural(const BCRRows *A)
   return PETSC_TRUE;
 }
 
+/* "column 12", in the numbers of the user's matrix; "the column of grid point 0,1,2" where another rank knows the number */
+static PetscErrorCode BCRNumberText(const BCRRows *A, const char what[], PetscInt natural, size_t size, char text[])
+{
+  const PetscInt *numbers;
+  PetscInt number = BCRMatrixNumber(A, natural), first, last, node[3];
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(A->P, &first, &last));
+  if (A->numbers && (number < first || number >= last)) {
+    BCRGridNaturalNode(&A->grid, natural / A->dof, node);
+    PetscCall(PetscSNPrintf(text, size, "the %s of grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT, what,
+                            node[0], node[1], node[2]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (A->numbers) {
+    PetscCall(ISGetIndices(A->numbers, &numbers));
+    number = numbers[number - first];
+    PetscCall(ISRestoreIndices(A->numbers, &numbers));
+  }
+  PetscCall(PetscSNPrintf(text, size, "%s %" PetscInt_FMT, what, number));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col,
                            BCRFault *fault)
 {
@@ -303,7 +327,7 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
   BCRRowPart part[2];
   const int parts = BCRRowParts(A, c, ix, part);
   int b;
-  char where[160];
+  char row[96], column[96], where[320];
 
   PetscFunctionBegin;
   for (b = 0; b < parts; b++) {
@@ -313,11 +337,11 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
     for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++)
       if (BCRColumn(A, &part[b], B->j[p]) == col) v = *values;
   }
+  PetscCall(BCRNumberText(A, "row", c + A->dof * BCRGridNatural(&A->grid, ix), sizeof(row), row));
+  PetscCall(BCRNumberText(A, "column", col, sizeof(column), column));
   PetscCall(PetscSNPrintf(where, sizeof(where),
-                          "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
-                          "%s), column %" PetscInt_FMT,
-                          BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1], ix[2],
-                          A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
+                          "%s (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), %s", row, ix[0],
+                          ix[1], ix[2], A->dof > 1 ? " of a component" : "", column));
   switch (state) {
   case BCR_ROW_GOOD:
     break;

@@ -128,7 +128,7 @@ static PetscErrorCode Layouts(void)
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMECOMM, "different ranks");
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMECOMM, named);
     } else if (how == 3) {
-      CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "needs a DMDA");
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "but not on this one");
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, named);
     } else { /* and all is well with the same */
       Vec v;

@@ -46,6 +46,27 @@ static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStenc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* No grid is found: the first vectors might have one, and then there is none */
+static PetscErrorCode CheckNoGrid(PC pc)
+{
+  Mat A;
+  Vec b, x;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(pc, &A, NULL));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecSet(b, 1));
+  for (int k = 0; k < 2; ++k) {
+    PetscCall(PCSetUp(pc));
+    CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "found no grid");
+    CheckError(PCApplyTranspose(pc, b, x), PETSC_ERR_ARG_WRONG, "KSPSetDM()");
+    CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "-pc_");
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Matrices(void)
 {
   TestProblem p =
@@ -99,7 +120,7 @@ static PetscErrorCode Matrices(void)
   two.n[0] = 7;
   PetscCall(TestDMDA(&two, &other));
   PetscCall(NewPC(other, A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "30 rows");
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "30 x 30");
   PetscCall(PCDestroy(&pc));
   PetscCall(DMDestroy(&other));
 
@@ -113,18 +134,20 @@ static PetscErrorCode Matrices(void)
   PetscCall(DMDestroy(&da));
 
   /* no DM, a DM of another type */
-  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 4, 4, 1, NULL, &A));
-  for (PetscInt i = 0; i < 4; ++i) PetscCall(MatSetValue(A, i, i, 1, INSERT_VALUES));
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 5, 5, 5, NULL, &A)); /* a star of five: no grid */
+  for (PetscInt i = 0; i < 5; ++i) {
+    PetscCall(MatSetValue(A, i, i, 5, INSERT_VALUES));
+    PetscCall(MatSetValue(A, i, 0, i ? -1 : 5, INSERT_VALUES));
+    PetscCall(MatSetValue(A, 0, i, i ? -1 : 5, INSERT_VALUES));
+  }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscCall(NewPC(NULL, A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "needs a DMDA");
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "KSPSetDM()");
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "DMCreateMatrix()");
+  PetscCall(CheckNoGrid(pc));
   PetscCall(PCDestroy(&pc));
   PetscCall(DMShellCreate(PETSC_COMM_SELF, &other));
   PetscCall(NewPC(other, A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "type shell");
+  PetscCall(CheckNoGrid(pc));
   PetscCall(PCDestroy(&pc));
   PetscCall(DMDestroy(&other));
   PetscCall(MatDestroy(&A));

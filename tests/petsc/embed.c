@@ -171,7 +171,6 @@ static PetscErrorCode Fieldsplit(void)
   Mat A;
   KSP ksp, *sub;
   PC pc;
-  Vec b, x;
   PetscInt n;
 
   PetscFunctionBegin;
@@ -186,15 +185,12 @@ static PetscErrorCode Fieldsplit(void)
            &ksp));
   PetscCall(SolveWith(ksp, A, 1, "PCFIELDSPLIT with the DM"));
   PetscCall(KSPDestroy(&ksp));
-  /* without the DM the blocks have none either, until they are given one */
+  /* without the DM the blocks have none either: their grids are found, or they are given one */
   PetscCall(MatSetDM(A, NULL));
   PetscCall(NewKSP(NULL, A, "fn_", options, &ksp));
-  PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(VecSet(b, 1));
-  CheckError(KSPSolve(ksp, b, x), PETSC_ERR_ARG_WRONG, "needs a DMDA");
-  PetscCall(NewKSP(NULL, A, "fn_", options, &ksp)); /* the one before is left as the error left it */
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
+  PetscCall(SolveWith(ksp, A, 1, "PCFIELDSPLIT without the DM"));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(NewKSP(NULL, A, "fn_", options, &ksp));
   p.dof = 1;
   PetscCall(TestDMDA(&p, &one));
   PetscCall(KSPSetUp(ksp));
@@ -213,7 +209,7 @@ static PetscErrorCode Fieldsplit(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One block on one rank is the matrix itself; several have no DM */
+/* One block on one rank is the matrix itself; several have no DM, and their grids are found */
 static PetscErrorCode BlockJacobi(void)
 {
   TestProblem p = {
@@ -233,8 +229,7 @@ static PetscErrorCode BlockJacobi(void)
   PetscCall(NewKSP(da, A, "bk_",
                    "-bk_pc_type bjacobi -bk_pc_bjacobi_blocks 2 -bk_sub_ksp_type preonly -bk_sub_pc_type bcrpoisson",
                    &ksp));
-  PetscCall(KSPSetUp(ksp));
-  CheckError(KSPSetUpOnBlocks(ksp), PETSC_ERR_ARG_WRONG, "sub-matrices of a block preconditioner have none");
+  PetscCall(SolveWith(ksp, A, 20, "PCBJACOBI with two blocks"));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
@@ -291,8 +286,9 @@ static PetscErrorCode TwoRanks(void)
   PetscCall(KSPGetIterationNumber(ksp, &its[0]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(NewKSP(da, A, "r1_", "-r1_pc_type bjacobi -r1_sub_ksp_type preonly -r1_sub_pc_type bcrpoisson", &ksp));
-  PetscCall(KSPSetUp(ksp));
-  CheckError(KSPSetUpOnBlocks(ksp), PETSC_ERR_ARG_WRONG, "KSPSetDM()");
+  PetscCall(SolveWith(ksp, A, 100, "PCBJACOBI, grids found in the blocks"));
+  PetscCall(KSPGetIterationNumber(ksp, &its[1]));
+  Check(its[1] == its[0], "PCBJACOBI: %d iterations, with LU in the blocks %d", (int)its[1], (int)its[0]);
   PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, info.ym, 1, 1, 1, 1,
                          NULL, NULL, &slab));
   PetscCall(DMSetFromOptions(slab)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
@@ -321,11 +317,10 @@ static PetscErrorCode TwoRanks(void)
   PetscCall(KSPGetIterationNumber(ksp, &its[1]));
   Check(its[1] == its[0] && its[0] > 1, "PCASM: %d iterations, with LU in the blocks %d", (int)its[1], (int)its[0]);
   PetscCall(KSPDestroy(&ksp));
-  /* blocks that the matrix graph makes have no grid */
+  /* blocks that the graph of the matrix makes are slabs, whose grids are found */
   PetscCall(NewKSP(da, A, "a2_",
                    "-a2_pc_type asm -a2_pc_asm_overlap 2 -a2_sub_ksp_type preonly -a2_sub_pc_type bcrpoisson", &ksp));
-  PetscCall(KSPSetUp(ksp));
-  CheckError(KSPSetUpOnBlocks(ksp), PETSC_ERR_ARG_WRONG, "sub-matrices of a block preconditioner have none");
+  PetscCall(SolveWith(ksp, A, 100, "PCASM, grids found in the subdomains"));
   PetscCall(KSPDestroy(&ksp));
 
   PetscCall(NewKSP(da, A, "tl_",

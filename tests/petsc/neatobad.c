@@ -215,17 +215,28 @@ static PetscErrorCode Matrices(void)
   PetscCall(DMDestroy(&shell));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
-  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 4, 4, 1, NULL, &A));
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 5, 5, 5, NULL, &A)); /* a star of five: no grid */
+  for (PetscInt i = 0; i < 5; ++i) {
+    PetscCall(MatSetValue(A, i, i, 5, INSERT_VALUES));
+    PetscCall(MatSetValue(A, i, 0, i ? -1 : 5, INSERT_VALUES));
+    PetscCall(MatSetValue(A, 0, i, i ? -1 : 5, INSERT_VALUES));
+  }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(NewPC(NULL, A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "needs a DMDA");
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "DMCreateMatrix()");
-  PetscCall(PCDestroy(&pc));
   PetscCall(DMShellCreate(PETSC_COMM_SELF, &shell));
-  PetscCall(NewPC(shell, A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "type shell");
-  PetscCall(PCDestroy(&pc));
+  for (int k = 0; k < 2; ++k) {
+    Vec b, x;
+
+    PetscCall(NewPC(k ? shell : NULL, A, &pc));
+    PetscCall(PCSetUp(pc)); /* the first vectors might have a DMDA */
+    PetscCall(MatCreateVecs(A, &x, &b));
+    PetscCall(VecSet(b, 1));
+    CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "PCNEATO found no grid");
+    CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "-pc_neato_grid");
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&b));
+    PetscCall(PCDestroy(&pc));
+  }
   PetscCall(DMDestroy(&shell));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
