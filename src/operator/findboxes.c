@@ -15,9 +15,9 @@ typedef struct {
   PetscMPIInt base;
   BCRDistances list; /* of the base */
   BCRFindBox box;
-  BCRGrid grid;     /* that is looked at now */
-  BCRFindMet met;   /* of the best so far */
-  PetscInt reach;   /* its, 4: no grid */
+  BCRGrid grid;   /* that is looked at now */
+  BCRFindMet met; /* of the best so far */
+  PetscInt best;  /* its complexity */
   PetscInt N[3], parts[3];
   PetscInt *widths; /* [parts[0] + parts[1] + parts[2]] */
 } BoxesSearch;
@@ -65,14 +65,14 @@ static PetscBool BoxesGrid(BoxesSearch *s, const PetscInt l[3])
 }
 
 /* Widths of the parts, to remember */
-static PetscErrorCode BoxesKeep(BoxesSearch *s, const BCRFindMet *met, PetscInt reach)
+static PetscErrorCode BoxesKeep(BoxesSearch *s, const BCRFindMet *met, PetscInt complexity)
 {
   const BCRGrid *g = &s->grid;
   PetscInt *w = s->widths;
 
   PetscFunctionBegin;
   s->met = *met;
-  s->reach = reach;
+  s->best = complexity;
   PetscCall(PetscArraycpy(s->N, g->N, 3));
   PetscCall(PetscArraycpy(s->parts, g->parts, 3));
   for (int d = 0; d < 3; d++)
@@ -85,11 +85,11 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
 {
   const BCRFindRows *R = s->rows;
   BCRGrid *g = &s->grid;
-  PetscInt reach = 4, rest = R->rank;
+  PetscInt mine = BCR_NO_GRID, rest = R->rank;
   BCRFindMet met;
 
   PetscFunctionBegin;
-  if (s->reach == 1 || !BoxesScreen(s, l) || !BoxesGrid(s, l)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->best == 0 || !BoxesScreen(s, l) || !BoxesGrid(s, l)) PetscFunctionReturn(PETSC_SUCCESS);
   /* an axis of one node before others is one more name for a grid with fewer axes */
   if (g->N[0] * g->N[1] * g->N[2] > 1 && (g->N[0] == 1 || (g->N[1] == 1 && g->N[2] > 1)))
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,8 +105,8 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
   }
   for (PetscInt k = 0; k < R->ghosts; k++) BCRGridNode(g, R->ghost[k] / s->dof, s->box.node + 3 * k);
   PetscCall(BCRFindCheck(R, &R->near, &s->box, &met));
-  if (met.row == R->N) reach = BCRFindReach(met.flags);
-  if (s->reach == 4 ? met.row > s->met.row : reach < s->reach) PetscCall(BoxesKeep(s, &met, reach));
+  if (met.row == R->N) mine = BCRFindComplexity(met.flags);
+  if (s->best == BCR_NO_GRID ? met.row > s->met.row : mine < s->best) PetscCall(BoxesKeep(s, &met, mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,7 +182,7 @@ static PetscErrorCode BoxesFill(BoxesSearch *s, BCRFound *found)
 
   PetscFunctionBegin;
   found->dof = s->dof;
-  found->reach = s->reach;
+  found->reach = BCRFindReach(s->met.flags);
   found->dim = s->N[2] > 1 ? 3 : s->N[1] > 1 ? 2 : 1;
   for (int d = 0; d < 3 && !ierr; d++) {
     found->N[d] = s->N[d];
@@ -233,12 +233,12 @@ static PetscErrorCode BoxesSearchAll(BoxesSearch *s)
 PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
   const PetscInt size = R->size;
-  BoxesSearch s = {.rows = R, .reach = 4, .met = {.row = -1}};
+  BoxesSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
   PetscBool may = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  (void)dropzeros; /* R->a says it */
+  (void)dropzeros;                                   /* R->a says it */
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS); /* this is natural order then */
   PetscCall(BoxesBase(&s, &may));
   if (!may) PetscFunctionReturn(PETSC_SUCCESS);
@@ -247,7 +247,7 @@ PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound 
   PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
   PetscCall(BoxesNodes(&s, &may));
   if (may) PetscCall(BoxesSearchAll(&s));
-  if (s.reach < 4) PetscCall(BoxesFill(&s, found));
+  if (s.best < BCR_NO_GRID) PetscCall(BoxesFill(&s, found));
   else PetscCall(BoxesWhy(&s, found));
   PetscCall(PetscFree6(s.nodes, s.box.node, s.widths, s.grid.first[0], s.grid.first[1], s.grid.first[2]));
   PetscFunctionReturn(PETSC_SUCCESS);

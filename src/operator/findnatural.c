@@ -5,7 +5,7 @@
   All distances are multiples of the number of interlaced components that are not coupled. In nodes, the size of the
   first axis is one of them, that of a plane another, or there are no further axes. Sizes that some distance cannot
   come from are refused without a look at the rows. Of several answers that with the fewest axes in one entry counts,
-  of these the one with the fewest axes, and then the one with the longest last axis. (A diagonal matrix is a line of
+  of these the one with the fewest rings, then with the fewest axes, then with the longest last axis. (A diagonal matrix is a line of
   nodes without couplings.) Links may be missing anywhere: a node's place does not depend on them.
 */
 #include "findimpl.h"
@@ -16,8 +16,8 @@ typedef struct {
   BCRFindBox box;
   BCRFindMet met;  /* of the box that is best so far; row == rows->N: it fits */
   PetscInt N[3];   /* its sizes */
-  PetscInt reach;  /* how wide entries are: of the answer, 4: none */
-  PetscInt wanted; /* boxes in which entries are at least this wide are looked at now */
+  PetscInt best;   /* its complexity */
+  PetscInt wanted; /* boxes in which an entry spans at least this many axes are looked at now */
 } NaturalSearch;
 
 /* The nodes of the columns of other ranks */
@@ -35,7 +35,7 @@ static void NaturalGhosts(const BCRFindRows *R, BCRFindBox *box)
 static PetscErrorCode NaturalTry(NaturalSearch *s, PetscInt nx, PetscInt ny, PetscInt nz)
 {
   const PetscInt N[3] = {nx, ny, nz};
-  PetscInt least, reach = 4;
+  PetscInt least, mine = BCR_NO_GRID;
   BCRFindMet met;
 
   PetscFunctionBegin;
@@ -46,12 +46,12 @@ static PetscErrorCode NaturalTry(NaturalSearch *s, PetscInt nx, PetscInt ny, Pet
   if (least < 4) {
     NaturalGhosts(s->rows, &s->box);
     PetscCall(BCRFindCheck(s->rows, &s->rows->all, &s->box, &met));
-    if (met.row == s->rows->N) reach = BCRFindReach(met.flags);
+    if (met.row == s->rows->N) mine = BCRFindComplexity(met.flags);
   }
   /* no answer yet: the one that fits the most rows, for the message */
-  if (s->reach == 4 ? met.row > s->met.row : reach < s->reach) {
+  if (s->best == BCR_NO_GRID ? met.row > s->met.row : mine < s->best) {
     s->met = met;
-    s->reach = reach;
+    s->best = mine;
     PetscCall(PetscArraycpy(s->N, N, 3));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -63,13 +63,12 @@ static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt count, const Pets
   const PetscInt nodes = sizes[count - 1];
 
   PetscFunctionBegin;
-  for (s->wanted = 1; s->wanted < s->reach && s->wanted < 4; s->wanted++) {
+  for (s->wanted = 1; s->wanted < 4 && s->best > 8 * (s->wanted - 1); s->wanted++) {
     PetscCall(NaturalTry(s, nodes, 1, 1));
     for (PetscInt i = 0; i < count - 1; i++) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
     for (PetscInt i = 0; i < count - 1; i++) {
       for (PetscInt j = i + 1; j < count - 1; j++)
-        if (sizes[j] % sizes[i] == 0)
-          PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
+        if (sizes[j] % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -84,7 +83,8 @@ static PetscErrorCode NaturalWhy(const NaturalSearch *s, PetscInt count, BCRFoun
   if (N[1] == 1) PetscCall(PetscSNPrintf(as, sizeof(as), "a line of %" PetscInt_FMT, N[0]));
   else if (N[2] == 1) PetscCall(PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1]));
   else
-    PetscCall(PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1], N[2]));
+    PetscCall(
+      PetscSNPrintf(as, sizeof(as), "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT, N[0], N[1], N[2]));
   found->fits = s->met.row;
   PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
                           "in natural order row %" PetscInt_FMT " couples to column %" PetscInt_FMT
@@ -97,7 +97,7 @@ static PetscErrorCode NaturalWhy(const NaturalSearch *s, PetscInt count, BCRFoun
 PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
   const BCRDistances *all = &R->all;
-  NaturalSearch s = {.rows = R, .reach = 4, .met = {.row = -1}};
+  NaturalSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
   PetscInt dof = 0, count = 0, sizes[BCR_DISTANCES + 1];
   PetscErrorCode ierr;
 
@@ -126,14 +126,14 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
   PetscCall(BCRFindSizes(all, dof, R->N / dof, &count, sizes));
   PetscCall(NaturalTryAll(&s, count, sizes));
   PetscCall(PetscFree(s.box.node));
-  if (s.reach == 4) {
+  if (s.best == BCR_NO_GRID) {
     PetscCall(BCRFindTell(R, &s.met));
     PetscCall(NaturalWhy(&s, count, found));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   found->order = BCR_FOUND_NATURAL;
   found->dof = dof;
-  found->reach = s.reach;
+  found->reach = BCRFindReach(s.met.flags);
   found->dim = s.N[2] > 1 ? 3 : s.N[1] > 1 ? 2 : 1;
   for (int d = 0; d < 3; d++) {
     found->N[d] = s.N[d];
