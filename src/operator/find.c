@@ -222,6 +222,10 @@ static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
   PetscBool zeros = PETSC_FALSE;
 
   PetscFunctionBegin;
+  if (R->N == 0) {
+    PetscCall(PetscStrncpy(found->why, "the matrix has no rows", sizeof(found->why)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(FindOnce(R, PETSC_FALSE, found));
   if (Complexity(found) == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RowsDropZeros(R, &zeros));

@@ -135,11 +135,12 @@ static PetscErrorCode BoxesTryAll(BoxesSearch *s, PetscInt count, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The components, by all distances in which they are multiples; the numbers of nodes. No rank has none */
+/* Collective. The components, whose number all distances and numbers of rows are multiples of; nodes of each rank. *may:
+   all ranks have some */
 static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
 {
   const BCRFindRows *R = s->rows;
-  PetscInt dof = 0, *all;
+  PetscInt dof = R->n;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < R->near.count; k++) dof = BCRGcd(R->near.apart[k], dof);
@@ -147,15 +148,13 @@ static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
     for (PetscInt k = R->i[1][r]; k < R->i[1][r + 1] && dof != 1; k++)
       if (BCRFindLink(R, 1, k)) dof = BCRGcd(PetscAbs(BCRFindColumn(R, 1, k) - R->first - r), dof);
   }
-  PetscCall(PetscMalloc1(R->size, &all));
-  PetscCallMPI(MPI_Allgather(&dof, 1, MPIU_INT, all, 1, MPIU_INT, R->comm));
-  for (PetscMPIInt p = 0; p < R->size; p++) dof = BCRGcd(all[p], dof);
-  PetscCall(PetscFree(all));
-  s->dof = PetscMax(dof, 1);
+  PetscCallMPI(MPI_Allgather(&dof, 1, MPIU_INT, s->nodes, 1, MPIU_INT, R->comm));
+  for (PetscMPIInt p = 0; p < R->size; p++) dof = BCRGcd(s->nodes[p], dof);
+  s->dof = dof;
   *may = PETSC_TRUE;
   for (PetscMPIInt p = 0; p < R->size; p++) {
-    s->nodes[p] = (R->starts[p + 1] - R->starts[p]) / s->dof;
-    if (s->nodes[p] < 1 || s->nodes[p] * s->dof != R->starts[p + 1] - R->starts[p]) *may = PETSC_FALSE;
+    s->nodes[p] = (R->starts[p + 1] - R->starts[p]) / dof;
+    if (!s->nodes[p]) *may = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,11 +2,12 @@
   Natural order: the node of a row follows from its number, wherever ranks cut the rows. What is sought are the sizes of
   the axes, which are among the distances of columns from the diagonal.
 
-  All distances are multiples of the number of interlaced components that are not coupled. In nodes, the size of the
-  first axis is one of them, that of a plane another, or there are no further axes. Sizes that some distance cannot
-  come from are refused without a look at the rows. Of several answers that with the fewest axes in one entry counts,
-  of these the one with the fewest rings, then with the fewest axes, then with the longest last axis. (A diagonal matrix is a line of
-  nodes without couplings.) Links may be missing anywhere: a node's place does not depend on them.
+  The interlaced components that are not coupled are so many that all distances, and the number of rows, are multiples
+  of it. In nodes, the size of the first axis is one of the distances, that of a plane another, or there are no further
+  axes. Sizes that some distance cannot come from are refused without a look at the rows. Of several answers that with
+  the fewest axes in one entry counts, of these the one with the fewest rings, then with the fewest axes, then with the
+  longest last axis. (A diagonal matrix is a line of nodes without couplings.) Links may be missing anywhere: a node's
+  place does not depend on them.
 */
 #include "findimpl.h"
 
@@ -111,14 +112,7 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt k = 0; k < all->count; k++) dof = BCRGcd(all->apart[k], dof);
-  dof = PetscMax(dof, 1);
-  if (R->N % dof) {
-    PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
-                            "all columns lie multiples of %" PetscInt_FMT " from the diagonal, as row %" PetscInt_FMT
-                            " and column %" PetscInt_FMT ", but the number of rows, %" PetscInt_FMT ", is none",
-                            dof, all->row[0], all->column[0], R->N));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  dof = all->count ? BCRGcd(R->N, dof) : 1;
   s.box.dof = dof;
   s.box.start = R->first;
   ierr = PetscMalloc1(3 * R->ghosts, &s.box.node);
