@@ -4,13 +4,14 @@
 */
 #include "findimpl.h"
 
-/* In this order; the first that finds a grid ends it */
+/* In this order. alone: not where another one finds a grid */
 static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
+  PetscBool alone;
 } ways[] = {
-  {"natural order",                  BCRFindNatural},
-  {"the order of a DMDA over ranks", BCRFindBoxes  },
+  {"natural order",                  BCRFindNatural, PETSC_FALSE},
+  {"the order of a DMDA over ranks", BCRFindBoxes,   PETSC_FALSE},
 };
 
 static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
@@ -184,7 +185,14 @@ static PetscErrorCode DistancesCollect(BCRFindRows *R)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All ways; where none finds a grid found has the reason of the one that came furthest, of several the most general */
+/* As BCRFindComplexity() */
+static PetscInt Complexity(const BCRFound *found)
+{
+  return found->order ? 8 * (found->reach - 1) + found->ring[0] + found->ring[1] + found->ring[2] : BCR_NO_GRID;
+}
+
+/* The simplest grid of all ways; where none finds one found has the reason of the way that came furthest, of several the
+   most general */
 static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
   PetscFunctionBegin;
@@ -192,23 +200,20 @@ static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *fo
   PetscCall(DistancesCollect(R));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ways); k++) {
     BCRFound mine;
+    PetscBool better;
 
+    if (found->order && (found->reach == 1 || ways[k].alone)) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
     PetscCall(ways[k].find(R, dropzeros, &mine));
     PetscCall(PetscInfo(R->block[0], "%s: %s\n", ways[k].name, mine.order ? "a grid" : mine.why));
-    if (mine.order || (mine.why[0] && (!found->why[0] || mine.fits >= found->fits))) *found = mine;
-    if (found->order) break;
+    if (mine.order || found->order) better = (PetscBool)(Complexity(&mine) < Complexity(found));
+    else better = (PetscBool)(mine.why[0] && (!found->why[0] || mine.fits >= found->fits));
+    if (better) PetscCall(BCRFoundDestroy(found));
+    if (better) *found = mine;
+    else PetscCall(BCRFoundDestroy(&mine));
   }
   found->zeros = dropzeros;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The less, the simpler the grid. Explicit zeros make wide pattern of narrow stencils: a line of three nodes with all
-   entries is a ring, one with entries two nodes away is a band of squares */
-static PetscInt Complexity(const BCRFound *found)
-{
-  if (!found->order) return PETSC_MAX_INT;
-  return 8 * (found->reach - 1) + found->ring[0] + found->ring[1] + found->ring[2];
 }
 
 static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
@@ -217,6 +222,10 @@ static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
   PetscBool zeros = PETSC_FALSE;
 
   PetscFunctionBegin;
+  if (R->N == 0) {
+    PetscCall(PetscStrncpy(found->why, "the matrix has no rows", sizeof(found->why)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(FindOnce(R, PETSC_FALSE, found));
   if (Complexity(found) == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RowsDropZeros(R, &zeros));

@@ -17,7 +17,7 @@ typedef struct {
   BCRFindBox box;
   BCRGrid grid;   /* that is looked at now */
   BCRFindMet met; /* of the best so far */
-  PetscInt reach; /* its, 4: no grid */
+  PetscInt best;  /* its complexity */
   PetscInt N[3], parts[3];
   PetscInt *widths; /* [parts[0] + parts[1] + parts[2]] */
 } BoxesSearch;
@@ -65,14 +65,14 @@ static PetscBool BoxesGrid(BoxesSearch *s, const PetscInt l[3])
 }
 
 /* Widths of the parts, to remember */
-static PetscErrorCode BoxesKeep(BoxesSearch *s, const BCRFindMet *met, PetscInt reach)
+static PetscErrorCode BoxesKeep(BoxesSearch *s, const BCRFindMet *met, PetscInt complexity)
 {
   const BCRGrid *g = &s->grid;
   PetscInt *w = s->widths;
 
   PetscFunctionBegin;
   s->met = *met;
-  s->reach = reach;
+  s->best = complexity;
   PetscCall(PetscArraycpy(s->N, g->N, 3));
   PetscCall(PetscArraycpy(s->parts, g->parts, 3));
   for (int d = 0; d < 3; d++)
@@ -85,11 +85,11 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
 {
   const BCRFindRows *R = s->rows;
   BCRGrid *g = &s->grid;
-  PetscInt reach = 4, rest = R->rank;
+  PetscInt mine = BCR_NO_GRID, rest = R->rank;
   BCRFindMet met;
 
   PetscFunctionBegin;
-  if (s->reach == 1 || !BoxesScreen(s, l) || !BoxesGrid(s, l)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->best == 0 || !BoxesScreen(s, l) || !BoxesGrid(s, l)) PetscFunctionReturn(PETSC_SUCCESS);
   /* an axis of one node before others is one more name for a grid with fewer axes */
   if (g->N[0] * g->N[1] * g->N[2] > 1 && (g->N[0] == 1 || (g->N[1] == 1 && g->N[2] > 1)))
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,8 +105,8 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
   }
   for (PetscInt k = 0; k < R->ghosts; k++) BCRGridNode(g, R->ghost[k] / s->dof, s->box.node + 3 * k);
   PetscCall(BCRFindCheck(R, &R->near, &s->box, &met));
-  if (met.row == R->N) reach = BCRFindReach(met.flags);
-  if (s->reach == 4 ? met.row > s->met.row : reach < s->reach) PetscCall(BoxesKeep(s, &met, reach));
+  if (met.row == R->N) mine = BCRFindComplexity(met.flags);
+  if (s->best == BCR_NO_GRID ? met.row > s->met.row : mine < s->best) PetscCall(BoxesKeep(s, &met, mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -135,11 +135,12 @@ static PetscErrorCode BoxesTryAll(BoxesSearch *s, PetscInt count, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The components, by all distances in which they are multiples; the numbers of nodes. No rank has none */
+/* Collective. The components, whose number all distances and numbers of rows are multiples of; nodes of each rank. *may:
+   all ranks have some */
 static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
 {
   const BCRFindRows *R = s->rows;
-  PetscInt dof = 0, *all;
+  PetscInt dof = R->n;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < R->near.count; k++) dof = BCRGcd(R->near.apart[k], dof);
@@ -147,15 +148,13 @@ static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
     for (PetscInt k = R->i[1][r]; k < R->i[1][r + 1] && dof != 1; k++)
       if (BCRFindLink(R, 1, k)) dof = BCRGcd(PetscAbs(BCRFindColumn(R, 1, k) - R->first - r), dof);
   }
-  PetscCall(PetscMalloc1(R->size, &all));
-  PetscCallMPI(MPI_Allgather(&dof, 1, MPIU_INT, all, 1, MPIU_INT, R->comm));
-  for (PetscMPIInt p = 0; p < R->size; p++) dof = BCRGcd(all[p], dof);
-  PetscCall(PetscFree(all));
-  s->dof = PetscMax(dof, 1);
+  PetscCallMPI(MPI_Allgather(&dof, 1, MPIU_INT, s->nodes, 1, MPIU_INT, R->comm));
+  for (PetscMPIInt p = 0; p < R->size; p++) dof = BCRGcd(s->nodes[p], dof);
+  s->dof = dof;
   *may = PETSC_TRUE;
   for (PetscMPIInt p = 0; p < R->size; p++) {
-    s->nodes[p] = (R->starts[p + 1] - R->starts[p]) / s->dof;
-    if (s->nodes[p] < 1 || s->nodes[p] * s->dof != R->starts[p + 1] - R->starts[p]) *may = PETSC_FALSE;
+    s->nodes[p] = (R->starts[p + 1] - R->starts[p]) / dof;
+    if (!s->nodes[p]) *may = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -182,7 +181,7 @@ static PetscErrorCode BoxesFill(BoxesSearch *s, BCRFound *found)
 
   PetscFunctionBegin;
   found->dof = s->dof;
-  found->reach = s->reach;
+  found->reach = BCRFindReach(s->met.flags);
   found->dim = s->N[2] > 1 ? 3 : s->N[1] > 1 ? 2 : 1;
   for (int d = 0; d < 3 && !ierr; d++) {
     found->N[d] = s->N[d];
@@ -233,7 +232,7 @@ static PetscErrorCode BoxesSearchAll(BoxesSearch *s)
 PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
   const PetscInt size = R->size;
-  BoxesSearch s = {.rows = R, .reach = 4, .met = {.row = -1}};
+  BoxesSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
   PetscBool may = PETSC_FALSE;
   PetscErrorCode ierr;
 
@@ -247,7 +246,7 @@ PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound 
   PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
   PetscCall(BoxesNodes(&s, &may));
   if (may) PetscCall(BoxesSearchAll(&s));
-  if (s.reach < 4) PetscCall(BoxesFill(&s, found));
+  if (s.best < BCR_NO_GRID) PetscCall(BoxesFill(&s, found));
   else PetscCall(BoxesWhy(&s, found));
   PetscCall(PetscFree6(s.nodes, s.box.node, s.widths, s.grid.first[0], s.grid.first[1], s.grid.first[2]));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -101,7 +101,18 @@ typedef struct {
   PetscInt row, column; /* the first entry that couples no neighbours; row == rows of the matrix: none */
   PetscInt flags;
 } BCRFindMet;
-#define BCRFindReach(flags) ((flags)&BCR_STEP_SPAN(3) ? 3 : (flags)&BCR_STEP_SPAN(2) ? 2 : 1)
+static inline PetscInt BCRFindReach(PetscInt flags)
+{
+  return (flags & BCR_STEP_SPAN(3)) ? 3 : (flags & BCR_STEP_SPAN(2)) ? 2 : 1;
+}
+/* The less, the simpler the grid: by reach, then by rings. Patterns of small or wide stencils are those of several grids:
+   a line of three nodes with all entries is a ring, one with entries two nodes away a band of squares, four nodes are
+   2 x 2 with diagonals */
+#define BCR_NO_GRID 32
+static inline PetscInt BCRFindComplexity(PetscInt flags)
+{
+  return 8 * (BCRFindReach(flags) - 1) + (flags & 1) + (flags >> 1 & 1) + (flags >> 2 & 1);
+}
 
 /* What each distance is from each kind of node of a box (first, last, neither along each axis): flags, 0: no neighbour */
 typedef unsigned char BCRFindTable[64][2 * BCR_DISTANCES];

@@ -2,11 +2,12 @@
   Natural order: the node of a row follows from its number, wherever ranks cut the rows. What is sought are the sizes of
   the axes, which are among the distances of columns from the diagonal.
 
-  All distances are multiples of the number of interlaced components that are not coupled. In nodes, the size of the
-  first axis is one of them, that of a plane another, or there are no further axes. Sizes that some distance cannot
-  come from are refused without a look at the rows. Of several answers that with the fewest axes in one entry counts,
-  of these the one with the fewest axes, and then the one with the longest last axis. (A diagonal matrix is a line of
-  nodes without couplings.) Links may be missing anywhere: a node's place does not depend on them.
+  The interlaced components that are not coupled are so many that all distances, and the number of rows, are multiples
+  of it. In nodes, the size of the first axis is one of the distances, that of a plane another, or there are no further
+  axes. Sizes that some distance cannot come from are refused without a look at the rows. Of several answers that with
+  the fewest axes in one entry counts, of these the one with the fewest rings, then with the fewest axes, then with the
+  longest last axis. (A diagonal matrix is a line of nodes without couplings.) Links may be missing anywhere: a node's
+  place does not depend on them.
 */
 #include "findimpl.h"
 
@@ -16,8 +17,8 @@ typedef struct {
   BCRFindBox box;
   BCRFindMet met;  /* of the box that is best so far; row == rows->N: it fits */
   PetscInt N[3];   /* its sizes */
-  PetscInt reach;  /* how wide entries are: of the answer, 4: none */
-  PetscInt wanted; /* boxes in which entries are at least this wide are looked at now */
+  PetscInt best;   /* its complexity */
+  PetscInt wanted; /* boxes in which an entry spans at least this many axes are looked at now */
 } NaturalSearch;
 
 /* The nodes of the columns of other ranks */
@@ -35,7 +36,7 @@ static void NaturalGhosts(const BCRFindRows *R, BCRFindBox *box)
 static PetscErrorCode NaturalTry(NaturalSearch *s, PetscInt nx, PetscInt ny, PetscInt nz)
 {
   const PetscInt N[3] = {nx, ny, nz};
-  PetscInt least, reach = 4;
+  PetscInt least, mine = BCR_NO_GRID;
   BCRFindMet met;
 
   PetscFunctionBegin;
@@ -46,12 +47,12 @@ static PetscErrorCode NaturalTry(NaturalSearch *s, PetscInt nx, PetscInt ny, Pet
   if (least < 4) {
     NaturalGhosts(s->rows, &s->box);
     PetscCall(BCRFindCheck(s->rows, &s->rows->all, &s->box, &met));
-    if (met.row == s->rows->N) reach = BCRFindReach(met.flags);
+    if (met.row == s->rows->N) mine = BCRFindComplexity(met.flags);
   }
   /* no answer yet: the one that fits the most rows, for the message */
-  if (s->reach == 4 ? met.row > s->met.row : reach < s->reach) {
+  if (s->best == BCR_NO_GRID ? met.row > s->met.row : mine < s->best) {
     s->met = met;
-    s->reach = reach;
+    s->best = mine;
     PetscCall(PetscArraycpy(s->N, N, 3));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -63,7 +64,7 @@ static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt count, const Pets
   const PetscInt nodes = sizes[count - 1];
 
   PetscFunctionBegin;
-  for (s->wanted = 1; s->wanted < s->reach && s->wanted < 4; s->wanted++) {
+  for (s->wanted = 1; s->wanted < 4 && s->best > 8 * (s->wanted - 1); s->wanted++) {
     PetscCall(NaturalTry(s, nodes, 1, 1));
     for (PetscInt i = 0; i < count - 1; i++) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
     for (PetscInt i = 0; i < count - 1; i++) {
@@ -97,7 +98,7 @@ static PetscErrorCode NaturalWhy(const NaturalSearch *s, PetscInt count, BCRFoun
 PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
   const BCRDistances *all = &R->all;
-  NaturalSearch s = {.rows = R, .reach = 4, .met = {.row = -1}};
+  NaturalSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
   PetscInt dof = 0, count = 0, sizes[BCR_DISTANCES + 1];
   PetscErrorCode ierr;
 
@@ -111,14 +112,7 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt k = 0; k < all->count; k++) dof = BCRGcd(all->apart[k], dof);
-  dof = PetscMax(dof, 1);
-  if (R->N % dof) {
-    PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
-                            "all columns lie multiples of %" PetscInt_FMT " from the diagonal, as row %" PetscInt_FMT
-                            " and column %" PetscInt_FMT ", but the number of rows, %" PetscInt_FMT ", is none",
-                            dof, all->row[0], all->column[0], R->N));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  dof = all->count ? BCRGcd(R->N, dof) : 1;
   s.box.dof = dof;
   s.box.start = R->first;
   ierr = PetscMalloc1(3 * R->ghosts, &s.box.node);
@@ -126,14 +120,14 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
   PetscCall(BCRFindSizes(all, dof, R->N / dof, &count, sizes));
   PetscCall(NaturalTryAll(&s, count, sizes));
   PetscCall(PetscFree(s.box.node));
-  if (s.reach == 4) {
+  if (s.best == BCR_NO_GRID) {
     PetscCall(BCRFindTell(R, &s.met));
     PetscCall(NaturalWhy(&s, count, found));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   found->order = BCR_FOUND_NATURAL;
   found->dof = dof;
-  found->reach = s.reach;
+  found->reach = BCRFindReach(s.met.flags);
   found->dim = s.N[2] > 1 ? 3 : s.N[1] > 1 ? 2 : 1;
   for (int d = 0; d < 3; d++) {
     found->N[d] = s.N[d];
