@@ -154,62 +154,94 @@ static PetscErrorCode found_by_option(PC pc, const BCRPlaceOptions *options, BCR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Slabs for rows that are not numbered as boxes: axis, and the nodes of it that each rank gets. *inplace: the rows lie so */
-static PetscErrorCode choose_slabs(PC pc, const BCRFound *found, PetscInt *cut, PetscInt width[], PetscBool *inplace)
+/* Numbers of parts of the axes, size in all, of which none is empty: as few axes cut as can be, the last ones first. Returns how
+   many, 4: there is no way */
+static PetscInt cut_evenly(const PetscInt N[3], PetscInt size, PetscInt parts[3])
 {
-  const PetscInt *begin;
-  PetscInt axis = found->dim - 1, plane = found->dof;
+  PetscInt p[3], least = 4;
+
+  for (p[0] = 1; p[0] <= PetscMin(size, N[0]); p[0]++) {
+    for (p[1] = 1; p[1] <= PetscMin(size / p[0], N[1]); p[1]++) {
+      const PetscInt cuts = (p[0] > 1) + (p[1] > 1) + (p[0] * p[1] < size);
+
+      p[2] = size / (p[0] * p[1]);
+      if (p[0] * p[1] * p[2] != size || p[2] > N[2] || cuts >= least) continue;
+      least = cuts;
+      for (int d = 0; d < 3; d++) parts[d] = p[d];
+    }
+  }
+  return least;
+}
+
+/* The boxes for rows that are not numbered as boxes: parts[d] of width[d][] nodes along axis d. full: every rank needs a node.
+   *inplace: the rows lie so */
+static PetscErrorCode choose_boxes(PC pc, const BCRFound *found, PetscBool full, PetscInt parts[3], PetscInt *width[3],
+                                   PetscBool *inplace)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+  const PetscInt *N = found->N, *begin;
+  PetscInt axis = found->dim - 1, plane = found->dof, longest = 0, cuts;
   PetscBool some = PETSC_TRUE;
   PetscMPIInt size;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCall(MatGetOwnershipRanges(pc->pmat, &begin));
-  while (axis > 0 && found->N[axis] == 1) axis--;
-  for (PetscInt d = 0; d < axis; d++) plane *= found->N[d];
-  *inplace = (PetscBool)(found->order == BCR_FOUND_NATURAL);
-  for (PetscMPIInt p = 0; p < size; p++)
-    if (begin[p] % plane) *inplace = PETSC_FALSE;
-  for (PetscMPIInt p = 0; p < size; p++) { /* the cuts nearest to those of the rows */
-    const PetscInt low = (begin[p] + plane / 2) / plane, high = (begin[p + 1] + plane / 2) / plane;
-
-    width[p] = PetscMin(high, found->N[axis]) - PetscMin(low, found->N[axis]);
-    if (width[p] == 0) some = PETSC_FALSE;
+  while (axis > 0 && N[axis] == 1) axis--;
+  for (PetscInt d = 0; d < axis; d++) plane *= N[d];
+  *inplace = PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    parts[d] = d == axis ? (PetscInt)size : 1;
+    width[d][0] = N[d];
+    if (N[d] > N[longest]) longest = d;
   }
-  *cut = axis;
-  if (*inplace || (some && found->order == BCR_FOUND_NATURAL)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt d = axis - 1; d >= 0; d--)
-    if (found->N[axis] < (PetscInt)size && found->N[d] > found->N[axis]) axis = d;
-  for (PetscMPIInt p = 0; p < size; p++) width[p] = found->N[axis] / size + (p < found->N[axis] % size ? 1 : 0);
-  *cut = axis;
+  for (PetscMPIInt p = 0; p < size; p++) { /* the cuts nearest to those of the rows */
+    width[axis][p] = (begin[p + 1] + plane / 2) / plane - (begin[p] + plane / 2) / plane;
+    if (width[axis][p] == 0) some = PETSC_FALSE;
+    if (begin[p] % plane) *inplace = PETSC_FALSE;
+  }
+  if (found->order == BCR_FOUND_NATURAL && (some || (*inplace && !full))) PetscFunctionReturn(PETSC_SUCCESS);
+  *inplace = PETSC_FALSE;
+  cuts = cut_evenly(N, size, parts);
+  if (cuts > (full ? 3 : 1)) { /* slabs are worth more than a node for each rank, where that can be */
+    PetscCheck(
+      !full, comm, PETSC_ERR_SUP,
+      "The grid of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+      " nodes cannot be cut into boxes for %d ranks: use fewer ranks, or PCTELESCOPE or PCREDUNDANT around this PC",
+      N[0], N[1], N[2], (int)size);
+    for (PetscInt d = 0; d < 3; d++) parts[d] = d == longest ? (PetscInt)size : 1;
+  }
+  for (PetscInt d = 0; d < 3; d++)
+    for (PetscInt p = 0; p < parts[d]; p++) width[d][p] = N[d] / parts[d] + (p < N[d] % parts[d] ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The grid of what was found, and the order of the rows if it is another. aij: the matrix, or NULL */
-static PetscErrorCode take_found(PC pc, const BCRFound *found, Mat aij, BCRPlace *place)
+static PetscErrorCode take_found(PC pc, const BCRFound *found, PetscBool full, Mat aij, BCRPlace *place)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
-  PetscInt axis = 0, one[3] = {1, 1, 1}, *width = NULL;
-  const PetscInt *widths[3] = {found->N, found->N + 1, found->N + 2};
+  PetscInt parts[3], *width[3] = {NULL, NULL, NULL};
   PetscBool inplace = PETSC_TRUE;
   PetscMPIInt size;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (found->order == BCR_FOUND_BOXES) {
-    for (PetscInt d = 0; d < found->dim; d++) widths[d] = found->widths[d];
+    const PetscInt *const widths[3] = {found->widths[0], found->widths[1], found->widths[2]};
+
     PetscCall(BCRGridCreateBoxes(comm, place->id, found->dim, found->dof, found->N, found->ring, found->parts, widths,
                                  &place->grid));
     PetscCall(BCRGridCheckMatrix(&place->grid, pc->pmat));
   } else {
-    BCRCallElse(BCRFaultShare(comm, PetscMalloc1(size, &width), BCR_NO_MEMORY), (void)PetscFree(width));
-    PetscCall(choose_slabs(pc, found, &axis, width, &inplace));
-    widths[axis] = width;
-    one[axis] = (PetscInt)size;
-    BCRCallElse(
-      BCRGridCreateBoxes(comm, place->id, found->dim, found->dof, found->N, found->ring, one, widths, &place->grid),
-      (void)PetscFree(width));
-    PetscCall(PetscFree(width));
+    ierr = PetscMalloc3(size, &width[0], size, &width[1], size, &width[2]);
+    ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+    if (!ierr) ierr = choose_boxes(pc, found, full, parts, width, &inplace);
+    if (!ierr)
+      ierr = BCRGridCreateBoxes(comm, place->id, found->dim, found->dof, found->N, found->ring, parts,
+                                (const PetscInt *const *)width, &place->grid);
+    PetscCall(PetscFree3(width[0], width[1], width[2]));
+    PetscCall(ierr);
   }
   if (!inplace) {
     PetscCall(BCROrderCreate(pc->pmat, aij, found, &place->grid, &place->order));
@@ -293,7 +325,8 @@ static PetscErrorCode take_dm(PC pc, DM dm, const char from[], PetscBool vecs, B
 }
 
 /* Without a DM: as an option says, or as is found in the matrix. place is empty */
-static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscBool read, BCRPlace *place)
+static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscBool read, PetscBool full,
+                                   BCRPlace *place)
 {
   const char *stem = ((const BCROptionsOwner *)pc->data)->options->stem + 1;
   BCRFound found;
@@ -318,7 +351,7 @@ static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscB
   place->options = *options;
   place->none = (PetscBool)(found.order == BCR_FOUND_NONE);
   if (place->none) PetscCall(PetscStrncpy(place->why, found.why, sizeof(place->why)));
-  else if (!ierr) ierr = take_found(pc, &found, aij, place);
+  else if (!ierr) ierr = take_found(pc, &found, full, aij, place);
   if (!ierr && !place->none)
     ierr = place_text(place, options->dim ? "as given by an option" : "found in the matrix", order_name(&found));
   PetscCall(MatDestroy(&aij));
@@ -366,8 +399,8 @@ static PetscErrorCode same_source(PC pc, PetscInt k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, Vec b, Vec x, BCRPlace *place,
-                            PetscBool *same)
+PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, PetscBool full, Vec b, Vec x,
+                            BCRPlace *place, PetscBool *same)
 {
   static const char *const from[] = {"from the DM of the KSP", "from the DM of the matrix",
                                      "from the DM of the vectors"};
@@ -402,7 +435,7 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRPlaceDestroy(place));
-  BCRCallElse(find_without(pc, options, read, place), (void)BCRPlaceDestroy(place));
+  BCRCallElse(find_without(pc, options, read, full, place), (void)BCRPlaceDestroy(place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -53,10 +53,10 @@ typedef struct {
   char text[160]; /* the grid and where it came from */
 } BCRPlace;
 
-/* Collective. read: rows will be read; b, x: vectors that are at hand, or NULL. *place: zeroed, or what the last call made;
+/* Collective. read: rows will be read; full: every rank needs a node; b, x: vectors that are at hand, or NULL. *place: zeroed, or what the last call made;
    *same: its grid is what it was. That there is no grid is no error: place->none */
-PETSC_INTERN PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, Vec b, Vec x,
-                                         BCRPlace *place, PetscBool *same);
+PETSC_INTERN PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, PetscBool full, Vec b,
+                                         Vec x, BCRPlace *place, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCRPlaceDestroy(BCRPlace *place);
 /* Collective. The error that there is no grid */
 PETSC_INTERN PetscErrorCode BCRPlaceRefuse(PC pc, const BCRPlace *place);

@@ -39,8 +39,8 @@ static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
   PetscBool same;
 
   PetscFunctionBegin;
-  PetscCall(BCRPlaceFind(pc, &bcr->placing, (PetscBool)(bcr->source == PCBCRPOISSON_OPERATOR_MATRIX), b, x, &bcr->place,
-                         &same));
+  PetscCall(BCRPlaceFind(pc, &bcr->placing, (PetscBool)(bcr->source == PCBCRPOISSON_OPERATOR_MATRIX), PETSC_FALSE, b, x,
+                         &bcr->place, &same));
   if (!same || !bcr->ops || bcr->source != bcr->opssource || bcr->place.none) PetscCall(forget(bcr));
   bcr->opssource = bcr->source;
   if (bcr->place.none) PetscFunctionReturn(PETSC_SUCCESS);

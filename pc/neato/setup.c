@@ -148,7 +148,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   BCROptionsChanged(pc, PETSC_FALSE);
   PetscCall(BCROptionsCheckSame(pc));
   PetscCall(check_options(pc));
-  PetscCall(BCRPlaceFind(pc, &neato->placing, PETSC_TRUE, b, x, &neato->place, &same));
+  PetscCall(BCRPlaceFind(pc, &neato->placing, PETSC_TRUE, PETSC_TRUE, b, x, &neato->place, &same));
   if (neato->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
   if (neato->place.none) PetscCall(BCRPlaceRefuse(pc, &neato->place));
 
