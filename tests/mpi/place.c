@@ -164,7 +164,8 @@ static PetscErrorCode Deal(const Numbered *z, Mat *A)
     if (row < z->first || row >= z->first + z->mine) continue;
     PetscCall(MatGetRow(whole, i, &n, &columns, &values));
     for (PetscInt k = 0; k < n; ++k) /* DMCreateMatrix() leaves zeros where the stencil ends */
-      if (values[k] != 0 || columns[k] == i) PetscCall(MatSetValue(*A, row, z->number[columns[k]], values[k], INSERT_VALUES));
+      if (values[k] != 0 || columns[k] == i)
+        PetscCall(MatSetValue(*A, row, z->number[columns[k]], values[k], INSERT_VALUES));
     PetscCall(MatRestoreRow(whole, i, &n, &columns, &values));
   }
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
@@ -239,7 +240,8 @@ static PetscErrorCode Cases(PetscBool lines, PetscInt first, PetscInt cases)
 
     PetscCall(Draw(lines, &z));
     if (k >= first) {
-      if (Verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "case %d, %s: %s\n", (int)k, lines ? "lines" : "box", z.what));
+      if (Verbose)
+        PetscCall(PetscPrintf(PETSC_COMM_WORLD, "case %d, %s: %s\n", (int)k, lines ? "lines" : "box", z.what));
       PetscCall(MatDestroy(&A));
       PetscCall(Deal(&z, &A));
       PetscCall(PCReset(pc)); /* PETSc wants that for another size */
