@@ -1,0 +1,259 @@
+/*
+  The grid of a matrix: its pattern is opened, distances of columns from the diagonal are collected, and the ways are
+  tried one after the other.
+*/
+#include "findimpl.h"
+
+/* In this order. alone: not where another one finds a grid */
+static const struct {
+  const char *name;
+  PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
+  PetscBool alone;
+} ways[] = {
+  {"natural order",                  BCRFindNatural, PETSC_FALSE},
+  {"the order of a DMDA over ranks", BCRFindBoxes,   PETSC_FALSE},
+};
+
+static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
+{
+  PetscBool mpi, done = PETSC_TRUE;
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(R, sizeof(*R)));
+  R->comm = PetscObjectComm((PetscObject)P);
+  PetscCallMPI(MPI_Comm_size(R->comm, &R->size));
+  PetscCallMPI(MPI_Comm_rank(R->comm, &R->rank));
+  PetscCall(MatGetSize(P, &R->N, NULL));
+  PetscCall(MatGetOwnershipRanges(P, &R->starts));
+  R->first = R->starts[R->rank];
+  R->n = R->starts[R->rank + 1] - R->first;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATMPIAIJ, &mpi));
+  if (mpi) {
+    PetscCall(MatMPIAIJGetSeqAIJ(P, &R->block[0], &R->block[1], &R->ghost));
+    PetscCall(MatGetSize(R->block[1], NULL, &R->ghosts));
+  } else {
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &done));
+    PetscCheck(done, R->comm, PETSC_ERR_PLIB, "A matrix that is not of type AIJ");
+    R->block[0] = P;
+  }
+  for (int b = 0; b < 2; b++) {
+    if (R->block[b]) PetscCall(MatGetRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix of type AIJ that gives no access to its rows");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RowsClose(BCRFindRows *R)
+{
+  PetscBool done;
+  PetscInt n;
+
+  PetscFunctionBegin;
+  for (int b = 0; b < 2; b++) {
+    if (R->a[b]) PetscCall(MatSeqAIJRestoreArrayRead(R->block[b], &R->a[b]));
+    if (R->i[b]) PetscCall(MatRestoreRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Explicit zeros from here on are no links. Collective; *any: there are some */
+static PetscErrorCode RowsDropZeros(BCRFindRows *R, PetscBool *any)
+{
+  PetscInt zeros = 0;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (int b = 0; b < 2 && !ierr; b++)
+    if (R->block[b]) ierr = MatSeqAIJGetArrayRead(R->block[b], &R->a[b]);
+  PetscCall(BCRFaultShare(R->comm, ierr, "could not bring the values of the matrix to the host"));
+  for (int b = 0; b < 2 && !zeros; b++) {
+    const PetscInt end = R->block[b] ? R->i[b][R->n] : 0;
+
+    for (PetscInt k = 0; k < end && !zeros; k++) zeros = R->a[b][k] == (PetscScalar)0;
+  }
+  if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &zeros, 1, MPIU_INT, MPI_MAX, R->comm));
+  *any = (PetscBool)(zeros > 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void DistancesAdd(BCRDistances *list, PetscInt apart, PetscInt row, PetscInt column)
+{
+  const int at = BCRDistancesIndex(list, apart);
+  unsigned s = BCRDistancesSlot(apart);
+
+  if (at >= 0) {
+    if (list->row[at] == row) list->column[at] = PetscMin(list->column[at], column);
+    return;
+  }
+  while (list->slot[s]) s = (s + 1) % 256;
+  list->apart[list->count] = apart;
+  list->row[list->count] = row;
+  list->column[list->count] = column;
+  list->slot[s] = (unsigned char)++list->count;
+}
+
+/* Of two lists the distances that come first, by row and then by distance: the same in whatever order lists are merged,
+   and the same as those of one list of all rows */
+static void DistancesMerge(const BCRDistances *a, const BCRDistances *b, BCRDistances *all)
+{
+  PetscInt i = 0, j = 0;
+
+  (void)memset(all, 0, sizeof(*all));
+  while ((i < a->count || j < b->count) && all->count <= BCR_DISTANCES) {
+    PetscBool take = (PetscBool)(j >= b->count);
+
+    if (i < a->count && j < b->count)
+      take = (PetscBool)(a->row[i] < b->row[j] || (a->row[i] == b->row[j] && a->apart[i] <= b->apart[j]));
+    if (take) DistancesAdd(all, a->apart[i], a->row[i], a->column[i]), i++;
+    else DistancesAdd(all, b->apart[j], b->row[j], b->column[j]), j++;
+  }
+}
+
+/* an MPI_User_function */
+static void MPIAPI distances_merge(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+  (void)type;
+  for (int k = 0; k < *count; k++) {
+    const BCRDistances mine = ((BCRDistances *)inout)[k];
+
+    DistancesMerge(&mine, (BCRDistances *)in + k, (BCRDistances *)inout + k);
+  }
+}
+
+/* Distances of one row are in ascending order, as those of one list of all blocks would be */
+static void DistancesSort(BCRDistances *list)
+{
+  for (PetscInt k = 1; k < list->count; k++) {
+    const PetscInt apart = list->apart[k], row = list->row[k], column = list->column[k];
+    PetscInt l = k;
+
+    for (; l > 0 && list->row[l - 1] == row && list->apart[l - 1] > apart; l--) {
+      list->apart[l] = list->apart[l - 1];
+      list->column[l] = list->column[l - 1];
+    }
+    list->apart[l] = apart;
+    list->column[l] = column;
+  }
+  (void)memset(list->slot, 0, sizeof(list->slot));
+  for (PetscInt k = 0; k < list->count; k++) {
+    unsigned s = BCRDistancesSlot(list->apart[k]);
+
+    while (list->slot[s]) s = (s + 1) % 256;
+    list->slot[s] = (unsigned char)(k + 1);
+  }
+}
+
+/* Those of block b, as far as they are few */
+static void DistancesOfBlock(const BCRFindRows *R, int b, BCRDistances *list)
+{
+  (void)memset(list, 0, sizeof(*list));
+  for (PetscInt r = 0; R->i[b] && r < R->n; r++) {
+    const PetscInt row = R->first + r;
+
+    if (b == 0 && r > 0 && BCRFindRepeats(R, r)) continue;
+    for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
+      const PetscInt column = BCRFindColumn(R, b, k), apart = PetscAbs(column - row);
+
+      if (apart == 0 || !BCRFindLink(R, b, k)) continue;
+      DistancesAdd(list, apart, row, column);
+      if (list->count > BCR_DISTANCES) break;
+    }
+    if (list->count > BCR_DISTANCES) break;
+  }
+  DistancesSort(list);
+}
+
+/* Collective */
+static PetscErrorCode DistancesCollect(BCRFindRows *R)
+{
+  BCRDistances far;
+  MPI_Datatype type;
+  MPI_Op op;
+
+  PetscFunctionBegin;
+  DistancesOfBlock(R, 0, &R->near);
+  DistancesOfBlock(R, 1, &far);
+  DistancesMerge(&R->near, &far, &R->all);
+  if (R->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)sizeof(BCRDistances), MPI_BYTE, &type));
+  PetscCallMPI(MPI_Type_commit(&type));
+  PetscCallMPI(MPI_Op_create(distances_merge, 1, &op));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &R->all, 1, type, op, R->comm));
+  PetscCallMPI(MPI_Op_free(&op));
+  PetscCallMPI(MPI_Type_free(&type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As BCRFindComplexity() */
+static PetscInt Complexity(const BCRFound *found)
+{
+  return found->order ? 8 * (found->reach - 1) + found->ring[0] + found->ring[1] + found->ring[2] : BCR_NO_GRID;
+}
+
+/* The simplest grid of all ways; where none finds one found has the reason of the way that came furthest, of several the
+   most general */
+static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(found, sizeof(*found)));
+  PetscCall(DistancesCollect(R));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ways); k++) {
+    BCRFound mine;
+    PetscBool better;
+
+    if (found->order && (found->reach == 1 || ways[k].alone)) continue;
+    PetscCall(PetscMemzero(&mine, sizeof(mine)));
+    PetscCall(ways[k].find(R, dropzeros, &mine));
+    PetscCall(PetscInfo(R->block[0], "%s: %s\n", ways[k].name, mine.order ? "a grid" : mine.why));
+    if (mine.order || found->order) better = (PetscBool)(Complexity(&mine) < Complexity(found));
+    else better = (PetscBool)(mine.why[0] && (!found->why[0] || mine.fits >= found->fits));
+    if (better) PetscCall(BCRFoundDestroy(found));
+    if (better) *found = mine;
+    else PetscCall(BCRFoundDestroy(&mine));
+  }
+  found->zeros = dropzeros;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
+{
+  BCRFound other;
+  PetscBool zeros = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(FindOnce(R, PETSC_FALSE, found));
+  if (Complexity(found) == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RowsDropZeros(R, &zeros));
+  if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(FindOnce(R, PETSC_TRUE, &other));
+  if (Complexity(&other) < Complexity(found) || (!other.order && !found->order && other.fits > found->fits)) {
+    PetscCall(BCRFoundDestroy(found));
+    *found = other;
+  } else PetscCall(BCRFoundDestroy(&other));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRGridFind(Mat P, BCRFound *found)
+{
+  BCRFindRows rows;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(found, sizeof(*found)));
+  PetscCall(RowsOpen(P, &rows));
+  ierr = FindBest(&rows, found);
+  PetscCall(RowsClose(&rows));
+  if (ierr) (void)BCRFoundDestroy(found);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFoundDestroy(BCRFound *found)
+{
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; d++) PetscCall(PetscFree(found->widths[d]));
+  PetscCall(PetscFree(found->place));
+  PetscCall(PetscMemzero(found, sizeof(*found)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
