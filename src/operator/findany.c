@@ -98,7 +98,8 @@ static PetscErrorCode AnySeed(AnyBox *B, PetscInt n, const PetscInt rows[], Pets
     links = AnyLinks(B, r, NULL);
     if (links > MOST) {
       *seed = -1;
-      AnyRefuse(B, 0, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point", r,
+      AnyRefuse(B, 0,
+                "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point", r,
                 B->j[B->i[r]], MOST);
       break;
     }
@@ -151,7 +152,8 @@ static PetscErrorCode AnyStar(AnyBox *B, PetscInt seed, PetscBool *ok)
     for (PetscInt b = 0; b < ways; b++) {
       if (b == a || (!AnyLinked(B, links[a], links[b]) && AnyShared(B, links[a], links[b]) != 1)) continue;
       if (other >= 0) {
-        AnyRefuse(B, 0, "row %" PetscInt_FMT ", columns %" PetscInt_FMT ", %" PetscInt_FMT " and %" PetscInt_FMT
+        AnyRefuse(B, 0,
+                  "row %" PetscInt_FMT ", columns %" PetscInt_FMT ", %" PetscInt_FMT " and %" PetscInt_FMT
                   ": no two of them are along one axis and the third along another",
                   seed, links[a], links[other], links[b]);
         PetscFunctionReturn(PETSC_SUCCESS);
@@ -160,7 +162,8 @@ static PetscErrorCode AnyStar(AnyBox *B, PetscInt seed, PetscBool *ok)
     }
     if (other >= 0 && other < a) continue; /* the other way round a ring */
     if (B->axes == AXES || ways > AXES) {
-      AnyRefuse(B, 0, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, but more than a corner",
+      AnyRefuse(B, 0,
+                "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, but more than a corner",
                 seed, links[a]);
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -220,10 +223,15 @@ static PetscErrorCode AnyDiagonals(AnyBox *B, PetscInt seed, PetscBool *ok)
   }
   *ok = (PetscBool)(B->axes == any_boxes[t].dim && rings == any_boxes[t].rings);
   if (!*ok)
-    AnyRefuse(B, 1, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a %" PetscInt_FMT
-              "-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
-              "alone: -pc_bcrpoisson_grid)",
-              seed, ways ? links[0] : seed, any_boxes[t].reach == 3 ? 27 : any_boxes[t].dim == 3 ? 19 : 9);
+    AnyRefuse(
+      B, 1,
+      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a %" PetscInt_FMT
+      "-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
+      "alone: -pc_bcrpoisson_grid)",
+      seed, ways ? links[0] : seed,
+      any_boxes[t].reach == 3 ? 27
+      : any_boxes[t].dim == 3 ? 19
+                              : 9);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,6 +253,15 @@ static PetscInt AnyMiddle(const AnyBox *B, PetscInt n, const PetscInt nodes[])
   return alike == 1 ? best : -1;
 }
 
+/* Do u and w meet nowhere but at v and at nodes beside it? That is so if v is between them */
+static PetscBool AnyBetween(const AnyBox *B, PetscInt u, PetscInt v, PetscInt w)
+{
+  for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++)
+    if (AnyCounts(B, u, B->j[k]) && AnyLinked(B, w, B->j[k]) && B->j[k] != v && !AnyLinked(B, v, B->j[k]))
+      return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* Straight on from v, coming from u: ways counts what might be meant, the answer is -1 unless one is */
 static PetscInt AnyStraight(const AnyBox *B, PetscInt u, PetscInt v, PetscInt *ways)
 {
@@ -252,7 +269,7 @@ static PetscInt AnyStraight(const AnyBox *B, PetscInt u, PetscInt v, PetscInt *w
 
   for (PetscInt k = 0; k < PetscMin(all, MOST); k++) {
     if (links[k] == u || AnyLinked(B, u, links[k])) continue;
-    if (B->reach > 1 || AnyShared(B, u, links[k]) == 1) links[n++] = links[k];
+    if (B->reach > 1 ? AnyBetween(B, u, v, links[k]) : AnyShared(B, u, links[k]) == 1) links[n++] = links[k];
   }
   *ways = n;
   return n == 1 ? links[0] : (n && B->reach > 1 ? AnyMiddle(B, n, links) : -1);
@@ -283,7 +300,8 @@ static PetscErrorCode AnyWalk(AnyBox *B, AnyLine *l, PetscBool *ok)
   }
   *ok = (PetscBool)((ring ? next == seed : !ways) && l->count <= B->rest);
   if (!*ok)
-    AnyRefuse(B, l->count, "row %" PetscInt_FMT ", column %" PetscInt_FMT ": along an axis from there %" PetscInt_FMT
+    AnyRefuse(B, l->count,
+              "row %" PetscInt_FMT ", column %" PetscInt_FMT ": along an axis from there %" PetscInt_FMT
               " neighbours go straight on, and the grid line from row %" PetscInt_FMT " does not end as others do",
               l->row[l->count - 1], l->row[l->count - 2], ways, seed);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -310,8 +328,10 @@ static PetscErrorCode AnyJoin(AnyBox *B, PetscInt seed, PetscBool *ok)
         }
     }
     if (!*ok) {
-      AnyRefuse(B, 1, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, along %" PetscInt_FMT
-                " axes", seed, B->line[0].row[1], B->axes);
+      AnyRefuse(B, 1,
+                "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, along %" PetscInt_FMT
+                " axes",
+                seed, B->line[0].row[1], B->axes);
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     spare = B->line[b];
@@ -342,15 +362,21 @@ static PetscBool AnyOrder(AnyBox *B, PetscInt seed)
 }
 
 /* The row at the node t steps along axis d from a node, if it has been drawn before node number; else -1 */
-static PetscInt AnyDrawn(const AnyBox *B, const PetscInt from[3], PetscInt d, PetscInt t, PetscInt number, PetscInt at[3])
+static PetscInt AnyDrawn(const AnyBox *B, const PetscInt from[3], PetscInt d, PetscInt t, PetscInt number,
+                         PetscInt at[3])
 {
-  PetscInt there = 0;
+  PetscInt there = 0, edge = -1, axes = 0;
 
   for (PetscInt e = 0; e < 3; e++) at[e] = from[e];
   at[d] += t;
   if (B->ring[d]) at[d] = (at[d] + B->N[d]) % B->N[d];
   if (at[d] < 0 || at[d] >= B->N[d]) return -1;
-  for (PetscInt e = 0; e < 3; e++) there += at[e] * B->step[e];
+  for (PetscInt e = 0; e < 3; e++) {
+    there += at[e] * B->step[e];
+    axes += at[e] ? 1 : 0;
+    edge = at[e] ? e : edge;
+  }
+  if (axes == 1) return B->line[edge].row[at[edge]];
   return there < number ? B->node[there] : -1;
 }
 
@@ -383,9 +409,24 @@ static PetscBool AnyFits(const AnyBox *B, PetscInt row, const PetscInt at[3], co
   return PETSC_TRUE;
 }
 
+/* Those of nodes that share most with another one: steps across make it less */
+static PetscInt AnyNearest(const AnyBox *B, PetscInt other, PetscInt n, PetscInt nodes[])
+{
+  PetscInt most = -1, count = 0;
+
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt shared = AnyShared(B, other, nodes[k]);
+
+    if (shared > most) count = 0;
+    if (shared >= most) nodes[count++] = nodes[k];
+    most = PetscMax(most, shared);
+  }
+  return count;
+}
+
 /* The row at node at = number, where the node behind it has several links to rows without a place, or none */
-static PetscErrorCode AnyChoose(AnyBox *B, PetscInt base, const PetscInt at[3], const PetscInt behind[3], PetscInt number,
-                                PetscInt *row)
+static PetscErrorCode AnyChoose(AnyBox *B, PetscInt base, const PetscInt at[3], const PetscInt behind[3],
+                                PetscInt number, PetscInt *row)
 {
   const PetscInt from = B->node[behind[0] * B->step[0] + behind[1] * B->step[1] + behind[2] * B->step[2]];
   PetscInt links[MOST], all = AnyLinks(B, from, links), n = 0, probe[3], beside = from;
@@ -393,11 +434,17 @@ static PetscErrorCode AnyChoose(AnyBox *B, PetscInt base, const PetscInt at[3], 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < PetscMin(all, MOST); k++)
     if (B->place[links[k]] == BCR_PLACE_OPEN && AnyFits(B, links[k], at, behind, number)) links[n++] = links[k];
+  for (PetscInt d = B->dim - 1; d >= 0; d--) {
+    const PetscInt last = AnyDrawn(B, at, d, -1, number, probe);
+
+    if (last < 0) continue;
+    beside = last;
+    if (n > 1 && B->reach > 1) n = AnyNearest(B, last, n, links);
+  }
   *row = n == 1 ? links[0] : (n && B->reach > 1 ? AnyMiddle(B, n, links) : -1);
-  for (PetscInt d = B->dim - 1; d >= 0; d--)
-    if (AnyDrawn(B, at, d, -1, number, probe) >= 0) beside = AnyDrawn(B, at, d, -1, number, probe);
   if (*row < 0)
-    AnyRefuse(B, base + number, "row %" PetscInt_FMT ", column %" PetscInt_FMT ": %" PetscInt_FMT
+    AnyRefuse(B, base + number,
+              "row %" PetscInt_FMT ", column %" PetscInt_FMT ": %" PetscInt_FMT
               " neighbours of the two may be grid point (%" PetscInt_FMT ", %" PetscInt_FMT ", %" PetscInt_FMT
               ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", and must be one",
               from, beside, n, at[0], at[1], at[2], B->N[0], B->N[1], B->N[2]);
@@ -426,7 +473,7 @@ static PetscErrorCode AnySweepLine(AnyBox *B, PetscInt base, PetscInt j, PetscIn
     const PetscInt axes = (i ? 1 : 0) + (j ? 1 : 0) + (k ? 1 : 0);
     PetscInt row = -1, ways = 0;
 
-    if (axes <= 1) row = B->line[i ? 0 : j ? 1 : 2].row[i + j + k]; /* i + j + k: two of them are 0 */
+    if (axes <= 1) row = B->line[i ? 0 : j ? 1 : k ? 2 : 0].row[i + j + k]; /* i + j + k: two of them are 0 */
     else {
       PetscInt v, left = B->reach;
 
@@ -466,8 +513,9 @@ static PetscErrorCode AnySweep(AnyBox *B, PetscInt rows, PetscInt base, PetscBoo
       const PetscInt row = B->line[d].row[m];
 
       if (B->place[row] != BCR_PLACE_OPEN) {
-        AnyRefuse(B, base + m, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is on two edges of a grid, or twice on one",
-                  row, B->line[d].row[m ? m - 1 : 0]);
+        AnyRefuse(B, base + m,
+                  "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is on two edges of a grid, or twice on one", row,
+                  B->line[d].row[m ? m - 1 : 0]);
         PetscFunctionReturn(PETSC_SUCCESS);
       }
       B->place[row] = base + m * B->step[d];
@@ -481,7 +529,8 @@ static PetscErrorCode AnySweep(AnyBox *B, PetscInt rows, PetscInt base, PetscBoo
     }
   *ok = (PetscBool)(q == B->size);
   if (!*ok)
-    AnyRefuse(B, base + q, "row %" PetscInt_FMT ", column %" PetscInt_FMT ": the edges from there are of %" PetscInt_FMT
+    AnyRefuse(B, base + q,
+              "row %" PetscInt_FMT ", column %" PetscInt_FMT ": the edges from there are of %" PetscInt_FMT
               " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes, and there are %" PetscInt_FMT " rows for them",
               B->line[0].row[0], B->line[0].row[1], B->N[0], B->N[1], B->N[2], rows);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -500,7 +549,8 @@ static PetscErrorCode AnyComponent(AnyBox *B, PetscInt seed, PetscInt rows, Pets
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   *ok = AnyOrder(B, seed);
   if (!*ok)
-    AnyRefuse(B, B->components * B->size, "row %" PetscInt_FMT " (column %" PetscInt_FMT
+    AnyRefuse(B, B->components * B->size,
+              "row %" PetscInt_FMT " (column %" PetscInt_FMT
               ") is the corner of a grid that is not of the %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
               " nodes of another one in this matrix",
               seed, B->line[0].row[1], B->N[0], B->N[1], B->N[2]);
@@ -513,8 +563,10 @@ static PetscErrorCode AnyComponent(AnyBox *B, PetscInt seed, PetscInt rows, Pets
     size *= B->N[d];
     *ok = (PetscBool)(size <= 8 * (PetscInt64)rows); /* of a grid with a hole the sweep says where it is */
     if (*ok) continue;
-    AnyRefuse(B, 1, "row %" PetscInt_FMT ", column %" PetscInt_FMT ": the edges from there are far too long for %" PetscInt_FMT
-              " rows", seed, B->line[0].row[1], rows);
+    AnyRefuse(B, 1,
+              "row %" PetscInt_FMT ", column %" PetscInt_FMT
+              ": the edges from there are far too long for %" PetscInt_FMT " rows",
+              seed, B->line[0].row[1], rows);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B->size = (PetscInt)size;
@@ -568,7 +620,8 @@ static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
       *reach = PetscMax(*reach, span);
       *ok = (PetscBool)(span >= 0);
       if (*ok) continue;
-      AnyRefuse(B, PetscMax(r, B->size), "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
+      AnyRefuse(B, PetscMax(r, B->size),
+                "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
                 ", %" PetscInt_FMT ", %" PetscInt_FMT ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
                 " and one that is not beside it",
                 r, c, a[0], a[1], a[2], N[0], N[1], N[2]);
@@ -601,9 +654,10 @@ static PetscErrorCode AnyFlood(AnyBox *B, PetscInt list[], PetscBool *ok)
     label--;
     *ok = (PetscBool)(tail - head == B->size);
     if (!*ok)
-      AnyRefuse(B, head, "row %" PetscInt_FMT ", column %" PetscInt_FMT ": %" PetscInt_FMT " rows and %" PetscInt_FMT
-                " rows have no entries between them, and these numbers must be the same", r, list[0], tail - head,
-                B->size);
+      AnyRefuse(B, head,
+                "row %" PetscInt_FMT ", column %" PetscInt_FMT ": %" PetscInt_FMT " rows and %" PetscInt_FMT
+                " rows have no entries between them, and these numbers must be the same",
+                r, list[0], tail - head, B->size);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -805,7 +859,7 @@ static PetscInt AnyInclude(AnyBox *B)
 */
 static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
 {
-  PetscBool changed;
+  PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (PetscInt all = 0; all < 2 && !*ok; all++) {
@@ -823,7 +877,7 @@ static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindGraph(BCRLinks *graph, BCRFound *found)
+PetscErrorCode BCRFindLinks(const BCRLinks *graph, BCRFound *found)
 {
   AnyBox B;
   PetscBool ok = PETSC_FALSE;
@@ -836,6 +890,10 @@ PetscErrorCode BCRFindGraph(BCRLinks *graph, BCRFound *found)
   B.found = found;
   for (PetscInt r = 0; r < graph->n; r++) B.rest += graph->place[r] == BCR_PLACE_OPEN ? 1 : 0;
   B.out = (PetscBool)(B.rest < graph->n);
+  if (!B.rest) {
+    AnyRefuse(&B, 0, "no row, nor row 0, has an entry in a column off the diagonal");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   ierr = AnyBoxFind(&B, &ok);
   for (PetscInt d = 0; d < AXES; d++) PetscCall(PetscFree(B.line[d].row));
   PetscCall(AnyOneWay(&B));
