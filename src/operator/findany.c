@@ -146,6 +146,10 @@ static PetscErrorCode AnyStar(AnyBox *B, PetscInt seed, PetscBool *ok)
   PetscFunctionBegin;
   *ok = PETSC_FALSE;
   B->axes = 0;
+  if (!ways) {
+    AnyRefuse(B, 0, "row %" PetscInt_FMT " has entries in no column but those of rows by themselves", seed);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt a = 0; a < ways; a++) {
     PetscInt other = -1;
 
@@ -253,12 +257,20 @@ static PetscInt AnyMiddle(const AnyBox *B, PetscInt n, const PetscInt nodes[])
   return alike == 1 ? best : -1;
 }
 
-/* Do u and w meet nowhere but at v and at nodes beside it? That is so if v is between them */
+/*
+  Is v between u and w? Where they meet is beside v, then, or at the other side of a ring of four; if the way from u to w
+  is a diagonal of a 19-point stencil, some of it is beside what is beside v.
+*/
 static PetscBool AnyBetween(const AnyBox *B, PetscInt u, PetscInt v, PetscInt w)
 {
-  for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++)
-    if (AnyCounts(B, u, B->j[k]) && AnyLinked(B, w, B->j[k]) && B->j[k] != v && !AnyLinked(B, v, B->j[k]))
-      return PETSC_FALSE;
+  for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++) {
+    const PetscInt s = B->j[k];
+
+    if (!AnyCounts(B, u, s) || !AnyLinked(B, w, s) || s == v || AnyLinked(B, v, s)) continue;
+    for (PetscInt l = B->i[u]; l < B->i[u + 1]; l++)
+      if (B->j[l] != v && AnyLinked(B, v, B->j[l]) && AnyLinked(B, w, B->j[l]) && AnyLinked(B, s, B->j[l]))
+        return PETSC_FALSE;
+  }
   return PETSC_TRUE;
 }
 
@@ -439,8 +451,8 @@ static PetscErrorCode AnyChoose(AnyBox *B, PetscInt base, const PetscInt at[3], 
 
     if (last < 0) continue;
     beside = last;
-    if (n > 1 && B->reach > 1) n = AnyNearest(B, last, n, links);
   }
+  if (n > 1 && B->reach > 1) n = AnyNearest(B, beside, n, links);
   *row = n == 1 ? links[0] : (n && B->reach > 1 ? AnyMiddle(B, n, links) : -1);
   if (*row < 0)
     AnyRefuse(B, base + number,

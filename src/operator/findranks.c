@@ -170,8 +170,10 @@ static PetscErrorCode AllGather(const AnyRows *A, const AnyAll *mine, AnyAll *al
   PetscCallMPI(MPI_Gather(&sent, 1, MPI_INT, all->entries, 1, MPI_INT, 0, R->comm));
   for (PetscMPIInt p = 0, next = 0; p < R->size && !R->rank; next += all->entries[p++]) all->first[p] = next;
   PetscCallMPI(MPI_Gatherv(mine->j, sent, MPIU_INT, all->j, all->entries, all->first, MPIU_INT, 0, R->comm));
-  PetscCallMPI(MPI_Gatherv(mine->i + 1, (PetscMPIInt)R->n, MPIU_INT, all->i + 1, all->rows, all->start, MPIU_INT, 0, R->comm));
-  PetscCallMPI(MPI_Gatherv(A->place, (PetscMPIInt)R->n, MPIU_INT, all->place, all->rows, all->start, MPIU_INT, 0, R->comm));
+  PetscCallMPI(
+    MPI_Gatherv(mine->i + 1, (PetscMPIInt)R->n, MPIU_INT, all->i + 1, all->rows, all->start, MPIU_INT, 0, R->comm));
+  PetscCallMPI(
+    MPI_Gatherv(A->place, (PetscMPIInt)R->n, MPIU_INT, all->place, all->rows, all->start, MPIU_INT, 0, R->comm));
   all->i[0] = 0;
   for (PetscInt r = 0; r < all->n; r++) all->i[r + 1] += all->i[r];
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -208,7 +210,8 @@ static PetscErrorCode FindGathered(AnyRows *A, BCRFound *found)
   }
   if (!ierr) {
     PetscCallMPI(MPI_Bcast(found, (PetscMPIInt)sizeof(*found), MPI_BYTE, 0, R->comm));
-    PetscCallMPI(MPI_Scatterv(all.place, all.rows, all.start, MPIU_INT, A->place, (PetscMPIInt)R->n, MPIU_INT, 0, R->comm));
+    PetscCallMPI(
+      MPI_Scatterv(all.place, all.rows, all.start, MPIU_INT, A->place, (PetscMPIInt)R->n, MPIU_INT, 0, R->comm));
   }
   PetscCall(AllDestroy(&all));
   PetscCall(AllDestroy(&mine));
