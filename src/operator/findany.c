@@ -729,7 +729,7 @@ static PetscErrorCode AnyGrids(AnyBox *B, PetscInt seed, PetscBool *ok)
   PetscCall(AnyComponent(B, seed, B->rest, ok));
   if (*ok) PetscCall(AnyCheck(B, &B->found->reach, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  B->found->dof = count = B->rest / B->size;
+  count = B->rest / B->size;
   if (B->rest > B->size) {
     PetscCall(PetscMalloc2(B->rest, &list, count, &next));
     PetscCall(AnyFlood(B, list, ok));
@@ -768,7 +768,9 @@ static PetscBool AnyUnlinked(AnyBox *B)
     if (B->place[r] == BCR_PLACE_OPEN && AnyLinks(B, r, NULL)) return PETSC_FALSE;
   for (PetscInt r = 0; r < B->graph->n; r++)
     if (B->place[r] == BCR_PLACE_OPEN) B->place[r] = seen++;
-  B->dim = B->found->dof = 1;
+  B->dim = 1;
+  B->size = seen;
+  B->found->reach = 1;
   B->N[0] = seen;
   B->N[1] = B->N[2] = 1;
   return PETSC_TRUE;
@@ -913,6 +915,7 @@ PetscErrorCode BCRFindLinks(const BCRLinks *graph, BCRFound *found)
   PetscCall(ierr);
   if (!ok) PetscFunctionReturn(PETSC_SUCCESS);
   found->order = BCR_FOUND_ANY;
+  found->dof = B.rest / B.size;
   found->dim = B.dim;
   for (PetscInt d = 0; d < 3; d++) {
     found->N[d] = B.N[d];
