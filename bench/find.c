@@ -1,5 +1,4 @@
-static char help[] =
-  "What it costs to find the grid of a matrix without a DMDA, against MatMult() with it.\n\
+static char help[] = "What it costs to find the grid of a matrix without a DMDA, against MatMult() with it.\n\
   -n2 <1023>    grids of n x n nodes\n\
   -n3 <127>     grids of n x n x n nodes\n\
   -rows <1000000>  rows of the random sparse matrix, 7 entries in each, which is refused\n\
@@ -39,8 +38,8 @@ static const char *const orders[] = {"natural", "boxes", "rcm", "random"};
 static PetscBool Alone(Kind kind, const PetscInt N[3], const MatStencil *x)
 {
   const PetscInt at[3] = {x->i, x->j, x->k};
-  const uint32_t hash = (uint32_t)(x->i + 1) * 2654435761u ^ (uint32_t)(x->j + 7) * 2246822519u ^
-                        (uint32_t)(x->k + 13) * 3266489917u;
+  const uint32_t hash =
+    (uint32_t)(x->i + 1) * 2654435761u ^ (uint32_t)(x->j + 7) * 2246822519u ^ (uint32_t)(x->k + 13) * 3266489917u;
 
   if (kind == SCATTERED) return (PetscBool)((hash >> 7) % 10 == 0);
   for (int d = 0; d < 3 && kind == BOUNDARY; d++)
