@@ -161,7 +161,7 @@ static void CheckRows(const BCRFindRows *R, const BCRDistances *list, const BCRF
                       PetscInt from, PetscInt end, BCRFindMet *met)
 {
   const PetscInt node = (box->start + from) / box->dof, nx = box->n[0], ny = box->n[1], nz = box->n[2];
-  PetscInt c = (box->start + from) % box->dof, x[3] = {node % nx, node / nx % ny, node / nx / ny};
+  PetscInt c = (box->start + from) % box->dof, x[3] = {node % nx, node / nx % ny, node / nx / ny % nz};
   int before = -1, outer = (x[1] == 0) << 2 | (x[1] == ny - 1) << 3 | (x[2] == 0) << 4 | (x[2] == nz - 1) << 5;
 
   for (PetscInt r = from; r < end; r++) {
@@ -175,7 +175,7 @@ static void CheckRows(const BCRFindRows *R, const BCRDistances *list, const BCRF
     c = 0;
     if (++x[0] < nx) continue;
     x[0] = 0;
-    if (++x[1] == ny) x[1] = 0, x[2]++;
+    if (++x[1] == ny) x[1] = 0, x[2] = x[2] + 1 < nz ? x[2] + 1 : 0;
     outer = (x[1] == 0) << 2 | (x[1] == ny - 1) << 3 | (x[2] == 0) << 4 | (x[2] == nz - 1) << 5;
   }
 }

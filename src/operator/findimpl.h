@@ -86,7 +86,8 @@ static inline PetscBool BCRFindRepeats(const BCRFindRows *R, PetscInt r)
   return (PetscBool)!differ;
 }
 
-/* A box of a grid whose nodes the rows of this rank run through, x fastest, and the nodes of columns of other ranks */
+/* A box of a grid whose nodes the rows of this rank run through, x fastest, several times if they are more; the nodes of
+   columns of other ranks */
 typedef struct {
   PetscInt dof, N[3]; /* of the grid */
   PetscInt lo[3], n[3];

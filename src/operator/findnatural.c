@@ -7,12 +7,13 @@
   axes. Sizes that some distance cannot come from are refused without a look at the rows. Of several answers that with
   the fewest axes in one entry counts, of these the one with the fewest rings, then with the fewest axes, then with the
   longest last axis. (A diagonal matrix is a line of nodes without couplings.) Links may be missing anywhere: a node's
-  place does not depend on them. Where they are missing so that the matrix is equal grids one after the other, as for
-  components that are not interlaced, the last axis counts these, and has no couplings.
+  place does not depend on them. Where they are missing so that the matrix is equal grids one after the other, these are
+  components that are not interlaced; if there are many, the last axis counts them.
 */
 #include "findimpl.h"
 
-#define NATURAL_DIVISORS 4096 /* divisors of a number of nodes, so many at most; of numbers below 2^31 there are 1536 */
+#define NATURAL_COMPONENTS 8    /* so many equal grids one after the other are components */
+#define NATURAL_DIVISORS   4096 /* divisors of a number of nodes, so many at most; of numbers below 2^31 there are 1536 */
 
 /* Sizes that are looked at, and the best so far */
 typedef struct {
@@ -32,7 +33,7 @@ static void NaturalGhosts(const BCRFindRows *R, BCRFindBox *box)
 
     box->node[3 * k] = node % box->N[0];
     box->node[3 * k + 1] = node / box->N[0] % box->N[1];
-    box->node[3 * k + 2] = node / box->N[0] / box->N[1];
+    box->node[3 * k + 2] = node / box->N[0] / box->N[1] % box->N[2];
   }
 }
 
@@ -108,25 +109,37 @@ static PetscErrorCode NaturalOne(const NaturalSearch *s, PetscInt nodes, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. All sizes that the distances offer; sizes: distances in nodes that divide their number, ascending, and that
-   number. one: nodes of one of several equal grids, which the last axis counts */
-static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt one, PetscInt count, const PetscInt sizes[])
+/* Collective. All sizes of a grid of so many nodes that sizes[] offer: distances in nodes, ascending */
+static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt nodes, PetscInt count, const PetscInt sizes[])
 {
-  const PetscInt nodes = sizes[count - 1];
-
   PetscFunctionBegin;
   for (s->wanted = 1; s->wanted < 4 && s->best > 8 * (s->wanted - 1); s->wanted++) {
-    if (one < nodes) {
-      PetscCall(NaturalTry(s, one, nodes / one, 1));
-      for (PetscInt i = 0; i < count - 1; i++)
-        if (sizes[i] < one && one % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], one / sizes[i], nodes / one));
-    }
     PetscCall(NaturalTry(s, nodes, 1, 1));
-    for (PetscInt i = 0; i < count - 1; i++) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
-    for (PetscInt i = 0; i < count - 1; i++) {
-      for (PetscInt j = i + 1; j < count - 1; j++)
-        if (sizes[j] % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
+    for (PetscInt i = 0; i < count; i++)
+      if (nodes % sizes[i] == 0 && sizes[i] < nodes) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
+    for (PetscInt i = 0; i < count; i++) {
+      for (PetscInt j = i + 1; j < count; j++)
+        if (sizes[j] % sizes[i] == 0 && nodes % sizes[j] == 0 && sizes[j] < nodes)
+          PetscCall(NaturalTry(s, sizes[i], sizes[j] / sizes[i], nodes / sizes[j]));
     }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. Equal grids of so many nodes, one after the other: components if they are few, else the last axis counts
+   them, and has no couplings */
+static PetscErrorCode NaturalTryEqual(NaturalSearch *s, PetscInt one, PetscInt nodes, PetscInt count,
+                                      const PetscInt sizes[])
+{
+  PetscFunctionBegin;
+  if (nodes / one <= NATURAL_COMPONENTS) {
+    PetscCall(NaturalTryAll(s, one, count, sizes));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (s->wanted = 1; s->wanted < 3 && s->best > 8 * (s->wanted - 1); s->wanted++) {
+    PetscCall(NaturalTry(s, one, nodes / one, 1));
+    for (PetscInt i = 0; i < count; i++)
+      if (sizes[i] < one && one % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], one / sizes[i], nodes / one));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,7 +160,45 @@ static PetscErrorCode NaturalWhy(const NaturalSearch *s, PetscInt count, BCRFoun
                           "in natural order row %" PetscInt_FMT " couples to column %" PetscInt_FMT
                           ", which is no neighbour on %s nodes%s",
                           s->met.row, s->met.column, as,
-                          count == 1 ? ", and no distance of a column from the diagonal divides their number" : ""));
+                          count == 0 ? ", and no distance of a column from the diagonal divides their number" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Grids one after the other have the nodes of one of them, their components side by side */
+static PetscErrorCode NaturalPlaces(const NaturalSearch *s, PetscInt one, BCRFound *found)
+{
+  const BCRFindRows *R = s->rows;
+  const PetscInt dof = found->dof, all = R->N / one;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscMalloc1(R->n, &found->place);
+  PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt r = 0; r < R->n; r++) {
+    const PetscInt row = R->first + r, node = row / dof;
+
+    found->place[r] = row % dof + dof * (node / one) + all * (node % one);
+  }
+  found->dof = all;
+  found->order = BCR_FOUND_ANY;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode NaturalFill(const NaturalSearch *s, BCRFound *found)
+{
+  const PetscInt one = s->N[0] * s->N[1] * s->N[2];
+
+  PetscFunctionBegin;
+  found->dof = s->box.dof;
+  found->reach = BCRFindReach(s->met.flags);
+  found->dim = s->N[2] > 1 ? 3 : s->N[1] > 1 ? 2 : 1;
+  for (int d = 0; d < 3; d++) {
+    found->N[d] = s->N[d];
+    found->parts[d] = 1;
+    found->ring[d] = (PetscBool)((s->met.flags & BCR_STEP_RING(d)) != 0);
+  }
+  if (one * found->dof < s->rows->N) PetscCall(NaturalPlaces(s, one, found));
+  else found->order = BCR_FOUND_NATURAL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,7 +206,7 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
 {
   const BCRDistances *all = &R->all;
   NaturalSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
-  PetscInt dof = 0, one, count = 0, sizes[BCR_DISTANCES + 1];
+  PetscInt dof = 0, one, nodes, count = 0, sizes[BCR_DISTANCES + 1];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -173,23 +224,19 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
   s.box.start = R->first;
   ierr = PetscMalloc1(3 * R->ghosts, &s.box.node);
   PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
-  PetscCall(BCRFindSizes(all, dof, R->N / dof, &count, sizes));
-  PetscCall(NaturalOne(&s, R->N / dof, &one));
-  PetscCall(NaturalTryAll(&s, one, count, sizes));
+  nodes = R->N / dof;
+  PetscCall(BCRFindSizes(all, dof, nodes, &count, sizes));
+  count--; /* without the number of nodes */
+  PetscCall(NaturalOne(&s, nodes, &one));
+  if (one < nodes) PetscCall(NaturalTryEqual(&s, one, nodes, count, sizes));
+  if (s.best == BCR_NO_GRID) {
+    s.met.row = -1;
+    PetscCall(NaturalTryAll(&s, nodes, count, sizes));
+  }
   PetscCall(PetscFree(s.box.node));
   if (s.best == BCR_NO_GRID) {
     PetscCall(BCRFindTell(R, &s.met));
     PetscCall(NaturalWhy(&s, count, found));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  found->order = BCR_FOUND_NATURAL;
-  found->dof = dof;
-  found->reach = BCRFindReach(s.met.flags);
-  found->dim = s.N[2] > 1 ? 3 : s.N[1] > 1 ? 2 : 1;
-  for (int d = 0; d < 3; d++) {
-    found->N[d] = s.N[d];
-    found->parts[d] = 1;
-    found->ring[d] = (PetscBool)((s.met.flags & BCR_STEP_RING(d)) != 0);
-  }
+  } else PetscCall(NaturalFill(&s, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
