@@ -260,7 +260,7 @@ static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *fo
     else PetscCall(BCRFoundDestroy(&mine));
     *complexity = Complexity(found, links);
   }
-  found->zeros = dropzeros;
+  found->zeros = (PetscBool)(found->zeros || dropzeros);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

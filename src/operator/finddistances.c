@@ -193,7 +193,8 @@ static PetscErrorCode SearchCorner(Search *s, PetscInt *corner, PetscInt *axes, 
 }
 
 /* Collective. Numbers along the axis from the corner to a node beside it, added to those of nodes; nodes of that axis */
-static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, PetscInt step, PetscInt *nodes, PetscBool *ok)
+static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, PetscInt step, PetscInt *nodes,
+                                 PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
   PetscInt odd = FAR, largest;
@@ -202,7 +203,8 @@ static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, Pe
   PetscCall(SearchFrom(s, beside, s->away, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt r = 0; r < R->n; r++) {
-    if (s->A->place[r] == BCR_PLACE_OPEN && PetscAbsInt(s->away[r] - s->near[r]) != 1) odd = PetscMin(odd, R->first + r);
+    if (s->A->place[r] == BCR_PLACE_OPEN && PetscAbsInt(s->away[r] - s->near[r]) != 1)
+      odd = PetscMin(odd, R->first + r);
     s->away[r] = s->A->place[r] == BCR_PLACE_OPEN && s->away[r] > s->near[r] ? 0 : FAR;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &odd, 1, MPIU_INT, MPI_MIN, R->comm));

@@ -461,11 +461,11 @@ static PetscErrorCode Try(const Case *c, const Entries *e, Order order, PetscBoo
     c->apart ? " apart" : "", (int)c->walls, c->oneway, c->empty, (int)c->zeros, orders[order]));
   PetscCall(TryOnce(c, e, A, PETSC_TRUE, dropzeros, expect, text));
   /* by distances rows spread over all ranks are refused, if only when there are many; not promised are rings, components,
-     links of one row, diagonals */
-  if (size > 1 && (!scattered || e->n < 60)) {
-    for (int d = 0; d < 3; d++)
-      if (c->ring[d] && expect == GRID) expect = EITHER;
-    if ((scattered || c->reach > 1 || c->dof > 1 || c->oneway > 0) && expect == GRID) expect = EITHER;
+     links of one row, diagonals: one in ten of these */
+  for (int d = 0; d < 3; d++)
+    if (c->ring[d] && expect == GRID) expect = EITHER;
+  if ((scattered || c->reach > 1 || c->dof > 1 || c->oneway > 0) && expect == GRID) expect = EITHER;
+  if (size > 1 && e->n < (scattered ? 60 : 2000) && (expect != EITHER || !Below(10))) {
     PetscCall(PetscStrlcat(text, ", by distances", sizeof(text)));
     PetscCall(TryOnce(c, e, A, PETSC_FALSE, dropzeros, expect, text));
   }
