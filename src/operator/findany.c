@@ -26,7 +26,7 @@ typedef struct {
   const BCRLinks *graph;
   const PetscInt *i, *j;  /* the graph's, or a copy with all links both ways */
   PetscInt *both[2];      /* that copy, or NULL */
-  PetscBool out;          /* some rows have no node */
+  PetscBool out, wide;    /* some rows have no node; a row has more links than any node of a grid */
   PetscInt rest;          /* rows that have one */
   PetscInt *place;        /* [n], the graph's: while there is no answer, component * size + node */
   PetscInt *node;         /* [rest]: the row at each node of the component at hand */
@@ -84,12 +84,19 @@ static PetscInt AnyShared(const AnyBox *B, PetscInt u, PetscInt v)
   return count;
 }
 
-/* The same where no row is left out; the loop is short, and goes through all of the matrix */
-static inline PetscInt AnyOthers(const AnyBox *B, PetscInt v)
+/* How many links v has, however many; this loop goes through all of the matrix, and has no branches */
+static inline PetscInt AnyDegree(const AnyBox *B, PetscInt v)
 {
   PetscInt count = 0;
 
-  for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) count += B->j[k] != v ? 1 : 0;
+  if (B->out)
+    for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) {
+      const PetscInt p = B->place[B->j[k]];
+
+      count += (B->j[k] != v) & (p != BCR_PLACE_ALONE) & (p != BCR_PLACE_EMPTY);
+    }
+  else
+    for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) count += B->j[k] != v;
   return count;
 }
 
@@ -104,8 +111,9 @@ static PetscErrorCode AnySeed(AnyBox *B, PetscInt n, const PetscInt rows[], Pets
     const PetscInt r = rows ? rows[k] : k;
 
     if (B->place[r] != BCR_PLACE_OPEN) continue;
-    links = B->out ? AnyLinks(B, r, NULL) : AnyOthers(B, r);
+    links = AnyDegree(B, r);
     if (links > MOST) {
+      B->wide = PETSC_TRUE;
       *seed = -1;
       AnyRefuse(B, 0,
                 "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point", r,
@@ -831,12 +839,32 @@ static PetscBool AnySquares(const AnyBox *B)
   return (PetscBool)(tried < SAMPLES / 8);
 }
 
+/* Are there links of one row alone? The two entries of others cancel in a sum of 64-bit numbers made of both rows */
+static PetscBool AnyOneSided(const AnyBox *B)
+{
+  uint64_t sum = 0;
+
+  for (PetscInt r = 0; r < B->graph->n; r++)
+    for (PetscInt k = B->i[r]; k < B->i[r + 1] && B->place[r] == BCR_PLACE_OPEN; k++) {
+      const PetscInt c = B->j[k];
+      uint64_t z = (uint64_t)PetscMin(r, c) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)PetscMax(r, c);
+
+      if (!AnyCounts(B, r, c)) continue;
+      z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+      z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+      sum += r < c ? z : -z;
+    }
+  return (PetscBool)(sum != 0);
+}
+
 static PetscErrorCode AnyBothWays(AnyBox *B, PetscBool *changed)
 {
   const PetscInt n = B->graph->n;
   PetscInt *more, *i, *j, extra = 0;
 
   PetscFunctionBegin;
+  *changed = AnyOneSided(B);
+  if (!*changed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscCalloc1(n + 1, &more));
   for (PetscInt r = 0; r < n; r++)
     for (PetscInt k = B->i[r]; k < B->i[r + 1] && B->place[r] == BCR_PLACE_OPEN; k++)
@@ -844,11 +872,6 @@ static PetscErrorCode AnyBothWays(AnyBox *B, PetscBool *changed)
         more[B->j[k]]++;
         extra++;
       }
-  *changed = (PetscBool)(extra > 0);
-  if (!*changed) {
-    PetscCall(PetscFree(more));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   PetscCall(PetscMalloc2(n + 1, &i, B->i[n] + extra, &j));
   i[0] = 0;
   for (PetscInt r = 0; r < n; r++) {
@@ -914,7 +937,7 @@ static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
     *ok = AnyUnlinked(B);
     if (!*ok) PetscCall(AnyAttempt(B, ok));
     if (*ok) break;
-    if (!AnySquares(B)) break;
+    if (B->wide || !AnySquares(B)) break;
     PetscCall(AnyBothWays(B, &changed));
     if (changed) PetscCall(AnyAttempt(B, ok));
   }
