@@ -286,7 +286,7 @@ static PetscErrorCode FindWays(BCRFindRows *R, const PetscInt links[], PetscBool
       *complexity = its;
     } else PetscCall(BCRFoundDestroy(&mine));
   }
-  found->zeros = dropzeros;
+  found->zeros = (PetscBool)(found->zeros || dropzeros);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
