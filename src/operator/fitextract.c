@@ -4,6 +4,7 @@
 #include "fithost.h"
 #include "fit_kernels.h"
 #include "run_kernels.h"
+#include "wide.h"
 
 /* The two entries of a link become one */
 static inline void BCRFitJoin(double *up, double lo)
@@ -143,7 +144,9 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   PetscInt at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
   int axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
-  if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) return 0;
+  if (A->far.mat &&
+      BCRSkipZeros(A->far.a, A->far.i[dof * node], A->far.i[dof * (node + count)]) < A->far.i[dof * (node + count)])
+    return 0;
   if (R > MOST || A->ai[row + dof * count] - first != (PetscInt64)E * count) return 0;
   if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) ||
       !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)E * (size_t)count, (size_t)E, dof))
@@ -162,10 +165,12 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
     axis[axes++] = (int)d;
   }
   if (at[BCR_CENTRE] < 0 || axes == 0) return 0;
+#if !defined(PETSC_USE_COMPLEX)
+  odd = !BCRNothingAt(v, (size_t)E * (size_t)(count - 1) + (size_t)R, E, nnone, none);
+#else
   for (i = 0; i < count && nnone > 0; i++) {
     for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + (size_t)E * (size_t)i]) != 0;
   }
-#if defined(PETSC_USE_COMPLEX)
   for (i = 0; i < count; i++) {
     for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + (size_t)E * (size_t)i]) != 0;
   }
