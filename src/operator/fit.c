@@ -339,8 +339,9 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
       const PetscInt ix[3] = {first[0] + q % n[0], first[1] + q / n[0] % n[1], first[2] + q / n[0] / n[1]};
       double st[7], rest, off = 0;
       PetscInt col;
+      const BCRRowState state = BCRRowGet(A, F->c, ix, st, &rest, &col);
 
-      if (BCRRowGet(A, F->c, ix, st, &rest, &col) == BCR_ROW_NAN) continue;
+      if (state == BCR_ROW_NAN || state == BCR_ROW_EMPTY) continue;
       for (int k = 0; k < 6; k++) off -= st[k];
       vote[0] += off > 0 ? 1 : (off < 0 ? -1 : 0);
       vote[1] += st[BCR_CENTRE] > 0 ? 1 : -1;

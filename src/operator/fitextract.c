@@ -12,8 +12,8 @@ static inline void BCRFitJoin(double *up, double lo)
   if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
 }
 
-/* The row of a node in a dropped plane: 1 over its diagonal */
-static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], double diagonal)
+/* The row of a node in a dropped plane: 1 over its diagonal, inv */
+static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], PetscReal inv)
 {
   const BCRRows *A = F->A;
 
@@ -21,7 +21,7 @@ static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], double diagonal)
     for (PetscInt s = 0; s < 2; s++) {
       BCRPlane *pl = &F->op->axis[d].plane[s];
 
-      if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / diagonal);
+      if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = inv;
     }
   }
 }
@@ -101,13 +101,13 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
   const PetscBool mine = BCRGridHas(&F->A->grid, ix);
   BCRRowState state = BCRRowGet(F->A, F->c, ix, st, &rest, col);
 
-  if (state != BCR_ROW_GOOD) return mine ? state : BCR_ROW_GOOD;
   for (d = 0; d < 3; d++) {
     o[d] = ix[d] - F->b[d];
     plane = (PetscBool)(plane || o[d] < F->begin[d] || o[d] >= F->begin[d] + F->size[d]);
   }
+  if (state != BCR_ROW_GOOD && !(plane && state == BCR_ROW_EMPTY)) return mine ? state : BCR_ROW_GOOD;
   if (plane) {
-    if (mine) BCRFitRowPlane(F, ix, st[BCR_CENTRE]);
+    if (mine) BCRFitRowPlane(F, ix, BCRPlaneInverse(st));
     return BCR_ROW_GOOD;
   }
   for (k = 0; k < 6; k++) {
