@@ -5,7 +5,8 @@
   Layers of ghost nodes that are kept in the matrix: planes of Neumann, Dirichlet, identity and empty rows at the ends of the
   axes, and where they meet rows of any kind that no other refers to: empty, a diagonal, either side's rule, any couplings
   inward. The reader must find them exact and count the empty rows; solutions, of the transpose too and after new values, are
-  compared with those of PETSc's LU, which gets ones on the diagonals of empty rows, and put into the equations.
+  compared with those of PETSc's LU, which gets ones on the diagonals of empty rows, and put into the equations. So are
+  singular ones, and coefficients that vary, for which the operator is a fit. An empty row that something refers to is an error.
 */
 #include <petscksp.h>
 #include <petscdmda.h>
@@ -51,6 +52,7 @@ typedef struct {
   Corners corners;
   double diagonal[27], slope[27][3]; /* of each combination of planes; diagonal 0: empty */
   PetscBool vary;                    /* diagonals vary along planes */
+  double contrast;                   /* couplings vary by as much */
 } Problem;
 
 static int Pick(int n)
@@ -132,7 +134,8 @@ static void ProblemCreate(PetscInt dim, PetscInt least, Corners corners, Problem
     p->a[d] = d < dim ? 0.5 + TestUniform() : 0;
     for (int s = 0; s < 2 && d < dim; s++) {
       p->side[d][s] = all > 0 && all < SIDES ? (Side)all : (Side)Pick(SIDES);
-      definite = (PetscBool)(definite || p->side[d][s] == OPEN || p->side[d][s] == DIRICHLET || p->side[d][s] == IDENTITY);
+      definite =
+        (PetscBool)(definite || p->side[d][s] == OPEN || p->side[d][s] == DIRICHLET || p->side[d][s] == IDENTITY);
     }
   }
   p->shift = !definite || Pick(2) ? 0.3 + TestUniform() : 0;
@@ -164,11 +167,14 @@ static int Row(const Problem *p, const PetscInt ix[3], PetscInt to[7][3], double
     for (int s = 0; s < 2; s++) {
       const PetscInt j = ix[d] + (s ? 1 : -1), last = s ? p->N[d] - 1 : 0;
 
+      const double a =
+        p->a[d] * (1 + p->contrast * sin((double)(2 * ix[0] + 3 * ix[1] + ix[2] - ix[d] + PetscMin(ix[d], j))));
+
       if (j == last && p->side[d][s] == EMPTY) continue; /* no flux */
-      value[0] += p->a[d];
+      value[0] += a;
       if (j < 0 || j >= p->N[d]) continue;
       to[n][d] = j;
-      value[n++] = -p->a[d];
+      value[n++] = -a;
     }
   }
   return n;
@@ -298,7 +304,8 @@ static PetscErrorCode Grid(const Problem *p, DM *da)
 {
   const DMBoundaryType none = DM_BOUNDARY_NONE;
   const DMDAStencilType type = Pick(2) ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
-  const PetscInt width = 1 + Pick(2);
+  const PetscInt width =
+    p->N[0] >= 2 * size && p->N[1] >= 2 * size && (p->dim < 3 || p->N[2] >= 2 * size) ? 1 + Pick(2) : 1;
   const int cut = Pick(4);
   PetscInt parts[3] = {1, 1, 1};
 
@@ -306,8 +313,8 @@ static PetscErrorCode Grid(const Problem *p, DM *da)
   if (cut < p->dim) parts[cut] = size;
   else parts[0] = parts[1] = parts[2] = PETSC_DECIDE;
   if (p->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, type, p->N[0], p->N[1], parts[0], parts[1], 1, width, NULL,
-                           NULL, da));
+    PetscCall(
+      DMDACreate2d(PETSC_COMM_WORLD, none, none, type, p->N[0], p->N[1], parts[0], parts[1], 1, width, NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, none, none, none, type, p->N[0], p->N[1], p->N[2], parts[0], parts[1],
                            parts[2], 1, width, NULL, NULL, NULL, da));
@@ -412,6 +419,151 @@ static PetscErrorCode Run(Problem *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Neumann rows all around: rows of the box are off by a constant, others are not */
+static PetscErrorCode Singular(Problem *p)
+{
+  double off[2] = {-PETSC_MAX_REAL, -PETSC_MAX_REAL}, other = 0, largest;
+  const PetscScalar *v;
+  PetscInt empty, ix[3];
+  DMDALocalInfo info;
+  Vec f, u, r;
+  DM da;
+  Mat A;
+  KSP ksp;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2 * p->dim; k++) p->side[k / 2][k % 2] = NEUMANN;
+  p->shift = p->contrast = 0;
+  Rules(p);
+  PetscCall(Grid(p, &da));
+  PetscCall(MatrixCreate(da, (PetscBool)Pick(2), &A));
+  PetscCall(Fill(p, da, PETSC_FALSE, A, &empty, &largest));
+  PetscCall(SolverCreate(da, A, PCBCRPOISSON, &ksp));
+  PetscCall(DMCreateGlobalVector(da, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(VecDuplicate(f, &r));
+  PetscCall(Random(f));
+  PetscCall(KSPSolve(ksp, f, u));
+  PetscCall(MatMult(A, u, r));
+  PetscCall(VecAYPX(r, -1, f));
+  PetscCall(VecGetArrayRead(r, &v));
+  PetscCall(DMDAGetLocalInfo(da, &info));
+  for (PetscInt k = 0; k < info.xm * info.ym * info.zm; k++) {
+    const double x = (double)PetscRealPart(v[k]);
+    PetscInt to[7][3];
+    double value[7];
+    int at[3], place;
+
+    ix[0] = info.xs + k % info.xm;
+    ix[1] = info.ys + k / info.xm % info.ym;
+    ix[2] = info.zs + k / info.xm / info.ym;
+    if (!Place(p, ix, at, &place)) {
+      off[0] = PetscMax(off[0], x);
+      off[1] = PetscMax(off[1], -x);
+    } else if (Row(p, ix, to, value)) TestLargest(&other, fabs(x));
+  }
+  PetscCall(VecRestoreArrayRead(r, &v));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, off, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  Check((PetscBool)(off[0] + off[1] <= 100 * TOL), p, "singular, rows of the box differ by", off[0] + off[1]);
+  Check((PetscBool)(other <= 100 * TOL), p, "singular, other rows are off by", other);
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&r));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Couplings vary: GMRES with a fit */
+static PetscErrorCode Fitted(Problem *p)
+{
+  double error = 0, residual = 0, largest;
+  PetscInt empty;
+  DM da;
+  Mat A, B;
+  KSP ksp, lu;
+  PC pc;
+
+  PetscFunctionBegin;
+  p->contrast = 0.2;
+  PetscCall(Grid(p, &da));
+  PetscCall(MatrixCreate(da, (PetscBool)Pick(2), &A));
+  PetscCall(MatrixCreate(da, PETSC_TRUE, &B));
+  PetscCall(SolverCreate(da, A, PCBCRPOISSON, &ksp));
+  PetscCall(SolverCreate(NULL, B, PCREDUNDANT, &lu));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_AUTO));
+  PetscCall(KSPSetType(ksp, KSPGMRES));
+  PetscCall(KSPSetTolerances(ksp, (PetscReal)(0.01 * TOL), PETSC_DEFAULT, PETSC_DEFAULT, 60));
+  PetscCall(Fill(p, da, PETSC_TRUE, B, &empty, &largest));
+  PetscCall(Fill(p, da, PETSC_FALSE, A, &empty, &largest));
+  PetscCall(Solve(p, da, ksp, lu, A, largest, PETSC_FALSE, &error, &residual));
+  Check((PetscBool)(error <= 10 * TOL), p, "fitted, differs from LU by", error);
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(KSPDestroy(&lu));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static char message[2048];
+
+static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char *file, PetscErrorCode n,
+                           PetscErrorType type, const char *mess, void *ctx)
+{
+  (void)comm, (void)line, (void)func, (void)file, (void)ctx;
+  if (type == PETSC_ERROR_INITIAL) snprintf(message, sizeof(message), "%s", mess ? mess : "");
+  return n;
+}
+
+/* An empty row in the middle of the box, or in a plane that the box refers to; fitted: of couplings that vary */
+static PetscErrorCode Refused(Problem *p, PetscBool inside, PetscBool fitted)
+{
+  double largest;
+  PetscInt empty, dof = 0;
+  BCROperator *ops = NULL;
+  MatStencil row = {.i = p->N[0] / 2, .j = inside ? p->N[1] / 2 : 0, .k = p->N[2] / 2};
+  PetscErrorCode ierr;
+  DMDALocalInfo info;
+  DM da;
+  Mat A;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2 * p->dim; k++) p->side[k / 2][k % 2] = IDENTITY;
+  p->contrast = fitted ? 0.2 : 0;
+  Rules(p);
+  if (!inside) row.i--; /* that in the middle is looked at first */
+  PetscCall(Grid(p, &da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Fill(p, da, PETSC_FALSE, A, &empty, &largest));
+  PetscCall(DMDAGetLocalInfo(da, &info));
+  for (int k = 0; k < 7; k++) {
+    const PetscScalar zero = 0;
+    MatStencil to = row;
+
+    *(k < 3 ? &to.i : (k < 5 ? &to.j : &to.k)) += k == 0 ? 0 : (k % 2 ? 1 : -1);
+    if (k >= 5 && p->dim < 3) continue;
+    if (to.j >= 0 && row.i >= info.xs && row.i < info.xs + info.xm && row.j >= info.ys && row.j < info.ys + info.ym &&
+        row.k >= info.zs && row.k < info.zs + info.zm)
+      PetscCall(MatSetValuesStencil(A, 1, &row, 1, &to, &zero, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  message[0] = 0;
+  PetscCall(PetscPushErrorHandler(Keep, NULL));
+  ierr = BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops);
+  PetscCall(PetscPopErrorHandler());
+  Check((PetscBool)(ierr == PETSC_ERR_ARG_WRONG && strstr(message, "is zero or missing in row")), p,
+        "empty row accepted, or another error", (double)ierr);
+  if (!ierr) PetscCall(BCROperatorDestroy(dof, &ops));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 3;
@@ -426,8 +578,12 @@ int main(int argc, char **argv)
     for (PetscInt dim = 2; dim <= 3; dim++) {
       Problem p;
 
-      ProblemCreate(dim, PetscMax(5, 2 * (PetscInt)size), (Corners)(k % CORNERS), &p);
+      ProblemCreate(dim, PetscMax(5, (PetscInt)size * (1 + Pick(2))), (Corners)(k % CORNERS), &p);
       PetscCall(Run(&p));
+      PetscCall(Fitted(&p));
+      if (k >= CORNERS) continue;
+      PetscCall(Singular(&p));
+      if (k < 4) PetscCall(Refused(&p, (PetscBool)(k % 2), (PetscBool)(k / 2)));
     }
   }
   PetscCall(PetscFinalize());
