@@ -361,7 +361,7 @@ static PetscErrorCode SolverCreate(DM da, Mat A, PCType type, KSP *ksp)
   PetscCall(PCSetType(pc, type));
   if (da) PetscCall(PCSetDM(pc, da));
   if (da) PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
-  else PetscCall(PCSetFromOptions(pc));
+  PetscCall(PCSetFromOptions(pc)); /* -pc_bcrpoisson_backend cuda */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
