@@ -99,8 +99,8 @@ typedef struct {
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */
-  /* Rows of nodes that lie in planes of several axes: d u - sum e_a u_a = f, u_a the neighbour inward along axis a; 1/d is
-     that of the plane of the first of these axes. e_a/d, for each combination of planes (BCRCornerPlace()) */
+  /* Rows of nodes that lie in planes of several axes: d u - sum e_a u_a = f, u_a the neighbour inward along axis a; 1/d
+     is that of the plane of the first of these axes. e_a/d, for each combination of planes (BCRCornerPlace()) */
   PetscReal corner[27][3];
   PetscInt empty; /* rows in planes that hold nothing, on all ranks */
   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the

@@ -136,8 +136,8 @@ PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of this rank in the plane at end s of axis d, to the first that is wrong. *wrong: a row that fits neither the
-   plane nor what is known of rows where it meets others, 1; a row that is no good, 2: what is wrong with it is in fault */
+/* The rows of this rank in the plane at end s of axis d, to the first that is wrong. *wrong: a row that is not as the
+   planes through its node say, 1; a row that is no good, 2: what is wrong with it is in fault */
 static PetscErrorCode BCRPlanesSearchFace(const BCRRows *A, PetscInt c, const BCROperator *op, PetscInt d, PetscInt s,
                                           int *wrong, BCRFault *fault)
 {

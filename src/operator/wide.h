@@ -1,6 +1,6 @@
 /*
-  Rows of box or wide stencils, most of whose entries are explicit zeros, and which are of another pattern at more than one
-  node from either end of a grid line.
+  Rows of box or wide stencils, most of whose entries are explicit zeros, and which are of another pattern at more than
+  one node from either end of a grid line.
 */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first place from p on, of n, that is not zero; a NaN is not. Numbers but zero have bits besides that of the sign */
+/* The first place from p on, of n, that is not zero; a NaN is not. What is no zero has bits besides that of the sign */
 static inline PetscInt BCRSkipZeros(const PetscScalar *v, PetscInt p, PetscInt n)
 {
 #if defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE)
@@ -60,8 +60,8 @@ static inline PetscInt BCRPatternMargin(const PetscInt *ai, const PetscInt *aj, 
 #if !defined(PETSC_USE_COMPLEX)
   #define BCR_NOTHING_MOST 1125 /* entries of the rows of a node: run.h */
 
-/* The n >= BCR_RUN_PAD values from v on have zeros at the places none, and there again every width values. PETSC_FALSE also
-   where that cannot be told */
+/* The n >= BCR_RUN_PAD values from v on have zeros at the places none, and there again every width values. PETSC_FALSE
+   also where that cannot be told */
 static inline PetscBool BCRNothingAt(const PetscReal *v, size_t n, PetscInt width, PetscInt nnone,
                                      const PetscInt none[])
 {
