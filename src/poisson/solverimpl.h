@@ -51,12 +51,19 @@ typedef struct {
   PetscBool weights, scaled;
 } BCRFaceTerm;
 
-/* A node of two or three planes (or of a plane whose neighbour is the opposite plane):  u[at] = inv
-   f[at] + slope u[from] */
+/* A node of two or three planes (or of a plane whose neighbour is the opposite plane), which is worked on by itself:
+   u[at] = inv f[at], and for each of its links u[at] += slope u[from] */
+typedef struct {
+  PetscInt at;
+  PetscReal inv;
+} BCREdge;
 typedef struct {
   PetscInt at, from;
-  PetscReal inv, slope;
-} BCREdge;
+  PetscReal slope;
+} BCRLink;
+/* Groups of links that do not depend on one another, each behind those that it depends on: 6 planes of the node + 3 (the
+   neighbour is the opposite plane) + the axis */
+#define BCR_LINK_GROUPS 24
 
 /* Factors along one axis, and how many at either end differ from one (all of them, when those inside do) */
 typedef struct {
@@ -73,12 +80,13 @@ typedef struct {
   BCRAxis whole;                   /* the slabs' axis as it is on all ranks together; planes without arrays */
   PetscInt N[3], stride[3], start; /* the whole grid; the box's first node */
   PetscInt core;                   /* which of the solver's cores; -1: the box is empty */
-  PetscInt nface, nedge;
+  PetscInt nface, nedge, nlink;
   BCRFace face[6];
   PetscInt nterm[2]; /* [transpose] */
   BCRFaceTerm term[2][6];
-  BCREdge *edge;         /* those that depend on others behind them */
-  PetscInt edgestart[9]; /* first edge of each group of edges that do not depend on one another */
+  BCREdge *edge;
+  BCRLink *link;
+  PetscInt linkstart[BCR_LINK_GROUPS + 1]; /* first link of each group */
   /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   BCRFactors pre[2][3], post[2][3];
   PetscBool prescale[2], postscale[2];   /* on this rank */
