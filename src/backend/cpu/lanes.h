@@ -156,8 +156,7 @@ BCR_INLINE bun bloadio(const void *p, ptrdiff_t i, const int io)
     return (bun)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))),
                                      _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
   #else
-    return BB(((vec){(real)q[0], (real)q[1], (real)q[2], (real)q[3]}),
-              ((vec){(real)q[4], (real)q[5], (real)q[6], (real)q[7]}));
+    return BB(dttload(q, 0, 1), dttload(q, VL, 1));
   #endif
   }
 #else
@@ -178,10 +177,8 @@ BCR_INLINE void bstoreio(void *p, ptrdiff_t i, bun v, const int io)
     _mm256_storeu_pd(q, _mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v)));
     _mm256_storeu_pd(q + 4, _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)));
   #else
-    for (int k = 0; k < 4; k++) {
-      q[k] = v.a[k];
-      q[k + 4] = v.b[k];
-    }
+    dttstore(q, 0, v.a, 1);
+    dttstore(q, VL, v.b, 1);
   #endif
     return;
   }
@@ -320,43 +317,32 @@ BCR_INLINE void btr(bun *r)
     r[4 + c] = (bun)_mm256_permute2f128_ps(q[c], q[4 + c], 0x31);
   }
 }
-#elif BCR_ISA == 1
-BCR_INLINE void btr4(vec *r0, vec *r1, vec *r2, vec *r3)
-{
-  const __m256d p0 = _mm256_unpacklo_pd((__m256d)*r0, (__m256d)*r1),
-                p1 = _mm256_unpackhi_pd((__m256d)*r0, (__m256d)*r1);
-  const __m256d p2 = _mm256_unpacklo_pd((__m256d)*r2, (__m256d)*r3),
-                p3 = _mm256_unpackhi_pd((__m256d)*r2, (__m256d)*r3);
-
-  *r0 = (vec)_mm256_permute2f128_pd(p0, p2, 0x20);
-  *r1 = (vec)_mm256_permute2f128_pd(p1, p3, 0x20);
-  *r2 = (vec)_mm256_permute2f128_pd(p0, p2, 0x31);
-  *r3 = (vec)_mm256_permute2f128_pd(p1, p3, 0x31);
-}
-BCR_INLINE void btr(bun *r)
-{
-  vec t;
-
-  btr4(&r[0].a, &r[1].a, &r[2].a, &r[3].a);
-  btr4(&r[4].b, &r[5].b, &r[6].b, &r[7].b);
-  btr4(&r[0].b, &r[1].b, &r[2].b, &r[3].b);
-  btr4(&r[4].a, &r[5].a, &r[6].a, &r[7].a);
-  #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    t = r[i].b;
-    r[i].b = r[i + 4].a;
-    r[i + 4].a = t;
-  }
-}
 #else
+/* blocks of VL x VL: each is transposed, and those beside the diagonal change places */
 BCR_INLINE void btr(bun *r)
 {
-  real s[BL * BL] __attribute__((aligned(64))), t[BL * BL] __attribute__((aligned(64)));
+  enum {
+    NB = BL / VL
+  };
+  vec *m = (vec *)r, p[VL], q[VL];
 
-  for (int i = 0; i < BL; i++) bstore(s + BL * i, r[i]);
-  for (int i = 0; i < BL; i++)
-    for (int j = 0; j < BL; j++) t[BL * i + j] = s[BL * j + i];
-  for (int i = 0; i < BL; i++) r[i] = bload(t + BL * i);
+  #pragma GCC unroll 4
+  for (int i = 0; i < NB; i++)
+  #pragma GCC unroll 4
+    for (int j = i; j < NB; j++) {
+  #pragma GCC unroll 4
+      for (int k = 0; k < VL; k++) {
+        p[k] = m[NB * (VL * i + k) + j];
+        q[k] = m[NB * (VL * j + k) + i];
+      }
+      dtttranspose(p);
+      dtttranspose(q);
+  #pragma GCC unroll 4
+      for (int k = 0; k < VL; k++) {
+        m[NB * (VL * j + k) + i] = p[k];
+        m[NB * (VL * i + k) + j] = q[k];
+      }
+    }
 }
 #endif
 

@@ -867,7 +867,8 @@ BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u
   }
 }
 
-BCR_INLINE void tri_factors_perline(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV, const int io)
+BCR_INLINE void tri_factors_perline(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV,
+                                    const int io)
 {
   const int stream = t->stream && tri_aligned(&t->shape, u, io);
 
@@ -937,12 +938,12 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
 
 /* Functions of all tiles, one for each pair of a kernel's constant arguments and a type of memory: what a compiler needs
    for a function grows faster than its length (GCC 12 at -O3: all of them in one 90 s, apart TTT s) */
-#define TRI_FACTORS(name, io, body)                                                                                   \
-  static __attribute__((noinline)) void BCRN(name)(const BCRTriFactors *t, const void *f, void *u, real *work)        \
-  {                                                                                                                   \
-    const int IO = io;                                                                                                \
-                                                                                                                      \
-    body;                                                                                                             \
+#define TRI_FACTORS(name, io, body) \
+  static __attribute__((noinline)) void BCRN(name)(const BCRTriFactors *t, const void *f, void *u, real *work) \
+  { \
+    const int IO = io; \
+\
+    body; \
   }
 #if defined(BCR_REAL_SINGLE)
   #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__) KERNEL(name##_io, 1, __VA_ARGS__)

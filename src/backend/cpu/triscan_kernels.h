@@ -367,12 +367,12 @@ BCR_INLINE int scan_lag(const BCRTriScan *t, const void *f, void *u, const int i
 }
 
 /* as TRI_FACTORS */
-#define TRI_SCAN(name, io, body)                                                                               \
-  static __attribute__((noinline)) void BCRN(name)(const BCRTriScan *t, const void *f, void *u, real *work)    \
-  {                                                                                                            \
-    const int IO = io;                                                                                         \
-                                                                                                               \
-    body;                                                                                                      \
+#define TRI_SCAN(name, io, body) \
+  static __attribute__((noinline)) void BCRN(name)(const BCRTriScan *t, const void *f, void *u, real *work) \
+  { \
+    const int IO = io; \
+\
+    body; \
   }
 TRI_IO(TRI_SCAN, lag_lines, lag_lines(t, f, u, work, IO))
 TRI_IO(TRI_SCAN, lag_across, lag_across(t, f, u, work, IO, 0))
