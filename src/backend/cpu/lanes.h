@@ -317,6 +317,34 @@ BCR_INLINE void btr(bun *r)
     r[4 + c] = (bun)_mm256_permute2f128_ps(q[c], q[4 + c], 0x31);
   }
 }
+#elif BCR_ISA == 1
+BCR_INLINE void btr4(vec *r0, vec *r1, vec *r2, vec *r3)
+{
+  const __m256d p0 = _mm256_unpacklo_pd((__m256d)*r0, (__m256d)*r1),
+                p1 = _mm256_unpackhi_pd((__m256d)*r0, (__m256d)*r1);
+  const __m256d p2 = _mm256_unpacklo_pd((__m256d)*r2, (__m256d)*r3),
+                p3 = _mm256_unpackhi_pd((__m256d)*r2, (__m256d)*r3);
+
+  *r0 = (vec)_mm256_permute2f128_pd(p0, p2, 0x20);
+  *r1 = (vec)_mm256_permute2f128_pd(p1, p3, 0x20);
+  *r2 = (vec)_mm256_permute2f128_pd(p0, p2, 0x31);
+  *r3 = (vec)_mm256_permute2f128_pd(p1, p3, 0x31);
+}
+BCR_INLINE void btr(bun *r)
+{
+  vec t;
+
+  btr4(&r[0].a, &r[1].a, &r[2].a, &r[3].a);
+  btr4(&r[4].b, &r[5].b, &r[6].b, &r[7].b);
+  btr4(&r[0].b, &r[1].b, &r[2].b, &r[3].b);
+  btr4(&r[4].a, &r[5].a, &r[6].a, &r[7].a);
+  #pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    t = r[i].b;
+    r[i].b = r[i + 4].a;
+    r[i + 4].a = t;
+  }
+}
 #else
 /* blocks of VL x VL: each is transposed, and those beside the diagonal change places */
 BCR_INLINE void btr(bun *r)

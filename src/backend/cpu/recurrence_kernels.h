@@ -36,8 +36,7 @@ BCR_INLINE vec rmax(vec a, vec b) /* a where b is NaN */
 }
 
 /* nr rows of lanes (a row is one real of each lane) from memory, first row at offset r0 of the elements' reals */
-static __attribute__((noinline)) void BCRN(recur_in)(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, int nr,
-                                                     real *tile)
+BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, int nr, real *tile)
 {
   const int nl = b->lanes, w = b->width, io = RECUR_IO(b);
 
@@ -266,26 +265,12 @@ static int BCRN(recur_flush)(int n, vec *P)
   return any;
 }
 
-/* Functions of a mode each, for a compiler's time grows faster than a function's length */
-#define RECUR_CASE(mode_, W_, back_, hasc_) recur_tile(b, tile, j0, ne, T, w0, P, mode_, W_, back_, hasc_, reduce)
-#define RECUR_C(mode_, W_, back_)           (b->c ? RECUR_CASE(mode_, W_, back_, 1) : RECUR_CASE(mode_, W_, back_, 0))
-#define RECUR_B(mode_, W_)                  (b->back ? RECUR_C(mode_, W_, 1) : RECUR_C(mode_, W_, 0))
-#define RECUR_MODE(name, mode_, reduce_) \
-  static __attribute__((noinline)) void BCRN(name)(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, \
-                                                   const vec *w0, vec *P) \
-  { \
-    const int reduce = reduce_; \
-\
-    if (b->width == 2) RECUR_B(mode_, 2); \
-    else RECUR_B(mode_, 1); \
-  }
-RECUR_MODE(recur_const, BCR_RECUR_CONST, 0)
-RECUR_MODE(recur_const_reduce, BCR_RECUR_CONST, 1)
-RECUR_MODE(recur_shared, BCR_RECUR_SHARED, 0)
-RECUR_MODE(recur_shared_reduce, BCR_RECUR_SHARED, 1)
-RECUR_MODE(recur_lanes, BCR_RECUR_LANES, 0)
-RECUR_MODE(recur_lanes_reduce, BCR_RECUR_LANES, 1)
-#define RECUR_RUN(name) (reduce ? BCRN(name##_reduce)(b, tile, j0, ne, X, Y, P) : BCRN(name)(b, tile, j0, ne, X, Y, P))
+#define RECUR_CASE(mode_, W_, back_, hasc_, reduce_) \
+  recur_tile(b, tile, j0, ne, X, Y, P, mode_, W_, back_, hasc_, reduce_)
+#define RECUR_C(mode_, W_, back_, reduce_) \
+  (b->c ? RECUR_CASE(mode_, W_, back_, 1, reduce_) : RECUR_CASE(mode_, W_, back_, 0, reduce_))
+#define RECUR_B(mode_, W_, reduce_) (b->back ? RECUR_C(mode_, W_, 1, reduce_) : RECUR_C(mode_, W_, 0, reduce_))
+#define RECUR_W(mode_, reduce_)     (b->width == 2 ? RECUR_B(mode_, 2, reduce_) : RECUR_B(mode_, 1, reduce_))
 
 /* both operations: tile after tile in the order of the recurrence */
 BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *X, const vec *Y, vec *P, vec *G,
@@ -300,9 +285,9 @@ BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *
     const ptrdiff_t j0 = (b->back ? count - 1 - q : q) * height;
     const int ne = (int)(b->m - j0 < height ? b->m - j0 : height);
 
-    BCRN(recur_in)(b, t, j0 * b->width, ne * b->width, tile);
+    recur_in(b, t, j0 * b->width, ne * b->width, tile);
     if (b->mode == BCR_RECUR_MEMORY) {
-      BCRN(recur_in)(b, b->s, j0 * b->width, ne * b->width, stile);
+      recur_in(b, b->s, j0 * b->width, ne * b->width, stile);
       if (b->cplx) {
         if (live) recur_tile_memory(tile, stile, ne, X, P, G, Y, 1, 1, reduce);
         else recur_tile_memory(tile, stile, ne, X, P, G, Y, 1, 0, reduce);
@@ -312,9 +297,9 @@ BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *
       }
       if (live && (!b->plain || q % RTILE == 0)) live = BCRN(recur_flush)(b->width * RV, P);
     } else if (b->cplx) recur_tile_complex(b, tile, j0, ne, X, Y, reduce);
-    else if (b->mode == BCR_RECUR_CONST) RECUR_RUN(recur_const);
-    else if (b->mode == BCR_RECUR_SHARED) RECUR_RUN(recur_shared);
-    else RECUR_RUN(recur_lanes);
+    else if (b->mode == BCR_RECUR_CONST) RECUR_W(BCR_RECUR_CONST, reduce);
+    else if (b->mode == BCR_RECUR_SHARED) RECUR_W(BCR_RECUR_SHARED, reduce);
+    else RECUR_W(BCR_RECUR_LANES, reduce);
     if (!reduce) recur_out(b, w, j0 * b->width, ne * b->width, tile);
   }
 }
@@ -383,5 +368,4 @@ static const BCRRecurTable BCRN(BCRRecur) = {RL, BCRN(recur_reduce), BCRN(recur_
 #undef RECUR_CASE
 #undef RECUR_C
 #undef RECUR_B
-#undef RECUR_MODE
-#undef RECUR_RUN
+#undef RECUR_W
