@@ -301,8 +301,7 @@ typedef struct {
   const void *f;
   void *u;
   ptrdiff_t len, lines, period, groups; /* of a line; in all */
-  /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row
-     on */
+  /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row on */
   ptrdiff_t first, base, pitch, lanes, shift, next;
   int stream;
   char *seam;  /* cache lines in front of each line of the group, and one behind them; or the tile */
