@@ -138,8 +138,8 @@ PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A core of component c, all but its set-up: in double after corrections that would not do, else of the work precision
- */
+/* A core of component c, all but its set-up: in double after corrections that would not
+   do, else of the work precision */
 static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool fallback, BCRRanks *core)
 {
   const BCRField *x = fallback ? &s->sum : &s->stage;

@@ -94,13 +94,11 @@ typedef struct {
   PetscReal factor;                      /* 1/scale, which the core multiplies with, or 1 where pre has that */
   PetscInt badaxis, badrow;              /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
-  /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have
-     then */
+  /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
   double beyond[2];
   PetscInt napart, *apartat;       /* rows apart: nodes of the whole grid, */
   PetscReal *apartinv, *apartwork; /* 1 over their diagonals, and, in a solve, their solution */
-  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid, in the backend's
-     memory */
+  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid, in the backend's memory */
   PetscReal *ones[2];
   double onesremoved[2]; /* 0: ones is not set */
   PetscBool shifted;     /* the last update has brought another shift, which the cores have to be told, */
@@ -120,8 +118,7 @@ typedef struct {
   PetscInt start, len;  /* as the solver works */
   PetscInt glen;        /* of the caller's arrays */
   PetscBool moves;      /* some rank hands a row to another */
-  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end;
-     -1: none */
+  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
   PetscMPIInt to, from[2];
   PetscInt inner, outer;    /* scalars before and after the axis in a vector */
   PetscScalar *f, *u, *row; /* with the rows of others */
@@ -181,19 +178,17 @@ typedef struct {
   PetscInt transpose;
   const PetscReal *f; /* in the backend's memory, as u */
   PetscReal *u;
-  /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of
-     each */
+  /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of each */
   ptrdiff_t es;
   PetscBool moves; /* some plane node adds to the box's right-hand side */
   void *stream;
   double *removed; /* the constant that the core removes, in the backend's memory */
 } BCRPass;
 
-/* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what
-   the core removes is a constant behind these, in terms of f no constant. That makes u = M f
-   unsymmetric where A is symmetric (half rows). With ones the solution for f = 1 (S where rows are
-   scaled) and m(f) what is removed, M f - m(f)/m(1) ones is the solution for f less the constant
-   m(f)/m(1). */
+/* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what the core removes is a
+   constant behind these, in terms of f no constant. That makes u = M f unsymmetric where A is symmetric (half rows).
+   With ones the solution for f = 1 (S where rows are scaled) and m(f) what is removed, M f - m(f)/m(1) ones is the
+   solution for f less the constant m(f)/m(1). */
 static inline PetscBool BCRComponentOnes(const BCRComponent *c, PetscInt transpose)
 {
   return c->op.singular && c->core >= 0 && c->weighted[transpose] ? PETSC_TRUE : PETSC_FALSE;
