@@ -193,6 +193,20 @@ function(petscbcr_add_program_tests)
       COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials" ${n})
   endforeach()
 
+  # those without a DMDA, on one rank and on three; ex1 is for one
+  foreach(case ex1 ex2 ex3 ex5 ex7 ex8 ex9 ex12 ex13 ex15 ex16 ex23 ex52 ex54)
+    set(labels tutorial)
+    if(NOT case MATCHES "^ex(2|9|54)$")
+      list(APPEND labels long)
+    endif()
+    foreach(n 1 3)
+      if(NOT (case STREQUAL ex1 AND n EQUAL 3))
+        petscbcr_add_script_test(nodm-${case}-${n} RANKS ${n} LABELS ${labels} ENVIRONMENT MPIEXEC=${MPIEXEC_EXECUTABLE}
+          COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_nodm.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/nodm" ${n})
+      endif()
+    endforeach()
+  endforeach()
+
   if(python)
     petscbcr_add_script_test(petsc4py LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
       COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_poisson.py" -dll_append "${plugin}" -pc_type bcrpoisson)
