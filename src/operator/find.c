@@ -4,7 +4,8 @@
 */
 #include "findimpl.h"
 
-/* In this order. alone: not where another one finds a grid */
+/* In this order. alone: not where another one finds a star
+   with all links, nor in matrices of many rows where another one finds any grid */
 static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
@@ -12,6 +13,7 @@ static const struct {
 } ways[] = {
   {"natural order",                  BCRFindNatural, PETSC_FALSE},
   {"the order of a DMDA over ranks", BCRFindBoxes,   PETSC_FALSE},
+  {"any order",                      BCRFindAny,     PETSC_TRUE },
 };
 
 static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
@@ -185,32 +187,78 @@ static PetscErrorCode DistancesCollect(BCRFindRows *R)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As BCRFindComplexity() */
-static PetscInt Complexity(const BCRFound *found)
+/* A few numbers in any order may be those of some box in natural order with some of its links: a box with all its links is
+   worth more then. Beyond so many rows that does not happen, and is not looked for */
+#define BCR_FEW_ROWS 4096
+#define BCR_REACHES  4 /* what an axis more in the reach of a stencil is worth in rings */
+
+/* Entries beside the diagonal that a box has with all its links: those that span k axes are the k-th elementary symmetric
+   polynomial of what the axes have, in pairs of neighbours and of the same node */
+static PetscInt BoxLinks(const BCRFound *found)
 {
-  return found->order ? 8 * (found->reach - 1) + found->ring[0] + found->ring[1] + found->ring[2] : BCR_NO_GRID;
+  PetscInt span[4] = {found->dof, 0, 0, 0}, links = 0;
+
+  for (PetscInt d = 0; d < found->dim; d++) {
+    const PetscInt n = found->N[d], pairs = 2 * (found->ring[d] ? n : n - 1);
+
+    for (int k = 3; k > 0; k--) span[k] = span[k] * n + span[k - 1] * pairs;
+    span[0] *= n;
+  }
+  for (PetscInt k = 1; k <= found->reach; k++) links += span[k];
+  return links;
+}
+
+/* Collective */
+static PetscErrorCode CountLinks(const BCRFindRows *R, PetscInt *links)
+{
+  PetscFunctionBegin;
+  *links = 0;
+  if (R->N > BCR_FEW_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int b = 0; b < 2; b++) {
+    for (PetscInt r = 0; R->i[b] && r < R->n; r++)
+      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
+        if (BCRFindColumn(R, b, k) != R->first + r && BCRFindLink(R, b, k)) ++*links;
+  }
+  if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, links, 1, MPIU_INT, MPI_SUM, R->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As BCRFindComplexity(), and above all with links that are missing. links: of the matrix, 0 where that does not matter */
+static PetscInt Complexity(const BCRFound *found, PetscInt links)
+{
+  const PetscBool missing =
+    (PetscBool)(found->order && found->order != BCR_FOUND_ANY && links && links < BoxLinks(found));
+
+  if (!found->order) return BCR_NO_GRID;
+  return (missing ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] + found->ring[1] +
+         found->ring[2];
 }
 
 /* The simplest grid of all ways; where none finds one found has the reason of the way that came furthest, of several the
    most general */
-static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found, PetscInt *complexity)
 {
+  PetscInt links;
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(found, sizeof(*found)));
   PetscCall(DistancesCollect(R));
+  PetscCall(CountLinks(R, &links));
+  *complexity = BCR_NO_GRID;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ways); k++) {
     BCRFound mine;
     PetscBool better;
 
-    if (found->order && (found->reach == 1 || ways[k].alone)) continue;
+    if (*complexity == 0 || (ways[k].alone && (*complexity < BCR_REACHES || (found->order && !links)))) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
     PetscCall(ways[k].find(R, dropzeros, &mine));
     PetscCall(PetscInfo(R->block[0], "%s: %s\n", ways[k].name, mine.order ? "a grid" : mine.why));
-    if (mine.order || found->order) better = (PetscBool)(Complexity(&mine) < Complexity(found));
+    if (mine.order || found->order) better = (PetscBool)(Complexity(&mine, links) < *complexity);
     else better = (PetscBool)(mine.why[0] && (!found->why[0] || mine.fits >= found->fits));
     if (better) PetscCall(BCRFoundDestroy(found));
     if (better) *found = mine;
     else PetscCall(BCRFoundDestroy(&mine));
+    *complexity = Complexity(found, links);
   }
   found->zeros = dropzeros;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -219,6 +267,7 @@ static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *fo
 static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
 {
   BCRFound other;
+  PetscInt complexity[2];
   PetscBool zeros = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -226,12 +275,12 @@ static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
     PetscCall(PetscStrncpy(found->why, "the matrix has no rows", sizeof(found->why)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(FindOnce(R, PETSC_FALSE, found));
-  if (Complexity(found) == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(FindOnce(R, PETSC_FALSE, found, &complexity[0]));
+  if (complexity[0] == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RowsDropZeros(R, &zeros));
   if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(FindOnce(R, PETSC_TRUE, &other));
-  if (Complexity(&other) < Complexity(found) || (!other.order && !found->order && other.fits > found->fits)) {
+  PetscCall(FindOnce(R, PETSC_TRUE, &other, &complexity[1]));
+  if (complexity[1] < complexity[0] || (!other.order && !found->order && other.fits > found->fits)) {
     PetscCall(BCRFoundDestroy(found));
     *found = other;
   } else PetscCall(BCRFoundDestroy(&other));

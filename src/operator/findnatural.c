@@ -7,9 +7,12 @@
   axes. Sizes that some distance cannot come from are refused without a look at the rows. Of several answers that with
   the fewest axes in one entry counts, of these the one with the fewest rings, then with the fewest axes, then with the
   longest last axis. (A diagonal matrix is a line of nodes without couplings.) Links may be missing anywhere: a node's
-  place does not depend on them.
+  place does not depend on them. Where they are missing so that the matrix is equal grids one after the other, as for
+  components that are not interlaced, the last axis counts these, and has no couplings.
 */
 #include "findimpl.h"
+
+#define NATURAL_DIVISORS 4096 /* divisors of a number of nodes, so many at most; of numbers below 2^31 there are 1536 */
 
 /* Sizes that are looked at, and the best so far */
 typedef struct {
@@ -58,13 +61,66 @@ static PetscErrorCode NaturalTry(NaturalSearch *s, PetscInt nx, PetscInt ny, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All sizes that the distances offer; sizes: distances in nodes that divide their number, ascending, and that number */
-static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt count, const PetscInt sizes[])
+/* No entry of this rank's rows couples rows before row b with those from b on; widest: the largest distance */
+static PetscBool NaturalIsCut(const BCRFindRows *R, PetscInt b, PetscInt widest)
+{
+  for (PetscInt t = 0; t < 2 * widest; t++) { /* from b outwards */
+    const PetscInt row = t % 2 ? b + t / 2 : b - 1 - t / 2, r = row - R->first;
+
+    if (r < 0 || r >= R->n) continue;
+    for (int block = 0; block < 2 && R->i[block]; block++)
+      for (PetscInt k = R->i[block][r]; k < R->i[block][r + 1]; k++)
+        if (BCRFindLink(R, block, k) && (BCRFindColumn(R, block, k) < b) != (row < b)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* Collective. Several equal grids one after the other: the nodes of one, or all of them. What divides the number of nodes
+   is looked at, from the smallest on, and mostly dies in the first row beside a cut */
+static PetscErrorCode NaturalOne(const NaturalSearch *s, PetscInt nodes, PetscInt *one)
+{
+  const BCRFindRows *R = s->rows;
+  PetscInt widest = 0, count = 0, size[NATURAL_DIVISORS];
+  unsigned char cut[NATURAL_DIVISORS];
+
+  PetscFunctionBegin;
+  *one = nodes;
+  for (PetscInt k = 0; k < R->all.count; k++) widest = PetscMax(widest, R->all.apart[k]);
+  if (!widest) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 1; d <= nodes / d && count < NATURAL_DIVISORS - 1; d++) {
+    if (nodes % d) continue;
+    if (d * s->box.dof > widest && d < nodes) size[count++] = d;
+    if (d > 1 && nodes / d > d && nodes / d * s->box.dof > widest) size[count++] = nodes / d;
+  }
+  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSortInt(count, size));
+  for (PetscInt c = 0; c < count; c++) {
+    const PetscInt rows = size[c] * s->box.dof;
+    PetscInt b = PetscMax(rows, (R->first - widest) / rows * rows);
+
+    cut[c] = 1;
+    for (; cut[c] && b < PetscMin(R->first + R->n + widest, R->N); b += rows) cut[c] = NaturalIsCut(R, b, widest);
+  }
+  if (R->size > 1)
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cut, (PetscMPIInt)count, MPI_UNSIGNED_CHAR, MPI_MIN, R->comm));
+  for (PetscInt c = count - 1; c >= 0; c--)
+    if (cut[c]) *one = size[c];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. All sizes that the distances offer; sizes: distances in nodes that divide their number, ascending, and that
+   number. one: nodes of one of several equal grids, which the last axis counts */
+static PetscErrorCode NaturalTryAll(NaturalSearch *s, PetscInt one, PetscInt count, const PetscInt sizes[])
 {
   const PetscInt nodes = sizes[count - 1];
 
   PetscFunctionBegin;
   for (s->wanted = 1; s->wanted < 4 && s->best > 8 * (s->wanted - 1); s->wanted++) {
+    if (one < nodes) {
+      PetscCall(NaturalTry(s, one, nodes / one, 1));
+      for (PetscInt i = 0; i < count - 1; i++)
+        if (sizes[i] < one && one % sizes[i] == 0) PetscCall(NaturalTry(s, sizes[i], one / sizes[i], nodes / one));
+    }
     PetscCall(NaturalTry(s, nodes, 1, 1));
     for (PetscInt i = 0; i < count - 1; i++) PetscCall(NaturalTry(s, sizes[i], nodes / sizes[i], 1));
     for (PetscInt i = 0; i < count - 1; i++) {
@@ -99,7 +155,7 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
 {
   const BCRDistances *all = &R->all;
   NaturalSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
-  PetscInt dof = 0, count = 0, sizes[BCR_DISTANCES + 1];
+  PetscInt dof = 0, one, count = 0, sizes[BCR_DISTANCES + 1];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -118,7 +174,8 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
   ierr = PetscMalloc1(3 * R->ghosts, &s.box.node);
   PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
   PetscCall(BCRFindSizes(all, dof, R->N / dof, &count, sizes));
-  PetscCall(NaturalTryAll(&s, count, sizes));
+  PetscCall(NaturalOne(&s, R->N / dof, &one));
+  PetscCall(NaturalTryAll(&s, one, count, sizes));
   PetscCall(PetscFree(s.box.node));
   if (s.best == BCR_NO_GRID) {
     PetscCall(BCRFindTell(R, &s.met));

@@ -409,6 +409,177 @@ static PetscErrorCode GridCases(PetscInt cases)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Equal grids one after the other: components that are not interlaced */
+static PetscErrorCode StackCases(void)
+{
+  const PetscBool no = PETSC_FALSE, yes = PETSC_TRUE;
+  const Grid grids[] = {
+    {1, {7, 6, 1},   {no, no, no},   1, 0, 0  },
+    {2, {7, 6, 1},   {no, no, no},   1, 0, 0  },
+    {1, {5, 7, 1},   {yes, yes, no}, 1, 0, 0  },
+    {1, {6, 5, 1},   {no, yes, no},  2, 0, 0  },
+    {1, {19, 1, 1},  {no, no, no},   1, 0, 0  },
+    {3, {19, 1, 1},  {yes, no, no},  1, 0, 0  },
+    {1, {9, 8, 1},   {yes, no, no},  1, 2, 0  },
+    {1, {11, 10, 1}, {yes, no, no},  1, 0, 0.1},
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(grids); k++) {
+    const Grid *g = &grids[k];
+    const PetscInt copies = 2 + (PetscInt)k % 3, last = g->N[1] > 1 ? 2 : 1;
+    const Grid one = *g;
+    Pattern p, q;
+    Layout l;
+    Mat A;
+    BCRFound f;
+    char name[64];
+
+    PetscCall(PatternOfGrid(&one, &p));
+    PetscCall(PatternOfGrid(&one, &q));
+    for (PetscInt c = 1; c < copies; c++) PetscCall(PatternAppend(&p, &q));
+    PetscCall(LayoutNatural(p.n, &l));
+    PetscCall(Assemble(&p, &l, &A));
+    PetscCall(BCRGridFind(A, &f));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "stack %d", (int)k));
+    Check(f.order == BCR_FOUND_NATURAL, "%s: order %d: %s", name, (int)f.order, f.why);
+    if (f.order) {
+      PetscCall(VerifyEntries(A, &f, name));
+      Check(f.dof == g->dof && f.N[0] == g->N[0] && (last == 1 || f.N[1] == g->N[1]) && f.N[last] == copies,
+            "%s: found %d x (%d x %d x %d)", name, (int)f.dof, (int)f.N[0], (int)f.N[1], (int)f.N[2]);
+      Check(!f.ring[last], "%s: the last axis is a ring", name);
+    }
+    PetscCall(BCRFoundDestroy(&f));
+    PetscCall(MatDestroy(&A));
+    PetscCall(LayoutDestroy(&l));
+    PetscCall(PatternDestroy(&p));
+    PetscCall(PatternDestroy(&q));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef enum {
+  LINK,    /* one link too many */
+  MISSING, /* a node less */
+  CORNER,  /* an L: a corner less */
+  TWO,     /* two grids of other sizes in one matrix */
+  WILD,    /* random entries */
+  BADS
+} Bad;
+static const char *const bads[] = {"one link too many", "a node missing", "an L", "two grids", "random entries"};
+
+static PetscErrorCode PatternSpoil(Bad bad, const Grid *g, Pattern *p)
+{
+  const PetscInt nx = g->N[0], ny = g->N[1];
+  PetscBool *gone;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(p->n, &gone));
+  if (bad == LINK) {
+    const PetscInt from = g->dof * nx + Below(p->n - 4 * g->dof * nx);
+
+    PetscCall(PatternAdd(p, from, from + g->dof * (2 * nx + 3), PETSC_FALSE));
+  } else if (bad == MISSING) {
+    for (PetscInt c = 0, node = nx * ny / 2 + 1; c < g->dof; c++) gone[c + g->dof * node] = PETSC_TRUE;
+    PetscCall(PatternRemove(p, gone));
+  } else if (bad == CORNER) {
+    for (PetscInt k = 0; k < p->n; k++)
+      gone[k] = (PetscBool)(k / g->dof % nx > nx / 2 && k / g->dof / nx % ny > ny / 2);
+    PetscCall(PatternRemove(p, gone));
+  } else if (bad == TWO) {
+    Grid other = *g;
+    Pattern q;
+
+    other.N[0] += 2;
+    other.N[1] += 1;
+    PetscCall(PatternOfGrid(&other, &q));
+    PetscCall(PatternAppend(p, &q));
+    PetscCall(PatternDestroy(&q));
+  } else {
+    p->count = 0;
+    for (PetscInt k = 0; k < 5 * p->n; k++) PetscCall(PatternAdd(p, k / 5, k % 5 ? Below(p->n) : k / 5, PETSC_FALSE));
+  }
+  PetscCall(PetscFree(gone));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The reason is the same on all ranks, and what it says of a row and a column is an entry of the matrix */
+static PetscErrorCode CheckWhy(Mat A, const BCRFound *f, const char name[])
+{
+  char first[sizeof(f->why)];
+  const char *at = strstr(f->why, "row ");
+  int row, column;
+  PetscInt begin, end;
+
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(first, f->why, sizeof(first)));
+  PetscCallMPI(MPI_Bcast(first, sizeof(first), MPI_CHAR, 0, PETSC_COMM_WORLD));
+  Check(!strcmp(first, f->why), "%s: other reasons on other ranks: %s", name, f->why);
+  Check(at, "%s: no row in '%s'", name, f->why);
+  if (!at || sscanf(at, "row %d couples to column %d", &row, &column) != 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOwnershipRange(A, &begin, &end));
+  if (row >= begin && row < end) {
+    PetscInt count, seen = 0;
+    const PetscInt *columns;
+
+    PetscCall(MatGetRow(A, row, &count, &columns, NULL));
+    for (PetscInt k = 0; k < count; k++) seen += columns[k] == column;
+    PetscCall(MatRestoreRow(A, row, &count, &columns, NULL));
+    Check(seen == 1, "%s: row %d has no column %d: %s", name, row, column, f->why);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BadCase(Bad bad, const Grid *g, const PetscInt parts[3])
+{
+  Pattern p;
+  Layout l;
+  Mat A;
+  BCRFound f;
+  char name[256], grid[200];
+
+  PetscFunctionBegin;
+  PetscCall(Describe(g, parts, grid, sizeof(grid)));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s: %s", bads[bad], grid));
+  PetscCall(PatternOfGrid(g, &p));
+  PetscCall(PatternSpoil(bad, g, &p));
+  if (parts[0]) PetscCall(LayoutBoxes(g, parts, &l));
+  else PetscCall(LayoutNatural(p.n, &l));
+  PetscCall(Assemble(&p, &l, &A));
+  PetscCall(BCRGridFind(A, &f));
+  Check(f.order == BCR_FOUND_NONE, "%s: found %d x (%d x %d x %d), order %d, reach %d", name, (int)f.dof, (int)f.N[0],
+        (int)f.N[1], (int)f.N[2], (int)f.order, (int)f.reach);
+  if (!f.order) PetscCall(CheckWhy(A, &f, name));
+  PetscCall(BCRFoundDestroy(&f));
+  PetscCall(MatDestroy(&A));
+  PetscCall(LayoutDestroy(&l));
+  PetscCall(PatternDestroy(&p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BadCases(void)
+{
+  const PetscInt natural[3] = {0, 1, 1};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 20; k++) {
+    PetscInt parts[3];
+    Grid g = {
+      .dof = 1 + (k % 4 == 3),
+      .N = {7 + Below(5), 8 + Below(5), k % 2 ? 1 : 5 + Below(3)},
+      .reach = k % 3 == 2 ? 2 : 1
+    };
+
+    for (int d = 0; d < 2; d++) g.ring[d] = (PetscBool)(Below(4) == 0);
+    for (int bad = 0; bad < BADS; bad++) PetscCall(BadCase((Bad)bad, &g, natural));
+    if (RandomParts(&g, parts)) {
+      PetscCall(BadCase(LINK, &g, parts));
+      PetscCall(BadCase(WILD, &g, parts));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 300;
@@ -419,6 +590,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(TestSeed());
   PetscCall(GridCases(cases));
+  PetscCall(StackCases());
+  PetscCall(BadCases());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
   if (!rank) return TestEnd();

@@ -126,6 +126,12 @@ static PetscErrorCode Draw(PetscBool lines, Numbered *z)
       PetscCall(NumberBoxes(z));
     }
   }
+  /* four nodes around a ring are 2 x 2 as well: which lines they have, and which pair of three axes of two they are, no
+     pattern says */
+  for (PetscInt d = 0; d < z->p.dim; ++d)
+    if (z->order == RANDOM && z->ends[2 * d] == 'p' && z->p.n[d] == 4 &&
+        (lines || z->p.n[(d + 1) % 3] == 2 || z->p.n[(d + 2) % 3] == 2))
+      z->order = NATURAL;
   if (z->order == RANDOM)
     for (PetscInt i = z->rows - 1; i > 0; --i) {
       const PetscInt j = Pick(i + 1), k = z->number[i];
@@ -260,6 +266,8 @@ static PetscErrorCode Cases(PetscBool lines, PetscInt first, PetscInt cases)
         if (ierr) PetscCall(PetscFree(z.number));
         if (ierr) continue;
       }
+      PetscCall(PCSetUp(pc));
+      if (Verbose) PetscCall(PCView(pc, PETSC_VIEWER_STDOUT_WORLD));
       PetscCall(Solve(&z, pc, A, "first"));
       z.p.a[0] *= 2;
       z.p.shift += 1;

@@ -1,0 +1,266 @@
+static char help[] = "What it costs to find the grid of a matrix without a DMDA, against MatMult() with it.\n\
+  -n2 <1023>    grids of n x n nodes\n\
+  -n3 <127>     grids of n x n x n nodes\n\
+  -rows <1000000>  rows of the random sparse matrix, 7 entries in each, which is refused\n\
+  -reps <9>     repetitions, at least 5\n\
+  -csv <file>   adds the results to this file\n\
+On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
+
+#include "bench.h"
+#include "src/operator/find.h"
+#include <math.h>
+
+#define MAX_REPS 200
+
+static PetscInt repetitions = 9;
+static PetscMPIInt rank, size;
+static FILE *csv;
+
+typedef enum {
+  STAR,     /* 5- and 7-point */
+  BOX,      /* 9- and 27-point */
+  ZEROS,    /* 5- and 7-point in the pattern of a DMDA of box stencils of width 2 */
+  PERIODIC, /* star, all axes rings */
+  BOUNDARY, /* star, boundary rows hold a diagonal only and nothing couples to them */
+  SCATTERED /* star, a tenth of the nodes couple to nothing */
+} Kind;
+static const char *const kinds[] = {"star", "box", "zeros", "periodic", "boundary", "scattered"};
+
+typedef enum {
+  NATURAL, /* on several ranks slabs of the last axis */
+  BOXES,   /* of a DMDA, several ranks */
+  RCM,     /* reverse Cuthill-McKee, one rank */
+  SHUFFLED /* one rank */
+} Order;
+static const char *const orders[] = {"natural", "boxes", "rcm", "random"};
+
+/* The node couples to nothing */
+static PetscBool Alone(Kind kind, const PetscInt N[3], const MatStencil *x)
+{
+  const PetscInt at[3] = {x->i, x->j, x->k};
+  const uint32_t hash =
+    (uint32_t)(x->i + 1) * 2654435761u ^ (uint32_t)(x->j + 7) * 2246822519u ^ (uint32_t)(x->k + 13) * 3266489917u;
+
+  if (kind == SCATTERED) return (PetscBool)((hash >> 7) % 10 == 0);
+  for (int d = 0; d < 3 && kind == BOUNDARY; d++)
+    if (N[d] > 1 && (at[d] == 0 || at[d] == N[d] - 1)) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
+static PetscErrorCode AssembleRow(Mat A, Kind kind, const PetscInt N[3], MatStencil row)
+{
+  MatStencil columns[27];
+  PetscScalar values[27];
+  PetscInt count = 0, d[3];
+
+  PetscFunctionBegin;
+  for (d[2] = -1; d[2] <= 1; d[2]++) {
+    for (d[1] = -1; d[1] <= 1; d[1]++) {
+      for (d[0] = -1; d[0] <= 1; d[0]++) {
+        MatStencil to = {.i = row.i + d[0], .j = row.j + d[1], .k = row.k + d[2]};
+        const PetscInt span = (d[0] != 0) + (d[1] != 0) + (d[2] != 0), y[3] = {to.i, to.j, to.k};
+        PetscBool inside = PETSC_TRUE;
+
+        for (int e = 0; e < 3; e++)
+          if (N[e] == 1 ? d[e] != 0 : (kind != PERIODIC && (y[e] < 0 || y[e] >= N[e]))) inside = PETSC_FALSE;
+        if (!inside || (span > 1 && kind != BOX)) continue;
+        if (span && (Alone(kind, N, &row) || Alone(kind, N, &to))) continue;
+        columns[count] = to;
+        values[count++] = span ? -1 : 26;
+      }
+    }
+  }
+  PetscCall(MatSetValuesStencil(A, 1, &row, count, columns, values, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* N[2] == 1: two dimensions */
+static PetscErrorCode Assemble(Kind kind, Order order, const PetscInt N[3], Mat *A)
+{
+  const PetscInt width = kind == ZEROS ? 2 : 1, one = order == NATURAL ? 1 : PETSC_DECIDE;
+  const DMBoundaryType b = kind == PERIODIC ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  const DMDAStencilType stencil = kind == BOX || kind == ZEROS ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
+  PetscInt s[3], m[3];
+  DM da;
+
+  PetscFunctionBegin;
+  if (N[2] == 1)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b, b, stencil, N[0], N[1], one, PETSC_DECIDE, 1, width, NULL, NULL, &da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, stencil, N[0], N[1], N[2], one, one, PETSC_DECIDE, 1, width, NULL,
+                           NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMSetMatrixPreallocateOnly(da, (PetscBool)(kind != ZEROS))); /* no explicit zeros otherwise */
+  PetscCall(DMCreateMatrix(da, A));
+  PetscCall(DMDAGetCorners(da, &s[0], &s[1], &s[2], &m[0], &m[1], &m[2]));
+  for (PetscInt k = s[2]; k < s[2] + m[2]; k++) {
+    for (PetscInt j = s[1]; j < s[1] + m[1]; j++) {
+      for (PetscInt i = s[0]; i < s[0] + m[0]; i++) {
+        const MatStencil row = {.i = i, .j = j, .k = k};
+
+        PetscCall(AssembleRow(*A, kind, N, row));
+      }
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows in another order, on one rank */
+static PetscErrorCode Reorder(Order order, Mat *A)
+{
+  PetscInt n, *p;
+  IS rows, columns;
+  Mat B;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(*A, &n, NULL));
+  if (order == RCM) PetscCall(MatGetOrdering(*A, MATORDERINGRCM, &rows, &columns));
+  else {
+    PetscCall(PetscMalloc1(n, &p));
+    for (PetscInt k = 0; k < n; k++) p[k] = k;
+    for (PetscInt k = n - 1; k > 0; k--) {
+      const PetscInt l = (PetscInt)(TestUniform() * (double)(k + 1)), t = p[k];
+
+      p[k] = p[l];
+      p[l] = t;
+    }
+    PetscCall(ISCreateGeneral(PETSC_COMM_SELF, n, p, PETSC_OWN_POINTER, &rows));
+    PetscCall(ISSetPermutation(rows));
+    PetscCall(PetscObjectReference((PetscObject)rows));
+    columns = rows;
+  }
+  PetscCall(MatPermute(*A, rows, columns, &B));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&columns));
+  PetscCall(MatDestroy(A));
+  *A = B;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Six random columns a row and the diagonal */
+static PetscErrorCode AssembleRandom(PetscInt rows, Mat *A)
+{
+  PetscInt first, end;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, rows, rows, 7, NULL, 7, NULL, A));
+  PetscCall(MatGetOwnershipRange(*A, &first, &end));
+  for (PetscInt r = first; r < end; r++) {
+    PetscInt columns[7] = {r};
+    const PetscScalar values[7] = {7, -1, -1, -1, -1, -1, -1};
+
+    for (int k = 1; k < 7; k++) columns[k] = (PetscInt)(TestUniform() * (double)rows);
+    PetscCall(MatSetValues(*A, 1, &r, 7, columns, values, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Elapsed(double start, double *t)
+{
+  PetscFunctionBegin;
+  *t = BenchTime() - start;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* copy_ms: MatMult() */
+static PetscErrorCode Run(const char kind[], const char order[], const PetscInt N[3], Mat A)
+{
+  static const char *const answers[] = {"none", "natural", "boxes", "any"};
+  double *t[2], start;
+  BCRFound found = {.order = BCR_FOUND_NONE};
+  Vec f, u;
+  BenchRow row = {
+    .program = "find",
+    .name = kind,
+    .precision = sizeof(PetscReal) == 8 ? "double" : "single",
+    .axis = order,
+    .ranks = size,
+    .dim = N[2] > 1 ? 3 : 2,
+    .n = {N[0], N[1], N[2]},
+    .setup = NAN,
+    .residual = NAN,
+    .first = NAN
+  };
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(repetitions, &t[0], repetitions, &t[1]));
+  PetscCall(MatCreateVecs(A, &u, &f));
+  PetscCall(VecSet(u, 1));
+  for (PetscInt r = 0; r < repetitions; r++) {
+    PetscCall(MatMult(A, u, f));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    start = BenchTime();
+    PetscCall(MatMult(A, u, f));
+    PetscCall(Elapsed(start, &t[1][r]));
+    PetscCall(BCRFoundDestroy(&found));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    start = BenchTime();
+    PetscCall(BCRGridFind(A, &found));
+    PetscCall(Elapsed(start, &t[0][r]));
+  }
+  row.solver = answers[found.order];
+  BenchStatistics(repetitions, t[0], &row.time, &row.mintime);
+  BenchStatistics(repetitions, t[1], &row.copy, &row.mincopy);
+  if (!rank) {
+    printf("%-9s %-8s %8d x %d x %d  %-8s %9.3f ms  %6.2f MatMult (minima %6.2f)  %s\n", kind, order, (int)N[0],
+           (int)N[1], (int)N[2], row.solver, 1e3 * row.time, row.time / row.copy, row.mintime / row.mincopy, found.why);
+    fflush(stdout);
+    BenchWriteRow(csv, &row);
+  }
+  PetscCall(BCRFoundDestroy(&found));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(PetscFree2(t[0], t[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RunGrid(Kind kind, Order order, PetscInt nx, PetscInt ny, PetscInt nz)
+{
+  const PetscInt N[3] = {nx, ny, nz};
+  Mat A;
+
+  PetscFunctionBegin;
+  if (order > BOXES && size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (order == BOXES && size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Assemble(kind, order, N, &A));
+  if (order > BOXES) PetscCall(Reorder(order, &A));
+  PetscCall(Run(kinds[kind], orders[order], N, A));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt n2 = 1023, n3 = 127, N[3] = {1000000, 1, 1};
+  Mat A;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n2", &n2, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n3", &n3, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-rows", &N[0], NULL));
+  repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
+  if (!rank) PetscCall(BenchOpen("BCRGridFind(); copy: MatMult()", &csv));
+  for (int order = NATURAL; order <= SHUFFLED; order++) {
+    for (int kind = STAR; kind <= SCATTERED; kind++) {
+      PetscCall(RunGrid((Kind)kind, (Order)order, n2, n2, 1));
+      PetscCall(RunGrid((Kind)kind, (Order)order, n3, n3, n3));
+    }
+    PetscCall(RunGrid(STAR, (Order)order, 3, n2 * n2 / 3, 1));
+  }
+  PetscCall(AssembleRandom(N[0], &A));
+  PetscCall(Run("sparse", "random", N, A));
+  PetscCall(MatDestroy(&A));
+  if (csv) fclose(csv);
+  PetscCall(PetscFinalize());
+  return 0;
+}

@@ -1,0 +1,287 @@
+/*
+  Rows in any order, over ranks: which of them need a node, and the pattern of all of them on one rank.
+*/
+#include "findany.h"
+#include <petscsf.h>
+
+/* So many rows, with so many entries each, are gathered on one rank: a third of a gigabyte of 32-bit numbers */
+#define GATHER_ROWS    4000000
+#define GATHER_ENTRIES 27
+
+/*
+  Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and such
+  without anything. The latter are of no use to a grid unless others refer to them (open[c] of ghosts: they do).
+*/
+typedef struct {
+  const BCRFindRows *R;
+  const PetscScalar *a[2];
+  PetscInt *place; /* [n] */
+  PetscInt *ghost; /* [ghosts]: places of columns of other ranks */
+  PetscSF sf;      /* from the rows to ghosts on other ranks; NULL on one rank */
+  PetscInt zeros;  /* rows by themselves which hold explicit zeros */
+} AnyRows;
+
+static PetscErrorCode RowsDestroy(AnyRows *A)
+{
+  PetscFunctionBegin;
+  for (int b = 0; b < 2; b++)
+    if (A->a[b] && !A->R->a[b]) PetscCall(MatSeqAIJRestoreArrayRead(A->R->block[b], &A->a[b]));
+  PetscCall(PetscSFDestroy(&A->sf));
+  PetscCall(PetscFree(A->ghost));
+  PetscCall(PetscFree(A->place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RowsCreate(const BCRFindRows *R, AnyRows *A)
+{
+  PetscLayout layout;
+
+  PetscFunctionBegin;
+  for (int b = 0; b < 2; b++) {
+    A->a[b] = R->a[b];
+    if (R->block[b] && !A->a[b]) PetscCall(MatSeqAIJGetArrayRead(R->block[b], &A->a[b]));
+  }
+  PetscCall(PetscMalloc1(R->n, &A->place));
+  PetscCall(PetscMalloc1(R->ghosts, &A->ghost));
+  if (R->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLayoutCreate(R->comm, &layout));
+  PetscCall(PetscLayoutSetLocalSize(layout, R->n));
+  PetscCall(PetscLayoutSetUp(layout));
+  PetscCall(PetscSFCreate(R->comm, &A->sf));
+  PetscCall(PetscSFSetGraphLayout(A->sf, layout, R->ghosts, NULL, PETSC_OWN_POINTER, R->ghost));
+  PetscCall(PetscLayoutDestroy(&layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This rank's rows by themselves, each from what it holds: the first entry off the diagonal most often tells */
+static void RowsClassify(AnyRows *A)
+{
+  const BCRFindRows *R = A->R;
+
+  for (PetscInt r = 0; r < R->n; r++) {
+    PetscBool diagonal = PETSC_FALSE, zeros = PETSC_FALSE;
+    PetscInt place = BCR_PLACE_EMPTY;
+
+    for (int b = 0; b < 2 && R->i[b] && place == BCR_PLACE_EMPTY; b++)
+      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1] && place == BCR_PLACE_EMPTY; k++) {
+        const PetscBool own = (PetscBool)(b == 0 && R->j[0][k] == r);
+
+        if (A->a[b][k] == (PetscScalar)0) zeros = (PetscBool)(zeros || !own);
+        else if (own) diagonal = PETSC_TRUE;
+        else place = BCR_PLACE_OPEN;
+      }
+    A->place[r] = place == BCR_PLACE_EMPTY && diagonal ? BCR_PLACE_ALONE : place;
+    if (place != BCR_PLACE_OPEN && zeros) A->zeros++;
+  }
+}
+
+/* Collective. Empty rows that others refer to are to have a node */
+static PetscErrorCode RowsEmpty(AnyRows *A)
+{
+  const BCRFindRows *R = A->R;
+  PetscInt any = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < R->n && !any; r++) any = A->place[r] == BCR_PLACE_EMPTY;
+  if (A->sf) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPIU_INT, MPI_MAX, R->comm));
+  if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < R->ghosts; c++) A->ghost[c] = BCR_PLACE_OPEN;
+  for (PetscInt r = 0; r < R->n; r++)
+    for (int b = 0; b < 2 && R->i[b] && A->place[r] == BCR_PLACE_OPEN; b++)
+      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
+        if (A->a[b][k] != (PetscScalar)0) {
+          if (b) A->ghost[R->j[1][k]] = 0;
+          else if (A->place[R->j[0][k]] == BCR_PLACE_EMPTY) A->place[R->j[0][k]] = 0; /* not OPEN: its row is empty */
+        }
+  if (A->sf) {
+    PetscInt *referred;
+
+    PetscCall(PetscMalloc1(R->n, &referred));
+    for (PetscInt r = 0; r < R->n; r++) referred[r] = BCR_PLACE_OPEN;
+    PetscCall(PetscSFReduceBegin(A->sf, MPIU_INT, A->ghost, referred, MPI_MAX));
+    PetscCall(PetscSFReduceEnd(A->sf, MPIU_INT, A->ghost, referred, MPI_MAX));
+    for (PetscInt r = 0; r < R->n; r++)
+      if (referred[r] == 0 && A->place[r] == BCR_PLACE_EMPTY) A->place[r] = 0;
+    PetscCall(PetscFree(referred));
+  }
+  for (PetscInt r = 0; r < R->n; r++)
+    if (A->place[r] == 0) A->place[r] = BCR_PLACE_OPEN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of one rank, or of all ranks on rank 0 */
+typedef struct {
+  PetscInt n, *i, *j, *place;
+  PetscMPIInt *entries, *first, *rows, *start; /* of each rank */
+} AnyAll;
+
+static PetscErrorCode AllDestroy(AnyAll *all)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree4(all->entries, all->first, all->rows, all->start));
+  PetscCall(PetscFree3(all->i, all->j, all->place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has */
+static PetscErrorCode AllPack(const BCRFindRows *R, AnyAll *mine)
+{
+  PetscInt entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0), q = 0;
+
+  PetscFunctionBegin;
+  mine->n = R->n;
+  PetscCall(PetscMalloc3(R->n + 1, &mine->i, entries, &mine->j, 1, &mine->place));
+  mine->i[0] = 0;
+  for (PetscInt r = 0; r < R->n; r++) {
+    const PetscInt start = q;
+
+    for (int b = 0; b < 2 && R->i[b]; b++)
+      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
+        if (BCRFindLink(R, b, k)) mine->j[q++] = BCRFindColumn(R, b, k);
+    mine->i[r + 1] = q - start;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Memory for what ranks have, where and on the first one for all of it. entries: this rank's */
+static PetscErrorCode AllCreate(const BCRFindRows *R, PetscInt N, PetscInt64 entries, AnyAll *all)
+{
+  PetscFunctionBegin;
+  all->n = R->rank ? 0 : N;
+  PetscCall(PetscMalloc4(R->size, &all->entries, R->size, &all->first, R->size, &all->rows, R->size, &all->start));
+  PetscCall(PetscMalloc3(all->n + 1, &all->i, R->rank ? 1 : (PetscInt)entries, &all->j, all->n + 1, &all->place));
+  for (PetscMPIInt p = 0; p < R->size; p++) {
+    all->rows[p] = (PetscMPIInt)(R->starts[p + 1] - R->starts[p]);
+    all->start[p] = (PetscMPIInt)R->starts[p];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. mine of all ranks, with the places of their rows, on rank 0 */
+static PetscErrorCode AllGather(const AnyRows *A, const AnyAll *mine, AnyAll *all)
+{
+  const BCRFindRows *R = A->R;
+  PetscInt count = 0;
+  PetscMPIInt sent;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < R->n; r++) count += mine->i[r + 1];
+  sent = (PetscMPIInt)count;
+  PetscCallMPI(MPI_Gather(&sent, 1, MPI_INT, all->entries, 1, MPI_INT, 0, R->comm));
+  for (PetscMPIInt p = 0, next = 0; p < R->size && !R->rank; next += all->entries[p++]) all->first[p] = next;
+  PetscCallMPI(MPI_Gatherv(mine->j, sent, MPIU_INT, all->j, all->entries, all->first, MPIU_INT, 0, R->comm));
+  PetscCallMPI(
+    MPI_Gatherv(mine->i + 1, (PetscMPIInt)R->n, MPIU_INT, all->i + 1, all->rows, all->start, MPIU_INT, 0, R->comm));
+  PetscCallMPI(
+    MPI_Gatherv(A->place, (PetscMPIInt)R->n, MPIU_INT, all->place, all->rows, all->start, MPIU_INT, 0, R->comm));
+  all->i[0] = 0;
+  for (PetscInt r = 0; r < all->n; r++) all->i[r + 1] += all->i[r];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. The grid of all rows, found on rank 0 */
+static PetscErrorCode FindGathered(AnyRows *A, BCRFound *found)
+{
+  const BCRFindRows *R = A->R;
+  PetscInt64 entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0);
+  AnyAll mine, all;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&mine, sizeof(mine)));
+  PetscCall(PetscMemzero(&all, sizeof(all)));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPIU_INT64, MPI_SUM, R->comm));
+  if (R->N > GATHER_ROWS || entries > (PetscInt64)GATHER_ROWS * GATHER_ENTRIES) {
+    PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
+                            "rows in any order over several ranks are gathered on one up to %d rows, and there are "
+                            "%" PetscInt_FMT ": give the grid with -pc_bcrpoisson_grid",
+                            GATHER_ROWS, R->N));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  ierr = AllPack(R, &mine);
+  if (!ierr) ierr = AllCreate(R, R->N, entries, &all);
+  ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = AllGather(A, &mine, &all);
+  if (!ierr) {
+    const BCRLinks links = {all.n, all.i, all.j, all.place};
+
+    if (!R->rank) ierr = BCRFindLinks(&links, found);
+    ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
+  }
+  if (!ierr) {
+    PetscCallMPI(MPI_Bcast(found, (PetscMPIInt)sizeof(*found), MPI_BYTE, 0, R->comm));
+    PetscCallMPI(
+      MPI_Scatterv(all.place, all.rows, all.start, MPIU_INT, A->place, (PetscMPIInt)R->n, MPIU_INT, 0, R->comm));
+  }
+  PetscCall(AllDestroy(&all));
+  PetscCall(AllDestroy(&mine));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One rank: the matrix as it is, unless it has explicit zeros that are no links */
+static PetscErrorCode FindAlone(AnyRows *A, PetscBool dropzeros, BCRFound *found)
+{
+  const BCRFindRows *R = A->R;
+  BCRLinks links = {R->n, R->i[0], R->j[0], A->place};
+  AnyAll mine;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&mine, sizeof(mine)));
+  if (dropzeros) {
+    PetscCall(AllPack(R, &mine));
+    for (PetscInt r = 0; r < R->n; r++) mine.i[r + 1] += mine.i[r];
+    links.i = mine.i;
+    links.j = mine.j;
+  }
+  BCRCallElse(BCRFindLinks(&links, found), (void)AllDestroy(&mine));
+  PetscCall(AllDestroy(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. What found has beside the box: the places, and how many rows have none */
+static PetscErrorCode FindFinish(AnyRows *A, BCRFound *found)
+{
+  PetscInt count[3] = {0, 0, A->zeros};
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < A->R->n; r++) {
+    count[0] += A->place[r] == BCR_PLACE_ALONE ? 1 : 0;
+    count[1] += A->place[r] == BCR_PLACE_EMPTY ? 1 : 0;
+  }
+  if (A->sf) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 3, MPIU_INT, MPI_SUM, A->R->comm));
+  found->zeros = (PetscBool)(found->zeros || count[2]);
+  if (!found->order) PetscFunctionReturn(PETSC_SUCCESS);
+  found->why[0] = 0;
+  found->fits = 0;
+  for (int d = 0; d < 3; d++) found->parts[d] = 1;
+  found->alone = count[0];
+  found->empty = count[1];
+  found->place = A->place;
+  A->place = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFindAny(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+{
+  AnyRows A;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&A, sizeof(A)));
+  A.R = R;
+  found->fits = -1;
+  ierr = RowsCreate(R, &A);
+  ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) {
+    RowsClassify(&A);
+    ierr = RowsEmpty(&A);
+    ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
+  }
+  if (!ierr) ierr = R->size == 1 ? FindAlone(&A, dropzeros, found) : FindGathered(&A, found);
+  if (!ierr) ierr = FindFinish(&A, found);
+  PetscCall(RowsDestroy(&A));
+  PetscCall(ierr);
+  found->fits = PetscMax(found->fits, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
