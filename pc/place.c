@@ -332,6 +332,8 @@ static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscB
   BCRFound found;
   Mat aij = NULL;
   PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscBool rows = PETSC_TRUE;
+  MatType type;
   char way[256];
 
   PetscFunctionBegin;
@@ -342,9 +344,13 @@ static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscB
   PetscCall(PetscSNPrintf(
     way, sizeof(way), "the grid from: give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz%s", BCRPrefix(pc),
     stem, read ? ", and an assembled preconditioning matrix (second matrix of KSPSetOperators())" : ""));
-  if (read || !options->dim) PetscCall(BCRMatGetAIJ(pc->pmat, way, &aij));
+  if (!read) PetscCall(BCRMatHasRows(pc->pmat, &rows)); /* else there is an error */
+  if (rows && (read || !options->dim)) PetscCall(BCRMatGetAIJ(pc->pmat, way, &aij));
   if (options->dim) ierr = found_by_option(pc, options, &found);
-  else {
+  else if (!rows) {
+    PetscCall(MatGetType(pc->pmat, &type));
+    PetscCall(PetscSNPrintf(found.why, sizeof(found.why), "a matrix of type %s has none that could be read", type));
+  } else {
     PetscCall(PetscLogEventBegin(BCR_Find, pc, pc->pmat, 0, 0));
     ierr = BCRGridFind(aij, &found);
     PetscCall(PetscLogEventEnd(BCR_Find, pc, pc->pmat, 0, 0));
