@@ -207,9 +207,21 @@ function(petscbcr_add_program_tests)
     endforeach()
   endforeach()
 
+  if(fortran)
+    foreach(columns "" -columns)
+      petscbcr_add_script_test(fortran-blocks${columns}-4 RANKS 4 LABELS tutorial ENVIRONMENT "RUN=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4"
+        COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/run_example.sh" "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/blocks.F90" "${CMAKE_BINARY_DIR}" "${CMAKE_BINARY_DIR}/fortran${columns}"
+                -dll_append "${plugin}" -pc_type bcrpoisson ${columns})
+    endforeach()
+  endif()
+
   if(python)
     petscbcr_add_script_test(petsc4py LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
       COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_poisson.py" -dll_append "${plugin}" -pc_type bcrpoisson)
+    petscbcr_add_script_test(petsc4py-vectors LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
+      COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
+    petscbcr_add_script_test(petsc4py-vectors-4 RANKS 4 LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4 ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
   if(PETSCBCR_HAVE_CUDA)
