@@ -127,9 +127,18 @@ static PetscErrorCode order_inverse(Mat mat, BCROrder *order)
 
 PetscErrorCode BCROrderUpdate(Mat mat, BCROrder *order)
 {
-  const MatReuse reuse = order->mat ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX;
+  MatReuse reuse = MAT_INITIAL_MATRIX;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
+  /* PETSc 3.18 puts values into wrong columns when it reuses a matrix of several ranks, rows of which stayed where they were in
+     another order (MatCreateSubMatrix_MPIAIJ_SameRowColDist()) */
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)mat), &size));
+  if (size == 1 && order->mat) reuse = MAT_REUSE_MATRIX;
+  else {
+    PetscCall(MatDestroy(&order->mat));
+    PetscCall(MatDestroy(&order->coupling));
+  }
   PetscCall(MatCreateSubMatrix(mat, order->rows, order->rows, reuse, &order->mat));
   PetscCall(PetscObjectCompose((PetscObject)order->mat, BCR_ROW_NUMBERS, (PetscObject)order->rows));
   if (order->single) {

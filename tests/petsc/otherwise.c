@@ -31,7 +31,13 @@ static PetscErrorCode Grid(PetscInt dof, DMDAStencilType stencil, DM *da)
 static PetscErrorCode Springs(DM da, PetscReal k, PetscReal corners, PetscReal drift, Mat A)
 {
   static const PetscReal d[3] = {1, (PetscReal)0.4, (PetscReal)-0.7};
-  static const int links[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {1, -1, 0}};
+  static const int links[][3] = {
+    {1, 0,  0},
+    {0, 1,  0},
+    {0, 0,  1},
+    {1, 1,  0},
+    {1, -1, 0}
+  };
   DMDALocalInfo info;
 
   PetscFunctionBegin;
@@ -43,8 +49,8 @@ static PetscErrorCode Springs(DM da, PetscReal k, PetscReal corners, PetscReal d
         for (PetscInt link = 0; link < 5; link++)
           for (int side = -1; side < 2; side += 2) {
             const PetscInt there[3] = {x + side * links[link][0], y + side * links[link][1], z + side * links[link][2]};
-            const PetscReal stiff = (link < 3 ? k * (1 + (PetscReal)link) : corners) *
-                                    (link == 2 && side < 0 ? 1 + drift : 1);
+            const PetscReal stiff =
+              (link < 3 ? k * (1 + (PetscReal)link) : corners) * (link == 2 && side < 0 ? 1 + drift : 1);
 
             if (stiff == 0) continue;
             for (PetscInt a = 0; a < info.dof; a++)
