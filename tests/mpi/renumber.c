@@ -248,7 +248,7 @@ int main(int argc, char **argv)
       for (int blocks = 0; blocks < 2; blocks++) {
         Mesh m = {
           .n = {sizes[k][0], sizes[k][1], sizes[k][2]},
-          .grading = (PetscReal)(graded ? 1.05 : 1)
+            .grading = (PetscReal)(graded ? 1.05 : 1)
         };
         char what[96];
 
