@@ -1,10 +1,22 @@
 #include "order.h"
 #include <petscsf.h>
 
+PetscErrorCode BCRMatHasRows(Mat P, PetscBool *has)
+{
+  PetscBool bare, symmetric;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &symmetric, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
+  PetscCall(MatHasOperation(P, MATOP_GET_ROW, has));
+  *has = (PetscBool)(!bare && (*has || symmetric));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)P);
-  PetscBool flg, bare, symmetric;
+  PetscBool flg;
   PetscMPIInt size;
   MatType type;
 
@@ -20,10 +32,8 @@ PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatGetType(P, &type));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &symmetric, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
-  PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-  PetscCheck(!bare && (flg || symmetric), comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read %s", type, way);
+  PetscCall(BCRMatHasRows(P, &flg));
+  PetscCheck(flg, comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read %s", type, way);
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
   PetscCall(MatConvert(P, flg || size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, aij));
