@@ -172,6 +172,7 @@ static PetscErrorCode Deal(const Numbered *z, Mat *A)
     PetscCall(MatCreate(PETSC_COMM_WORLD, A));
     PetscCall(MatSetSizes(*A, z->mine, z->mine, z->rows, z->rows));
     PetscCall(MatSetType(*A, MATAIJ));
+    PetscCall(MatSetFromOptions(*A)); /* -mat_type aijcusparse: scripts/check-gpu */
     PetscCall(MatSeqAIJSetPreallocation(*A, 9, NULL));
     PetscCall(MatMPIAIJSetPreallocation(*A, 9, NULL, 9, NULL));
   } else PetscCall(MatZeroEntries(*A));
