@@ -11,6 +11,7 @@
 #include <petscbcr.h>
 #include "../../src/operator/read.h"
 #include "../../src/operator/lines.h"
+#include "../../src/operator/grid.h"
 #include "tests/check.h"
 
 static PetscMPIInt rank, size;
@@ -170,6 +171,7 @@ static PetscErrorCode Read(const Problem *p, DM da, Mat A, Reading *r)
 {
   BCRPattern pattern = {0};
   BCRLines lines = NULL;
+  BCRGrid grid;
   PetscBool same;
   DMDALocalInfo info;
   PC pc;
@@ -179,15 +181,17 @@ static PetscErrorCode Read(const Problem *p, DM da, Mat A, Reading *r)
   PetscCall(PetscMemzero(r, sizeof(*r)));
   PetscCall(DMDAGetLocalInfo(da, &info));
   r->box = p->kind == PLANES ? 0 : info.xm * info.ym * info.zm;
+  PetscCall(BCRGridCreate(da, PETSC_COMM_WORLD, &grid));
   PetscCall(Fill(p, da, 1, A));
-  PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &r->dof, &r->ops[0], &same));
+  PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &r->dof, &r->ops[0], &same));
   PetscCall(Fill(p, da, 3, A));
-  PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &r->dof, &r->ops[1], &same));
-  for (int again = 0; again < 2; again++) PetscCall(BCRLinesRead(da, A, BCR_LINES_ANY_AXIS, &lines));
+  PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &r->dof, &r->ops[1], &same));
+  for (int again = 0; again < 2; again++) PetscCall(BCRLinesRead(&grid, A, BCR_LINES_ANY_AXIS, &lines));
   for (int d = 0; d < 3; d++) r->strength[d] = lines->strength[d];
   r->dropped = lines->dropped;
   r->axis = lines->axis;
   PetscCall(BCRLinesDestroy(&lines));
+  PetscCall(BCRGridDestroy(&grid));
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCNEATO));
   PetscCall(PCSetDM(pc, da));
