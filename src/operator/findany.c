@@ -229,8 +229,8 @@ static PetscErrorCode AnyDiagonals(AnyBox *B, PetscInt seed, PetscBool *ok)
   if (!*ok)
     AnyRefuse(
       B, 1,
-      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a %" PetscInt_FMT
-      "-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
+      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a "
+      "%d-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
       "alone: -pc_bcrpoisson_grid)",
       seed, ways ? links[0] : seed,
       any_boxes[t].reach == 3 ? 27
