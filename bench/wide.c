@@ -6,7 +6,7 @@ against the same values in the pattern of the star and one pass over the indices
   -kind <name>  this kind of matrix alone: constant, boundary, scaled, variable\n\
   -dim <2>      this many dimensions alone\n\
   -reps <9>     repetitions, at least 5\n\
-On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
+On any number of ranks; times are those of the slowest, from a barrier on, and of these the least.\n\n";
 
 #include "bench.h"
 #include "src/operator/read.h"
@@ -120,7 +120,7 @@ static PetscErrorCode Pass(Mat A, double *sum)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Median times: to read the operator, then again the same pattern; to read lines of the strongest axis; of a pass */
+/* Least times: to read the operator, then again the same pattern; to read lines of the strongest axis; of a pass */
 typedef struct {
   double read, again, lines, pass;
 } Times;
@@ -128,7 +128,7 @@ typedef struct {
 static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil, PetscInt width, Kind kind,
                               Times *times)
 {
-  double *t[4], start, least, sum = 0;
+  double *t[4], start, median, sum = 0;
   DM da;
   Mat A;
   BCRGrid grid;
@@ -167,10 +167,10 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
     PetscCall(Elapsed(start, &t[3][r]));
   }
   if (sum == 0.125) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g\n", sum));
-  BenchStatistics(repetitions, t[0], &times->read, &least);
-  BenchStatistics(repetitions, t[1], &times->again, &least);
-  BenchStatistics(repetitions, t[2], &times->lines, &least);
-  BenchStatistics(repetitions, t[3], &times->pass, &least);
+  BenchStatistics(repetitions, t[0], &median, &times->read);
+  BenchStatistics(repetitions, t[1], &median, &times->again);
+  BenchStatistics(repetitions, t[2], &median, &times->lines);
+  BenchStatistics(repetitions, t[3], &median, &times->pass);
   PetscCall(BCRGridDestroy(&grid));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));

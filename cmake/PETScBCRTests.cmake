@@ -193,9 +193,35 @@ function(petscbcr_add_program_tests)
       COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials" ${n})
   endforeach()
 
+  # those without a DMDA, on one rank and on three; ex1 is for one
+  foreach(case ex1 ex2 ex3 ex5 ex7 ex8 ex9 ex12 ex13 ex15 ex16 ex23 ex52 ex54)
+    set(labels tutorial)
+    if(NOT case MATCHES "^ex(2|9|54)$")
+      list(APPEND labels long)
+    endif()
+    foreach(n 1 3)
+      if(NOT (case STREQUAL ex1 AND n EQUAL 3))
+        petscbcr_add_script_test(nodm-${case}-${n} RANKS ${n} LABELS ${labels} ENVIRONMENT MPIEXEC=${MPIEXEC_EXECUTABLE}
+          COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_nodm.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/nodm" ${n})
+      endif()
+    endforeach()
+  endforeach()
+
+  if(fortran)
+    foreach(columns "" -columns)
+      petscbcr_add_script_test(fortran-blocks${columns}-4 RANKS 4 LABELS tutorial ENVIRONMENT "RUN=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4"
+        COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/run_example.sh" "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/blocks.F90" "${CMAKE_BINARY_DIR}" "${CMAKE_BINARY_DIR}/fortran${columns}"
+                -dll_append "${plugin}" -pc_type bcrpoisson ${columns})
+    endforeach()
+  endif()
+
   if(python)
     petscbcr_add_script_test(petsc4py LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
       COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_poisson.py" -dll_append "${plugin}" -pc_type bcrpoisson)
+    petscbcr_add_script_test(petsc4py-vectors LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
+      COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
+    petscbcr_add_script_test(petsc4py-vectors-4 RANKS 4 LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4 ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
   if(PETSCBCR_HAVE_CUDA)

@@ -332,23 +332,31 @@ static PetscErrorCode find_without(PC pc, const BCRPlaceOptions *options, PetscB
   BCRFound found;
   Mat aij = NULL;
   PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscBool rows = PETSC_TRUE;
+  MatType type;
   char way[256];
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &place->id));
   PetscCall(MatGetNonzeroState(pc->pmat, &place->pattern));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &place->values));
   PetscCall(PetscMemzero(&found, sizeof(found)));
   PetscCall(PetscSNPrintf(
     way, sizeof(way), "the grid from: give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz%s", BCRPrefix(pc),
     stem, read ? ", and an assembled preconditioning matrix (second matrix of KSPSetOperators())" : ""));
-  if (read || !options->dim) PetscCall(BCRMatGetAIJ(pc->pmat, way, &aij));
+  if (!read) PetscCall(BCRMatHasRows(pc->pmat, &rows)); /* else there is an error */
+  if (rows && (read || !options->dim)) PetscCall(BCRMatGetAIJ(pc->pmat, way, &aij));
   if (options->dim) ierr = found_by_option(pc, options, &found);
-  else {
+  else if (!rows) {
+    PetscCall(MatGetType(pc->pmat, &type));
+    PetscCall(PetscSNPrintf(found.why, sizeof(found.why), "a matrix of type %s has none that could be read", type));
+  } else {
     PetscCall(PetscLogEventBegin(BCR_Find, pc, pc->pmat, 0, 0));
     ierr = BCRGridFind(aij, &found);
     PetscCall(PetscLogEventEnd(BCR_Find, pc, pc->pmat, 0, 0));
   }
   place->options = *options;
+  place->zeros = found.zeros;
   place->none = (PetscBool)(found.order == BCR_FOUND_NONE);
   if (place->none) PetscCall(PetscStrncpy(place->why, found.why, sizeof(place->why)));
   else if (!ierr) ierr = take_found(pc, &found, full, aij, place);
@@ -406,7 +414,7 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
                                      "from the DM of the vectors"};
   DM dm[3] = {NULL, NULL, NULL};
   PetscObjectId id;
-  PetscObjectState pattern;
+  PetscObjectState pattern, values;
   PetscInt rows, k = 0;
 
   PetscFunctionBegin;
@@ -429,7 +437,9 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(MatGetNonzeroState(pc->pmat, &pattern));
   PetscCall(PetscMemcmp(&place->options, options, sizeof(*options), same));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &values));
   *same = (PetscBool)(*same && !place->dm && place->id == id && place->pattern == pattern);
+  if ((place->none || place->zeros) && place->values != values) *same = PETSC_FALSE;
   if (*same) {
     if (!place->none) PetscCall(update_found(pc, read, place));
     PetscFunctionReturn(PETSC_SUCCESS);

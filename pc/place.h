@@ -48,7 +48,8 @@ typedef struct {
   BCROrder order;
   /* without a DM: the matrix, the pattern and the options with which this was found */
   PetscObjectId id;
-  PetscObjectState pattern;
+  PetscObjectState pattern, values;
+  PetscBool zeros; /* explicit zeros were left out: other values may be those of another grid */
   BCRPlaceOptions options;
   char text[160]; /* the grid and where it came from */
 } BCRPlace;

@@ -58,11 +58,11 @@ mutation "NaN in the right-hand side of a compact derivative" src/compact/stenci
 # ---- reading a matrix ----
 
 mutation "ranks do not agree on a wrong plane" src/operator/planesread.c \
-  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));' \
+  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong[k], 1, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
-mutation "ranks do not agree on planes through one node" src/operator/planesread.c \
-  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, met.seen, 64, MPI_INT, MPI_MAX, A->comm));' \
+mutation "ranks do not agree on rows where planes meet" src/operator/planesread.c \
+  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, st, 27 * 7, MPI_DOUBLE, MPI_SUM, A->comm));' \
   '' \
   '3 mpi/reader'
 mutation "rows of a plane 100 times looser" src/operator/readimpl.h \
@@ -153,8 +153,8 @@ mutation "slope of a plane with the other sign, transposed" src/poisson/planes.c
   'if (transpose) term->factor = -(double)plane->slope;' \
   'unit/solver -quick -cases 100'
 mutation "edge nodes of the transpose in the order of the forward solve" src/poisson/planes.c \
-  'for (int key = 7; key >= 2 && p->transpose; key--)' \
-  'for (int key = 2; key < 8 && p->transpose; key++)' \
+  'for (int g = BCR_LINK_GROUPS - 1; g >= 0 && p->transpose; g--)' \
+  'for (int g = 0; g < BCR_LINK_GROUPS && p->transpose; g++)' \
   'unit/solver -quick'
 mutation "row factors twice in the coupling to a plane" src/poisson/planes.c \
   '!(c->op.left && !plane->couplings)' \

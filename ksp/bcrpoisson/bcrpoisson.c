@@ -5,7 +5,7 @@
 #include "../refine/refine.h"
 
 /*MC
-  KSPBCRPOISSON - direct solve of a separable elliptic problem on a `DMDA`, then iterative refinement
+  KSPBCRPOISSON - direct solve of a separable elliptic problem on a structured grid, then iterative refinement
 
   Options Database Keys:
 + -ksp_bcrpoisson_radix (auto|2|4|8|16|...)         - as `-pc_bcrpoisson_radix`
@@ -20,6 +20,9 @@
 . -ksp_bcrpoisson_tune_file name                    - as `-pc_bcrpoisson_tune_file`
 . -ksp_bcrpoisson_view_plan                         - as `-pc_bcrpoisson_view_plan`
 . -ksp_bcrpoisson_graph (on|off)                    - as `-pc_bcrpoisson_graph`
+. -ksp_bcrpoisson_grid (auto|nx,ny,nz)              - as `-pc_bcrpoisson_grid`
+. -ksp_bcrpoisson_grid_processors (natural|px,py,pz) - as `-pc_bcrpoisson_grid_processors`
+. -ksp_bcrpoisson_otherwise type                    - as `-pc_bcrpoisson_otherwise`
 . -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`

@@ -5,7 +5,7 @@
 #include "../refine/refine.h"
 
 /*MC
-  KSPNEATO - direct solve of a tridiagonal problem on a `DMDA`, then iterative refinement
+  KSPNEATO - direct solve of a tridiagonal problem on a structured grid, then iterative refinement
 
   Options Database Keys:
 + -ksp_neato_axis (auto|x|y|z)                                   - as `-pc_neato_axis`
@@ -16,7 +16,9 @@
 . -ksp_neato_coupling (auto|neighbour|reduced)                   - as `-pc_neato_coupling`
 . -ksp_neato_transport (auto|mpi|nccl|host)                      - as `-pc_neato_transport`
 . -ksp_neato_backend (auto|cpu|cuda)                             - as `-pc_neato_backend`
-- -ksp_neato_precision (double|single|mixed)                     - as `-pc_neato_precision`
+. -ksp_neato_precision (double|single|mixed)                     - as `-pc_neato_precision`
+. -ksp_neato_grid (auto|nx,ny,nz)                                - as `-pc_neato_grid`
+- -ksp_neato_grid_processors (natural|px,py,pz)                  - as `-pc_neato_grid_processors`
 
   Level: beginner
 

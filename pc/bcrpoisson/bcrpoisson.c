@@ -13,7 +13,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 }
 
 /*MC
-  PCBCRPOISSON - fast direct solver for separable elliptic problems on a `DMDA` by block cyclic reduction of any radix
+  PCBCRPOISSON - fast direct solver for separable elliptic problems on a structured grid by block cyclic reduction of any radix
 
   Options Database Keys:
 + -pc_bcrpoisson_radix (auto|2|4|8|16|...)                - radix of the reduction, see `PCBCRPoissonSetRadix()`
@@ -28,6 +28,9 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_tune_file name                           - file that keeps what was found, see `PCBCRPoissonSetTuneFile()`
 . -pc_bcrpoisson_view_plan                               - set-up prints axes, modes, stages and why other ways were refused
 . -pc_bcrpoisson_graph (on|off)                           - on a GPU as one CUDA graph, see `PCBCRPoissonSetGraph()`
+. -pc_bcrpoisson_grid (auto|nx,ny,nz)                     - nodes of the grid of a matrix without a `DMDA`, see `PCBCRPoissonSetGrid()`
+. -pc_bcrpoisson_grid_processors (natural|px,py,pz)       - ranks that number its rows box after box, see `PCBCRPoissonSetGridProcessors()`
+. -pc_bcrpoisson_otherwise type                           - `PC` that stands in where there is no grid or no operator of this kind, see `PCBCRPoissonSetOtherwise()`
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
@@ -40,17 +43,21 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
       scale W (T_x + T_y + T_z + shift I)
 
-  on a 1-, 2- or 3-dimensional `DMDA` of any size, where each T_d is the three-point difference
+  on a 1-, 2- or 3-dimensional grid of any size, where each T_d is the three-point difference
   operator along an axis (Dirichlet, Neumann or periodic ends, nodes or cells; one axis may have any
   tridiagonal) and W a diagonal of half weights at the ends. The operator is read out of the
   assembled preconditioning matrix, in which planes of rows that hold only a diagonal (Dirichlet
   rows that were kept) may take part. With `-ksp_type preonly` it is a direct solver; with a Krylov
   method it is a preconditioner for an operator that is near to one of this form.
 
-  The `DMDA` is the one of `KSPSetDM()` or `PCSetDM()`, else the one that the matrix was created
-  with by `DMCreateMatrix()`.
+  The grid is that of the `DMDA` of `KSPSetDM()` or `PCSetDM()`, else of the one that the matrix was created
+  with by `DMCreateMatrix()`, else of the one that has made the vectors, else that of `-pc_bcrpoisson_grid`, else it is found in
+  the matrix, whatever the order of its rows; `PCView()` says which. A `DMSTAG` with unknowns on elements alone and a `DMCOMPOSITE` of one
+  `DMDA` serve as well. Where rows lie in another order than those of the grid, each application brings its
+  vectors there and back. Where there is no grid, the error says where the matrix contradicts one, or
+  `-pc_bcrpoisson_otherwise` names a `PC` that stands in.
 
-  Each component of a `DMDA` with several is solved on its own; it is an error if the matrix couples them.
+  Each component of a grid with several is solved on its own; it is an error if the matrix couples them.
 
   Singular operators (all ends Neumann or periodic, no shift): the constant is removed from the right-hand side, the
   solution has zero mean, and the size of what was removed is in `PCView()`, `PetscInfo()` and
@@ -79,7 +86,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 .seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPBCRPOISSON`, `PetscBCRInitializePackage()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`,
           `PCBCRPoissonSetBackend()`, `PCBCRPoissonSetPrecision()`,
           `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetFit()`,
-          `PCBCRPoissonSetTune()`, `PCBCRPoissonGetRemovedConstant()`, `DMDACreate2d()`, `PCMG`
+          `PCBCRPoissonSetTune()`, `PCBCRPoissonSetGrid()`, `PCBCRPoissonSetOtherwise()`, `PCBCRPoissonGetRemovedConstant()`, `DMDACreate2d()`, `PCMG`
 M*/
 PetscErrorCode PCCreate_BCRPoisson(PC pc)
 {

@@ -50,7 +50,7 @@ typedef struct {
   PetscBool replan;         /* a choice changed that the plan depends on */
   BCRPlace place;           /* which node of which grid each row is */
   PC other;                 /* what stands in, as -pc_bcrpoisson_otherwise says; NULL: nothing does */
-  char reason[256];         /* why it does */
+  char reason[512];         /* why it does */
   BCRMoves moves;           /* from the boxes of the grid to the slabs that the solver has */
   PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
   PetscScalar *slab;        /* a vector in slabs, where they are not in place */

@@ -13,7 +13,7 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 }
 
 /*MC
-  PCNEATO - solves every grid line of one axis of a `DMDA` as a tridiagonal system: a direct solver
+  PCNEATO - solves every grid line of one axis of a structured grid as a tridiagonal system: a direct solver
   in one dimension, else a line preconditioner
 
   Options Database Keys:
@@ -25,13 +25,15 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 . -pc_neato_coupling (auto|neighbour|reduced)                  - how ranks that share a line are coupled, see `PCNeatoSetCoupling()`
 . -pc_neato_transport (auto|mpi|nccl|host)                     - how data move between ranks, see `PCNeatoSetTransport()`
 . -pc_neato_backend (auto|cpu|cuda)                            - where the work is done, see `PCNeatoSetBackend()`
-- -pc_neato_precision (double|single|mixed)                    - precision of the work inside, see `PCNeatoSetPrecision()`
+. -pc_neato_precision (double|single|mixed)                    - precision of the work inside, see `PCNeatoSetPrecision()`
+. -pc_neato_grid (auto|nx,ny,nz)                               - nodes of the grid of a matrix without a `DMDA`, see `PCNeatoSetGrid()`
+- -pc_neato_grid_processors (natural|px,py,pz)                 - ranks that number its rows box after box, see `PCNeatoSetGridProcessors()`
 
   Level: beginner
 
   Notes:
   The lines are read out of the assembled preconditioning matrix on a 1-, 2- or 3-dimensional
-  `DMDA`: row by row the entries of the two neighbours along the axis, and the full diagonal. In one
+  grid: row by row the entries of the two neighbours along the axis, and the full diagonal. In one
   dimension that has to be the whole matrix, and this is a direct solver. In two and three
   dimensions the couplings across the lines are left out (line Jacobi): use it as a preconditioner
   of a Krylov method, or as the smoother of `PCMG` for problems whose coupling along one axis is
@@ -41,8 +43,9 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
   lines that are all the same, are recognised and cost less memory traffic. Any other coefficients
   work too, as long as the lines can be solved without pivoting. Axes may be periodic.
 
-  The `DMDA` is the one of `KSPSetDM()` or `PCSetDM()`, else the one that the matrix was created
-  with by `DMCreateMatrix()`. It may be distributed in any way, along the lines too; each component
+  The grid is that of the `DMDA` of `KSPSetDM()` or `PCSetDM()`, else of the one that the matrix was created
+  with by `DMCreateMatrix()`, else of the one that has made the vectors, else that of `-pc_neato_grid`, else it is found in the
+  matrix; `PCView()` says which. A `DMDA` may be distributed in any way, along the lines too; each component
   is solved on its own, and it is an error if the matrix couples them.
 
   `PCMatApply()` (`KSPMatSolve()`) solves all its right-hand sides as one batch, unless coefficients
@@ -65,7 +68,7 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPNEATO`, `PCBCRPOISSON`, `PetscBCRLinesCreate()`, `PetscBCRInitializePackage()`, `PCNeatoSetAxis()`, `PCNeatoSetMethod()`,
           `PCNeatoSetVariant()`, `PCNeatoSetParts()`, `PCNeatoSetMemory()`, `PCNeatoSetCoupling()`,
-          `PCNeatoSetTransport()`, `PCNeatoSetBackend()`, `PCNeatoSetPrecision()`, `PCMG`
+          `PCNeatoSetTransport()`, `PCNeatoSetBackend()`, `PCNeatoSetPrecision()`, `PCNeatoSetGrid()`, `PCMG`
 M*/
 PetscErrorCode PCCreate_Neato(PC pc)
 {

@@ -64,6 +64,7 @@ PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCROptionsView(pc, viewer));
+  PetscCall(BCRPlaceView(&neato->place, viewer));
   if (neato->tri) PetscCall(view_solver(neato, viewer));
   else PetscCall(view_wanted(neato, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -15,8 +15,7 @@
 #define BCR_COMPACT_ROWS  3 /* closed rows at an end, at most */
 #define BCR_COMPACT_WIDTH 8 /* points of a closed row, at most */
 
-/* one row; its stencil starts at point `start` of the line, or relative to the row for the inner
-   rows */
+/* one row; its stencil starts at point `start` of the line, or relative to the row for the inner rows */
 typedef struct {
   double low, up;
   PetscInt start, points, order;

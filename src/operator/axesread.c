@@ -261,7 +261,7 @@ static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S
     for (PetscInt t = 0; t < 3; t++) ix[t] = (S->line[t].plane[0] ? 1 : 0) + (t == d ? 0 : S->line[t].base);
     PetscCall(PetscMemzero(l->star, sizeof(*l->star) * (size_t)l->n));
     for (PetscInt i = 0; i < l->n && !fault.code; i++, ix[d]++)
-      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, l->star[i], &fault));
+      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, PETSC_FALSE, l->star[i], &fault));
     for (PetscInt i = 0; A->grid.size > 1 && i < l->n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
       PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, l->star[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, l->n - i)),
                                  MPI_DOUBLE, MPI_SUM, A->comm));

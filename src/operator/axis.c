@@ -266,7 +266,6 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
   for (d = 0; d < 3; d++) {
     BCRAxis *ax = &o->axis[d];
 
-    o->owner[d] = d;
     ax->n = d < dim ? n[d] : 1;
     for (s = 0; s < 2; s++) ax->end[s] = d < dim ? end[2 * d + s] : BCREndOfOne();
     if (ax->n > 1) ax->a = coupling[d];
@@ -356,12 +355,14 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer, "; %s plane eliminated (", s ? "high" : "low"));
       if (pl->slope != 0) PetscCall(PetscViewerASCIIPrintf(viewer, "slope %g, ", (double)pl->slope));
       if (pl->varies) PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal varies"));
+      else if (pl->inv0 == 0) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows"));
       else PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal %g", (double)(1 / pl->inv0)));
       PetscCall(PetscViewerASCIIPrintf(viewer, "%s)", pl->couple ? "" : ", not coupled"));
     }
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
+  if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale,
                                    op->singular ? ", singular: the constant is projected out" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,

@@ -5,9 +5,8 @@
 #include "readdevice.h"
 #include "threads.h"
 
-static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], double diagonal)
+static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv)
 {
-  const PetscReal inv = (PetscReal)(1.0 / diagonal);
   PetscInt d, s, i;
 
   PetscFunctionBegin;
@@ -37,18 +36,16 @@ static inline void BCRCheckNote(BCRCheck *ck, double dev, PetscInt c, const Pets
   ck->v.col = col;
 }
 
-/* A row in a plane that has been dropped: its plane is that of axis d */
-static PetscErrorCode BCRCheckPlane(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscInt d, const double st[7],
-                                    PetscBool *stop)
+/* A row in planes that have been dropped */
+static PetscErrorCode BCRCheckPlane(BCRCheck *ck, PetscInt c, const PetscInt ix[3], const int side[3],
+                                    const double st[7], PetscBool *stop)
 {
-  const PetscInt s = ix[d] < ck->m[c][d].b ? 0 : 1;
-
   PetscFunctionBegin;
-  if (!BCRPlaneRowFits(st, d, s, &ck->ops[c].axis[d].plane[s])) {
+  if (!BCRPlanesRowFits(&ck->ops[c], side, st)) {
     ck->v.wrongplane = PETSC_TRUE;
     ck->v.comp = c;
     *stop = PETSC_TRUE;
-  } else PetscCall(BCRPlaneSetDiagonal(ck->A, &ck->ops[c], ix, st[BCR_CENTRE]));
+  } else PetscCall(BCRPlaneSetDiagonal(ck->A, &ck->ops[c], ix, BCRPlaneInverse(st)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,6 +73,15 @@ static void BCRCheckStar(BCRCheck *ck, PetscInt c, const PetscInt ix[3], const d
   if (dev > ck->v.dev) BCRCheckNote(ck, dev, c, ix, (col - col % A->dof) / A->dof);
 }
 
+/* An empty row is one of planes that nothing refers to */
+static PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes)
+{
+  PetscBool couple = PETSC_FALSE;
+
+  for (int d = 0; d < 3; d++) couple = (PetscBool)(couple || (side[d] && op->axis[d].plane[side[d] > 0].couple));
+  return (PetscBool)(planes > 1 || (planes == 1 && !couple));
+}
+
 /* One row, entry by entry. *stop: the comparison need not go on */
 static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscBool *stop)
 {
@@ -84,10 +90,12 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
   const BCRModelAxis *m = ck->m[c];
   double st[7], in[7], rest;
   PetscInt col;
+  int side[3];
+  const int planes = ck->skip[c] ? 0 : BCRPlanesOf(A, op, ix, side);
   BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
-  if (state != BCR_ROW_GOOD) {
+  if (state != BCR_ROW_GOOD && !(state == BCR_ROW_EMPTY && (ck->skip[c] || BCRCheckEmpty(op, side, planes)))) {
     ck->v.state = state;
     ck->v.comp = c;
     ck->v.col = col;
@@ -96,11 +104,8 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ck->skip[c]) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt t = 0; t < 3; t++) { /* in a plane that has been dropped? the axis that owns the node decides */
-    const PetscInt d = op->owner[t];
-
-    if (ix[d] >= m[d].b && ix[d] < m[d].b + m[d].n) continue;
-    PetscCall(BCRCheckPlane(ck, c, ix, d, st, stop));
+  if (planes) {
+    PetscCall(BCRCheckPlane(ck, c, ix, side, st, stop));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   BCRModelRow(op, m, ix, in);

@@ -3,6 +3,7 @@
   tried one after the other.
 */
 #include "findimpl.h"
+#include "grid.h"
 
 /* In this order. alone: not where another one finds a star
    with all links, nor in matrices of many rows where another one finds any grid */
@@ -187,80 +188,120 @@ static PetscErrorCode DistancesCollect(BCRFindRows *R)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A few numbers in any order may be those of some box in natural order with some of its links: a box with all its links is
-   worth more then. Beyond so many rows that does not happen, and is not looked for */
+/* A few numbers in any order may be those of some star in natural order with some of its links: one in which every link is
+   there that does not lead to a row with a diagonal alone is worth more then. Beyond so many rows that does not happen, and
+   is not looked for */
 #define BCR_FEW_ROWS 4096
 #define BCR_REACHES  4 /* what an axis more in the reach of a stencil is worth in rings */
 
-/* Entries beside the diagonal that a box has with all its links: those that span k axes are the k-th elementary symmetric
-   polynomial of what the axes have, in pairs of neighbours and of the same node */
-static PetscInt BoxLinks(const BCRFound *found)
-{
-  PetscInt span[4] = {found->dof, 0, 0, 0}, links = 0;
-
-  for (PetscInt d = 0; d < found->dim; d++) {
-    const PetscInt n = found->N[d], pairs = 2 * (found->ring[d] ? n : n - 1);
-
-    for (int k = 3; k > 0; k--) span[k] = span[k] * n + span[k - 1] * pairs;
-    span[0] *= n;
-  }
-  for (PetscInt k = 1; k <= found->reach; k++) links += span[k];
-  return links;
-}
-
-/* Collective */
-static PetscErrorCode CountLinks(const BCRFindRows *R, PetscInt *links)
+/* Collective. Entries beside the diagonal of all rows, links[N]; NULL of many rows */
+static PetscErrorCode CountLinks(const BCRFindRows *R, PetscInt **links)
 {
   PetscFunctionBegin;
-  *links = 0;
+  *links = NULL;
   if (R->N > BCR_FEW_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRCallElse(BCRFaultShare(R->comm, PetscCalloc1(R->N, links), BCR_NO_MEMORY), (void)PetscFree(*links));
   for (int b = 0; b < 2; b++) {
     for (PetscInt r = 0; R->i[b] && r < R->n; r++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
-        if (BCRFindColumn(R, b, k) != R->first + r && BCRFindLink(R, b, k)) ++*links;
+        if (BCRFindColumn(R, b, k) != R->first + r && BCRFindLink(R, b, k)) ++(*links)[R->first + r];
   }
-  if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, links, 1, MPIU_INT, MPI_SUM, R->comm));
+  if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, *links, (PetscMPIInt)R->N, MPIU_INT, MPI_SUM, R->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As BCRFindComplexity(), and above all with links that are missing. links: of the matrix, 0 where that does not matter */
-static PetscInt Complexity(const BCRFound *found, PetscInt links)
+/* Collective, but the same on all ranks. Whether a row of a star lacks a link that leads to a row with links */
+static PetscErrorCode LinksMissing(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
+                                   PetscBool *missing)
 {
-  const PetscBool missing =
-    (PetscBool)(found->order && found->order != BCR_FOUND_ANY && links && links < BoxLinks(found));
+  static const PetscInt one[3] = {1, 1, 1};
+  const PetscInt *const widths[3] = {found->widths[0], found->widths[1], found->widths[2]};
+  BCRGrid grid;
 
-  if (!found->order) return BCR_NO_GRID;
-  return (missing ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] + found->ring[1] +
-         found->ring[2];
+  PetscFunctionBegin;
+  *missing = PETSC_FALSE;
+  if (!links || found->reach > 1 || (found->order != BCR_FOUND_NATURAL && found->order != BCR_FOUND_BOXES))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRGridCreateBoxes(R->comm, 0, found->dim, found->dof, found->N, found->ring,
+                               found->order == BCR_FOUND_BOXES ? found->parts : one, widths, &grid));
+  for (PetscInt row = 0; row < R->N && !*missing; row++) {
+    PetscInt node[3], least = 0; /* links that have to be there */
+
+    if (!links[row]) continue;
+    BCRGridNode(&grid, row / found->dof, node);
+    for (PetscInt d = 0; d < found->dim; d++) {
+      for (PetscInt s = -1; s < 2; s += 2) {
+        const PetscInt n = found->N[d];
+        PetscInt to[3] = {node[0], node[1], node[2]};
+
+        to[d] += s;
+        if (found->ring[d]) to[d] = (to[d] + n) % n;
+        if (to[d] < 0 || to[d] >= n) continue;
+        if (links[row % found->dof + found->dof * BCRGridNumber(&grid, to)]) least++;
+      }
+    }
+    if (links[row] < least) *missing = PETSC_TRUE;
+  }
+  PetscCall(BCRGridDestroy(&grid));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As BCRFindComplexity(), and above all with links that are missing */
+static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
+                                 PetscInt *complexity)
+{
+  PetscBool missing;
+
+  PetscFunctionBegin;
+  *complexity = BCR_NO_GRID;
+  if (!found->order) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(LinksMissing(R, links, found, &missing));
+  *complexity = (missing ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] + found->ring[1] +
+                found->ring[2];
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The simplest grid of all ways; where none finds one found has the reason of the way that came furthest, of several the
    most general */
-static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found, PetscInt *complexity)
+static PetscErrorCode FindWays(BCRFindRows *R, const PetscInt links[], PetscBool dropzeros, BCRFound *found,
+                               PetscInt *complexity)
 {
-  PetscInt links;
-
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(found, sizeof(*found)));
-  PetscCall(DistancesCollect(R));
-  PetscCall(CountLinks(R, &links));
   *complexity = BCR_NO_GRID;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ways); k++) {
     BCRFound mine;
+    PetscInt its;
     PetscBool better;
 
     if (*complexity == 0 || (ways[k].alone && (*complexity < BCR_REACHES || (found->order && !links)))) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
     PetscCall(ways[k].find(R, dropzeros, &mine));
     PetscCall(PetscInfo(R->block[0], "%s: %s\n", ways[k].name, mine.order ? "a grid" : mine.why));
-    if (mine.order || found->order) better = (PetscBool)(Complexity(&mine, links) < *complexity);
+    BCRCallElse(Complexity(R, links, &mine, &its), (void)BCRFoundDestroy(&mine));
+    if (mine.order || found->order) better = (PetscBool)(its < *complexity);
     else better = (PetscBool)(mine.why[0] && (!found->why[0] || mine.fits >= found->fits));
-    if (better) PetscCall(BCRFoundDestroy(found));
-    if (better) *found = mine;
-    else PetscCall(BCRFoundDestroy(&mine));
-    *complexity = Complexity(found, links);
+    if (better) {
+      PetscCall(BCRFoundDestroy(found));
+      *found = mine;
+      *complexity = its;
+    } else PetscCall(BCRFoundDestroy(&mine));
   }
-  found->zeros = dropzeros;
+  found->zeros = (PetscBool)(found->zeros || dropzeros);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found, PetscInt *complexity)
+{
+  PetscInt *links;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(found, sizeof(*found)));
+  PetscCall(DistancesCollect(R));
+  PetscCall(CountLinks(R, &links));
+  ierr = FindWays(R, links, dropzeros, found, complexity);
+  PetscCall(PetscFree(links));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -26,7 +26,7 @@ typedef struct {
   const BCRLinks *graph;
   const PetscInt *i, *j;  /* the graph's, or a copy with all links both ways */
   PetscInt *both[2];      /* that copy, or NULL */
-  PetscBool out;          /* some rows have no node */
+  PetscBool out, wide;    /* some rows have no node; a row has more links than any node of a grid */
   PetscInt rest;          /* rows that have one */
   PetscInt *place;        /* [n], the graph's: while there is no answer, component * size + node */
   PetscInt *node;         /* [rest]: the row at each node of the component at hand */
@@ -84,6 +84,22 @@ static PetscInt AnyShared(const AnyBox *B, PetscInt u, PetscInt v)
   return count;
 }
 
+/* How many links v has, however many; this loop goes through all of the matrix, and has no branches */
+static inline PetscInt AnyDegree(const AnyBox *B, PetscInt v)
+{
+  PetscInt count = 0;
+
+  if (B->out)
+    for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) {
+      const PetscInt p = B->place[B->j[k]];
+
+      count += (B->j[k] != v) & (p != BCR_PLACE_ALONE) & (p != BCR_PLACE_EMPTY);
+    }
+  else
+    for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) count += B->j[k] != v;
+  return count;
+}
+
 /* The node with the fewest links, the first of them in rows (NULL: in all). -1: one has too many, and it is told */
 static PetscErrorCode AnySeed(AnyBox *B, PetscInt n, const PetscInt rows[], PetscInt *seed)
 {
@@ -95,8 +111,9 @@ static PetscErrorCode AnySeed(AnyBox *B, PetscInt n, const PetscInt rows[], Pets
     const PetscInt r = rows ? rows[k] : k;
 
     if (B->place[r] != BCR_PLACE_OPEN) continue;
-    links = AnyLinks(B, r, NULL);
+    links = AnyDegree(B, r);
     if (links > MOST) {
+      B->wide = PETSC_TRUE;
       *seed = -1;
       AnyRefuse(B, 0,
                 "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point", r,
@@ -229,8 +246,8 @@ static PetscErrorCode AnyDiagonals(AnyBox *B, PetscInt seed, PetscBool *ok)
   if (!*ok)
     AnyRefuse(
       B, 1,
-      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a %" PetscInt_FMT
-      "-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
+      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a "
+      "%d-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
       "alone: -pc_bcrpoisson_grid)",
       seed, ways ? links[0] : seed,
       any_boxes[t].reach == 3 ? 27
@@ -463,16 +480,11 @@ static PetscErrorCode AnyChoose(AnyBox *B, PetscInt base, const PetscInt at[3], 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sweep asks for what it needs of the nodes some way ahead: in rows of a random order each is a cache miss */
+/* The sweep asks for what it needs of nodes some way ahead: in rows of a random order each is a cache miss */
 static inline void AnyAhead(const AnyBox *B, PetscInt at, PetscInt below)
 {
-  if (at + 24 < below) __builtin_prefetch(B->i + B->node[at + 24], 0, 3);
+  if (at + 32 < below) __builtin_prefetch(B->i + B->node[at + 32], 0, 3);
   if (at + 16 < below) __builtin_prefetch(B->j + B->i[B->node[at + 16]], 0, 3);
-  if (at + 8 < below) {
-    const PetscInt v = B->node[at + 8];
-
-    for (PetscInt k = B->i[v]; k < B->i[v + 1]; k++) __builtin_prefetch(B->place + B->j[k], 1, 3);
-  }
 }
 
 /* Grid line (0 .. N[0] - 1, j, k) in the order of its nodes. number: of its first node; out: of the first that has no row */
@@ -588,57 +600,83 @@ static PetscErrorCode AnyComponent(AnyBox *B, PetscInt seed, PetscInt rows, Pets
 
 static void AnyNode(const AnyBox *B, PetscInt place, PetscInt at[3])
 {
-  const PetscInt node = place % B->size;
+  const PetscInt node = place < B->size ? place : place % B->size;
 
-  at[0] = node % B->N[0];
-  at[1] = node / B->N[0] % B->N[1];
   at[2] = node / B->step[2];
+  at[1] = node / B->N[0] - at[2] * B->N[1];
+  at[0] = node % B->N[0];
+}
+
+/* How many axes an entry from a row at node a = number p to one of place q spans, -1: it is none of the grid */
+static PetscInt AnyEntry(const AnyBox *B, const PetscInt a[3], PetscInt p, PetscInt q)
+{
+  PetscInt b[3];
+
+  if (q == BCR_PLACE_ALONE || q == BCR_PLACE_EMPTY) return 0;
+  if (q < 0 || p / B->size != q / B->size) return -1;
+  AnyNode(B, q, b);
+  return AnySpan(B, a, b);
+}
+
+/* The most axes that an entry of row r spans, or -1 with the entry that is none of the grid */
+static PetscInt AnyRow(const AnyBox *B, PetscInt r, const PetscInt a[3], PetscInt *entry)
+{
+  PetscInt reach = 0;
+
+  for (*entry = B->i[r]; *entry < B->i[r + 1]; ++*entry) {
+    const PetscInt span = AnyEntry(B, a, B->place[r], B->place[B->j[*entry]]);
+
+    if (span < 0) return -1;
+    reach = PetscMax(reach, span);
+  }
+  return reach;
 }
 
 /*
-  Every entry of every row that has a node. A node that is at no end of an axis has its neighbours at the same distances
-  as all such, and is done without finding the other node's place along each axis.
+  The same for a node that is at no end of an axis: its neighbours are at the same distances as those of all such nodes,
+  and nothing else is. -1: AnyRow() has to say it
 */
+static inline PetscInt AnyRowInside(const AnyBox *B, PetscInt r)
+{
+  const PetscInt p = B->place[r], never = PETSC_MAX_INT;
+  const PetscInt y = B->N[1] > 1 ? B->step[1] : never, z = B->N[2] > 1 ? B->step[2] : never;
+  PetscInt diagonal = 0, corner = 0, none = 0;
+
+  for (PetscInt k = B->i[r]; k < B->i[r + 1]; k++) {
+    const PetscInt e = PetscAbsInt(B->place[B->j[k]] - p), f = PetscAbsInt(e - z);
+
+    if ((e <= 1) | (e == y) | (f == 0)) continue;
+    if ((PetscAbsInt(e - y) == 1) | (f == 1) | (f == y)) diagonal = 1;
+    else if (PetscAbsInt(f - y) == 1) corner = 1;
+    else none = 1;
+  }
+  return none ? -1 : corner ? 3 : 1 + diagonal;
+}
+
+/* Every entry of every row that has a node */
 static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
 {
-  const PetscInt half[3] = {0, B->N[0] / 2, B->step[2] / 2}, *const N = B->N, *const step = B->step;
+  const PetscInt *const N = B->N;
 
   PetscFunctionBegin;
   *reach = 0;
   for (PetscInt r = 0; r < B->graph->n; r++) {
-    const PetscInt p = B->place[r];
-    PetscInt a[3];
-    PetscBool inside = PETSC_TRUE;
+    PetscInt a[3], entry, span = -1;
 
-    if (p < 0) continue;
-    AnyNode(B, p, a);
-    for (PetscInt d = 0; d < 3; d++)
-      if (N[d] > 1 && (a[d] == 0 || a[d] == N[d] - 1)) inside = PETSC_FALSE;
-    for (PetscInt k = B->i[r]; k < B->i[r + 1]; k++) {
-      const PetscInt c = B->j[k], q = B->place[c];
-      PetscInt e = q - p, b[3], span, dy, dz;
-
-      if (q == BCR_PLACE_ALONE || q == BCR_PLACE_EMPTY) continue;
-      dz = (e > half[2] ? 1 : 0) - (e < -half[2] ? 1 : 0);
-      e -= dz * step[2];
-      dy = (e > half[1] ? 1 : 0) - (e < -half[1] ? 1 : 0);
-      e -= dy * step[1];
-      if (inside && q >= 0 && e >= -1 && e <= 1 && (N[1] > 1 || !dy) && (N[2] > 1 || !dz))
-        span = (e ? 1 : 0) + (dy ? 1 : 0) + (dz ? 1 : 0);
-      else {
-        if (q >= 0) AnyNode(B, q, b);
-        span = q < 0 || p / B->size != q / B->size ? -1 : AnySpan(B, a, b);
-      }
-      *reach = PetscMax(*reach, span);
-      *ok = (PetscBool)(span >= 0);
-      if (*ok) continue;
-      AnyRefuse(B, PetscMax(r, B->size),
-                "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
-                ", %" PetscInt_FMT ", %" PetscInt_FMT ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
-                " and one that is not beside it",
-                r, c, a[0], a[1], a[2], N[0], N[1], N[2]);
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
+    if (B->place[r] < 0) continue;
+    AnyNode(B, B->place[r], a);
+    if (a[0] && a[0] < N[0] - 1 && (N[1] == 1 || (a[1] && a[1] < N[1] - 1)) && (N[2] == 1 || (a[2] && a[2] < N[2] - 1)))
+      span = AnyRowInside(B, r);
+    if (span < 0) span = AnyRow(B, r, a, &entry);
+    *reach = PetscMax(*reach, span);
+    *ok = (PetscBool)(span >= 0);
+    if (*ok) continue;
+    AnyRefuse(B, PetscMax(r, B->size),
+              "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
+              ", %" PetscInt_FMT ", %" PetscInt_FMT ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+              " and one that is not beside it",
+              r, B->j[entry], a[0], a[1], a[2], N[0], N[1], N[2]);
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -801,12 +839,32 @@ static PetscBool AnySquares(const AnyBox *B)
   return (PetscBool)(tried < SAMPLES / 8);
 }
 
+/* Are there links of one row alone? The two entries of others cancel in a sum of 64-bit numbers made of both rows */
+static PetscBool AnyOneSided(const AnyBox *B)
+{
+  uint64_t sum = 0;
+
+  for (PetscInt r = 0; r < B->graph->n; r++)
+    for (PetscInt k = B->i[r]; k < B->i[r + 1] && B->place[r] == BCR_PLACE_OPEN; k++) {
+      const PetscInt c = B->j[k];
+      uint64_t z = (uint64_t)PetscMin(r, c) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)PetscMax(r, c);
+
+      if (!AnyCounts(B, r, c)) continue;
+      z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+      z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+      sum += r < c ? z : -z;
+    }
+  return (PetscBool)(sum != 0);
+}
+
 static PetscErrorCode AnyBothWays(AnyBox *B, PetscBool *changed)
 {
   const PetscInt n = B->graph->n;
   PetscInt *more, *i, *j, extra = 0;
 
   PetscFunctionBegin;
+  *changed = AnyOneSided(B);
+  if (!*changed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscCalloc1(n + 1, &more));
   for (PetscInt r = 0; r < n; r++)
     for (PetscInt k = B->i[r]; k < B->i[r + 1] && B->place[r] == BCR_PLACE_OPEN; k++)
@@ -814,11 +872,6 @@ static PetscErrorCode AnyBothWays(AnyBox *B, PetscBool *changed)
         more[B->j[k]]++;
         extra++;
       }
-  *changed = (PetscBool)(extra > 0);
-  if (!*changed) {
-    PetscCall(PetscFree(more));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   PetscCall(PetscMalloc2(n + 1, &i, B->i[n] + extra, &j));
   i[0] = 0;
   for (PetscInt r = 0; r < n; r++) {
@@ -884,7 +937,7 @@ static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
     *ok = AnyUnlinked(B);
     if (!*ok) PetscCall(AnyAttempt(B, ok));
     if (*ok) break;
-    if (!AnySquares(B)) break;
+    if (B->wide || !AnySquares(B)) break;
     PetscCall(AnyBothWays(B, &changed));
     if (changed) PetscCall(AnyAttempt(B, ok));
   }

@@ -1,10 +1,12 @@
 /*
   The grid of rows in any order: findany.c finds it in the graph that the matrix is, where one rank has all of it;
-  findranks.c says which rows are to be found at all, and brings rows of several ranks together.
+  findranks.c says which rows are to be found at all, and brings rows of several ranks together; where these are too many,
+  finddistances.c finds it over the ranks.
 */
 #pragma once
 
 #include "findimpl.h"
+#include <petscsf.h>
 
 /* A row that is to be given a node, and has none yet; beside BCR_PLACE_ALONE and BCR_PLACE_EMPTY */
 #define BCR_PLACE_OPEN (-3)
@@ -18,3 +20,22 @@ typedef struct {
 
 /* Not collective. Fills in found but for place, alone and empty; or why and fits alone */
 PETSC_INTERN PetscErrorCode BCRFindLinks(const BCRLinks *links, BCRFound *found);
+
+/*
+  Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and such
+  without anything. The latter are of no use to a grid unless others refer to them.
+*/
+typedef struct {
+  const BCRFindRows *R;
+  const PetscScalar *a[2]; /* values of both blocks */
+  PetscInt *place;         /* [n] */
+  PetscInt *ghost;         /* [ghosts], for what is known of the rows behind columns of other ranks */
+  PetscSF sf;              /* from rows to ghosts; NULL on one rank */
+  PetscInt zeros;          /* rows by themselves which hold explicit zeros */
+} BCRAnyRows;
+
+/* Collective. Without all of the graph on one rank: stars without rings; place and found as of BCRFindLinks() */
+PETSC_INTERN PetscErrorCode BCRFindByDistances(BCRAnyRows *rows, BCRFound *found);
+/* Collective. BCRFindAny() where up to so many rows are gathered on one rank */
+PETSC_INTERN PetscErrorCode BCRFindAnyUpTo(PetscInt gathered, const BCRFindRows *rows, PetscBool dropzeros,
+                                           BCRFound *found);

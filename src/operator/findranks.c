@@ -2,26 +2,12 @@
   Rows in any order, over ranks: which of them need a node, and the pattern of all of them on one rank.
 */
 #include "findany.h"
-#include <petscsf.h>
 
-/* So many rows, with so many entries each, are gathered on one rank: a third of a gigabyte of 32-bit numbers */
+/* So many rows, with so many entries each, are gathered on one rank: half a gigabyte of 32-bit numbers */
 #define GATHER_ROWS    4000000
 #define GATHER_ENTRIES 27
 
-/*
-  Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and such
-  without anything. The latter are of no use to a grid unless others refer to them (open[c] of ghosts: they do).
-*/
-typedef struct {
-  const BCRFindRows *R;
-  const PetscScalar *a[2];
-  PetscInt *place; /* [n] */
-  PetscInt *ghost; /* [ghosts]: places of columns of other ranks */
-  PetscSF sf;      /* from the rows to ghosts on other ranks; NULL on one rank */
-  PetscInt zeros;  /* rows by themselves which hold explicit zeros */
-} AnyRows;
-
-static PetscErrorCode RowsDestroy(AnyRows *A)
+static PetscErrorCode RowsDestroy(BCRAnyRows *A)
 {
   PetscFunctionBegin;
   for (int b = 0; b < 2; b++)
@@ -32,7 +18,7 @@ static PetscErrorCode RowsDestroy(AnyRows *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RowsCreate(const BCRFindRows *R, AnyRows *A)
+static PetscErrorCode RowsCreate(const BCRFindRows *R, BCRAnyRows *A)
 {
   PetscLayout layout;
 
@@ -54,7 +40,7 @@ static PetscErrorCode RowsCreate(const BCRFindRows *R, AnyRows *A)
 }
 
 /* This rank's rows by themselves, each from what it holds: the first entry off the diagonal most often tells */
-static void RowsClassify(AnyRows *A)
+static void RowsClassify(BCRAnyRows *A)
 {
   const BCRFindRows *R = A->R;
 
@@ -76,7 +62,7 @@ static void RowsClassify(AnyRows *A)
 }
 
 /* Collective. Empty rows that others refer to are to have a node */
-static PetscErrorCode RowsEmpty(AnyRows *A)
+static PetscErrorCode RowsEmpty(BCRAnyRows *A)
 {
   const BCRFindRows *R = A->R;
   PetscInt any = 0;
@@ -158,7 +144,7 @@ static PetscErrorCode AllCreate(const BCRFindRows *R, PetscInt N, PetscInt64 ent
 }
 
 /* Collective. mine of all ranks, with the places of their rows, on rank 0 */
-static PetscErrorCode AllGather(const AnyRows *A, const AnyAll *mine, AnyAll *all)
+static PetscErrorCode AllGather(const BCRAnyRows *A, const AnyAll *mine, AnyAll *all)
 {
   const BCRFindRows *R = A->R;
   PetscInt count = 0;
@@ -180,7 +166,7 @@ static PetscErrorCode AllGather(const AnyRows *A, const AnyAll *mine, AnyAll *al
 }
 
 /* Collective. The grid of all rows, found on rank 0 */
-static PetscErrorCode FindGathered(AnyRows *A, BCRFound *found)
+static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
 {
   const BCRFindRows *R = A->R;
   PetscInt64 entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0);
@@ -191,11 +177,12 @@ static PetscErrorCode FindGathered(AnyRows *A, BCRFound *found)
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
   PetscCall(PetscMemzero(&all, sizeof(all)));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPIU_INT64, MPI_SUM, R->comm));
-  if (R->N > GATHER_ROWS || entries > (PetscInt64)GATHER_ROWS * GATHER_ENTRIES) {
+  if (entries > (PetscInt64)GATHER_ROWS * GATHER_ENTRIES) {
     PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
-                            "rows in any order over several ranks are gathered on one up to %d rows, and there are "
-                            "%" PetscInt_FMT ": give the grid with -pc_bcrpoisson_grid",
-                            GATHER_ROWS, R->N));
+                            "row 0 (column 0) and %" PetscInt_FMT
+                            " others have more entries than one rank gathers to find a grid: give it with "
+                            "-pc_bcrpoisson_grid",
+                            R->N - 1));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   ierr = AllPack(R, &mine);
@@ -220,7 +207,7 @@ static PetscErrorCode FindGathered(AnyRows *A, BCRFound *found)
 }
 
 /* One rank: the matrix as it is, unless it has explicit zeros that are no links */
-static PetscErrorCode FindAlone(AnyRows *A, PetscBool dropzeros, BCRFound *found)
+static PetscErrorCode FindAlone(BCRAnyRows *A, PetscBool dropzeros, BCRFound *found)
 {
   const BCRFindRows *R = A->R;
   BCRLinks links = {R->n, R->i[0], R->j[0], A->place};
@@ -240,7 +227,7 @@ static PetscErrorCode FindAlone(AnyRows *A, PetscBool dropzeros, BCRFound *found
 }
 
 /* Collective. What found has beside the box: the places, and how many rows have none */
-static PetscErrorCode FindFinish(AnyRows *A, BCRFound *found)
+static PetscErrorCode FindFinish(BCRAnyRows *A, BCRFound *found)
 {
   PetscInt count[3] = {0, 0, A->zeros};
 
@@ -262,9 +249,9 @@ static PetscErrorCode FindFinish(AnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindAny(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
 {
-  AnyRows A;
+  BCRAnyRows A;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -278,10 +265,21 @@ PetscErrorCode BCRFindAny(const BCRFindRows *R, PetscBool dropzeros, BCRFound *f
     ierr = RowsEmpty(&A);
     ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   }
-  if (!ierr) ierr = R->size == 1 ? FindAlone(&A, dropzeros, found) : FindGathered(&A, found);
+  if (!ierr) {
+    if (R->size == 1) ierr = FindAlone(&A, dropzeros, found);
+    else if (R->N <= rows) ierr = FindGathered(&A, found);
+    else ierr = BCRFindByDistances(&A, found);
+  }
   if (!ierr) ierr = FindFinish(&A, found);
   PetscCall(RowsDestroy(&A));
   PetscCall(ierr);
   found->fits = PetscMax(found->fits, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFindAny(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRFindAnyUpTo(GATHER_ROWS, R, dropzeros, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

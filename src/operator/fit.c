@@ -327,20 +327,22 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
 {
   const BCRRows *A = F->A;
   const BCRSample *S = A->device && !A->aa && A->sample.n > 0 ? &A->sample : NULL;
-  const PetscInt step = PetscMax(1, A->nodes / 1009);
+  const PetscInt *own = F->own, from[3] = {F->lo[0] + F->b[0], F->lo[1] + F->b[1], F->lo[2] + F->b[2]},
+                 step = PetscMax(1, own[0] * own[1] * own[2] / 1009);
   int vote[2] = {0, 0};
 
   PetscFunctionBegin;
   if (!S) PetscCall(BCRRowsFetch(A));
   for (PetscInt b = 0; b < (S ? S->n : 1); b++) {
-    const PetscInt *n = S ? S->count[b] : A->n, *first = S ? S->first[b] : A->lo;
+    const PetscInt *n = S ? S->count[b] : own, *first = S ? S->first[b] : from;
 
     for (PetscInt q = 0; q < n[0] * n[1] * n[2]; q += S ? 1 : step) {
       const PetscInt ix[3] = {first[0] + q % n[0], first[1] + q / n[0] % n[1], first[2] + q / n[0] / n[1]};
       double st[7], rest, off = 0;
       PetscInt col;
+      int side[3];
 
-      if (BCRRowGet(A, F->c, ix, st, &rest, &col) == BCR_ROW_NAN) continue;
+      if (BCRPlanesOf(A, F->op, ix, side) || BCRRowGet(A, F->c, ix, st, &rest, &col) == BCR_ROW_NAN) continue;
       for (int k = 0; k < 6; k++) off -= st[k];
       vote[0] += off > 0 ? 1 : (off < 0 ? -1 : 0);
       vote[1] += st[BCR_CENTRE] > 0 ? 1 : -1;

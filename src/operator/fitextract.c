@@ -4,6 +4,7 @@
 #include "fithost.h"
 #include "fit_kernels.h"
 #include "run_kernels.h"
+#include "wide.h"
 
 /* The two entries of a link become one */
 static inline void BCRFitJoin(double *up, double lo)
@@ -11,8 +12,8 @@ static inline void BCRFitJoin(double *up, double lo)
   if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
 }
 
-/* The row of a node in a dropped plane: 1 over its diagonal */
-static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], double diagonal)
+/* The row of a node in a dropped plane: 1 over its diagonal, inv */
+static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], PetscReal inv)
 {
   const BCRRows *A = F->A;
 
@@ -20,7 +21,7 @@ static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], double diagonal)
     for (PetscInt s = 0; s < 2; s++) {
       BCRPlane *pl = &F->op->axis[d].plane[s];
 
-      if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / diagonal);
+      if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = inv;
     }
   }
 }
@@ -100,13 +101,13 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
   const PetscBool mine = BCRGridHas(&F->A->grid, ix);
   BCRRowState state = BCRRowGet(F->A, F->c, ix, st, &rest, col);
 
-  if (state != BCR_ROW_GOOD) return mine ? state : BCR_ROW_GOOD;
   for (d = 0; d < 3; d++) {
     o[d] = ix[d] - F->b[d];
     plane = (PetscBool)(plane || o[d] < F->begin[d] || o[d] >= F->begin[d] + F->size[d]);
   }
+  if (state != BCR_ROW_GOOD && !(plane && state == BCR_ROW_EMPTY)) return mine ? state : BCR_ROW_GOOD;
   if (plane) {
-    if (mine) BCRFitRowPlane(F, ix, st[BCR_CENTRE]);
+    if (mine) BCRFitRowPlane(F, ix, BCRPlaneInverse(st));
     return BCR_ROW_GOOD;
   }
   for (k = 0; k < 6; k++) {
@@ -143,7 +144,9 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   PetscInt at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
   int axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
-  if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) return 0;
+  if (A->far.mat &&
+      BCRSkipZeros(A->far.a, A->far.i[dof * node], A->far.i[dof * (node + count)]) < A->far.i[dof * (node + count)])
+    return 0;
   if (R > MOST || A->ai[row + dof * count] - first != (PetscInt64)E * count) return 0;
   if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) ||
       !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)E * (size_t)count, (size_t)E, dof))
@@ -162,10 +165,12 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
     axis[axes++] = (int)d;
   }
   if (at[BCR_CENTRE] < 0 || axes == 0) return 0;
+#if !defined(PETSC_USE_COMPLEX)
+  odd = !BCRNothingAt(v, (size_t)E * (size_t)(count - 1) + (size_t)R, E, nnone, none);
+#else
   for (i = 0; i < count && nnone > 0; i++) {
     for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + (size_t)E * (size_t)i]) != 0;
   }
-#if defined(PETSC_USE_COMPLEX)
   for (i = 0; i < count; i++) {
     for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + (size_t)E * (size_t)i]) != 0;
   }

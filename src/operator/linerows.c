@@ -200,17 +200,16 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
 PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *known)
 {
   const PetscInt count = A->lines->size[0] - 2 * A->margin;
-  const PetscInt *ai = A->ai + first + A->margin;
+  const PetscInt *ai = A->ai + first + A->margin, *bi = A->bi ? A->bi + first + A->margin : NULL;
   PetscInt entries, uneven = 0;
 
+  if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
+  if (A->bi && BCRSkipZeros(A->ba, bi[0], bi[count]) < bi[count]) return 0;
   if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == (PetscInt64)count * *known))
     return *known > BCR_LINES_ENTRIES ? 0 : *known;
   *known = BCR_LINES_ENTRIES + 1;
-  if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
   entries = ai[1] - ai[0];
-  if (entries < 1 || entries > BCR_LINES_ENTRIES ||
-      (A->bi && A->bi[first + A->margin + count] != A->bi[first + A->margin]))
-    return 0;
+  if (entries < 1 || entries > BCR_LINES_ENTRIES) return 0;
   for (PetscInt i = 0; i < count; ++i) uneven |= (ai[i + 1] - ai[i]) ^ entries;
   if (uneven || !BCRRunColumns(A->aj + ai[0], (size_t)count * (size_t)entries, (size_t)entries, 1)) return 0;
   *known = (unsigned char)entries;
@@ -241,19 +240,7 @@ void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt fir
 
 PetscBool BCRLinesNothing(const BCRLinesRun *r, const PetscReal *v, PetscInt n)
 {
-  PetscReal none[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES], tol[2 * BCR_RUN_PAD + BCR_LINES_ENTRIES];
-  PetscInt len = r->entries; /* entries until they repeat */
-
-  if (!r->rest) return PETSC_TRUE;
-  while (len < BCR_RUN_PAD) len += r->entries;
-  for (PetscInt e = 0; e < len + BCR_RUN_PAD; ++e) {
-    none[e] = 0;
-    tol[e] = PETSC_MAX_REAL;
-  }
-  for (PetscInt k = 0; k < r->rest; ++k)
-    for (PetscInt e = r->none[k]; e < len + BCR_RUN_PAD; e += r->entries) tol[e] = 0;
-  if (n * r->entries >= BCR_RUN_PAD) return BCRRunSame(v, (size_t)(n * r->entries), none, tol, (size_t)len);
-  return PETSC_FALSE; /* row by row, then */
+  return BCRNothingAt(v, (size_t)(n * r->entries), r->entries, r->rest, r->none);
 }
 
 /* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */

@@ -35,7 +35,7 @@ typedef struct {
   PetscReal slope; /* e/d, the same on the whole plane */
   PetscReal inv0;  /* 1/d where inv is NULL */
   /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower
-     axis fastest */
+     axis fastest. 0: the row is empty, and so is its column; u = 0 there */
   PetscReal *inv;
   /* d is not the same on the whole plane; several ranks: though it may be on this one's part of it
      */
@@ -99,10 +99,10 @@ typedef struct {
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */
-  PetscInt owner
-    [3]; /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
-                            plane of the axis named first. Matters where a slope is not 0: recover
-                            planes of owner[2], then owner[1], then owner[0] */
+  /* Rows of nodes that lie in planes of several axes: d u - sum e_a u_a = f, u_a the neighbour inward along axis a; 1/d
+     is that of the plane of the first of these axes. e_a/d, for each combination of planes (BCRCornerPlace()) */
+  PetscReal corner[27][3];
+  PetscInt empty; /* rows in planes that hold nothing, on all ranks */
   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the
      box (x fastest; the planes have couplings of their own then); NULL: none, or in devscale */
   PetscReal *rowscale;
@@ -135,6 +135,12 @@ static inline PetscReal BCROperatorGrading(const BCROperator *op)
     if (high > grading * low) grading = high / low;
   }
   return grading;
+}
+
+/* side of each axis: -1 low plane, 0 box, 1 high plane */
+static inline PetscInt BCRCornerPlace(const int side[3])
+{
+  return side[0] + 1 + 3 * (side[1] + 1) + 9 * (side[2] + 1);
 }
 
 static inline PetscBool BCROperatorScaled(const BCROperator *op)

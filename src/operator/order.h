@@ -13,16 +13,20 @@
 #include "grid.h"
 
 typedef struct {
-  Mat mat;             /* A_gg in the order of the grid; NULL where the matrix has no rows to read */
-  Vec f, u;            /* of the grid, in its order */
-  IS rows;             /* for each row of this rank in the order of the grid its number in the matrix */
-  VecScatter grid;     /* from vectors of the matrix to f and u */
+  Mat mat;         /* A_gg in the order of the grid; NULL where the matrix has no rows to read */
+  Vec f, u;        /* of the grid, in its order */
+  IS rows;         /* for each row of this rank in the order of the grid its number in the matrix */
+  VecScatter grid; /* from vectors of the matrix to f and u */
+  /* What the rows of this rank of the matrix, and the columns of others that they refer to, are: numbers of rows of the grid,
+     or BCR_SINGLE() of a number of a single row */
+  PetscInt *row, *ghost;
   PetscInt singles;    /* on all ranks together; where there are none the following is NULL */
   IS single;           /* their numbers in the matrix, each on the rank that has it */
   VecScatter alone;    /* from vectors of the matrix to those of single rows */
   Mat coupling;        /* A_gs */
   Vec fs, us, inverse; /* f_s, u_s; diagonal of D^-1, 0 for rows that are empty */
 } BCROrder;
+#define BCR_SINGLE(number) (-1 - (number)) /* and back */
 
 /* Collective. P: the matrix; mat: P, or a copy of it of type AIJ, or NULL; grid: boxes in natural order of what was found */
 PETSC_INTERN PetscErrorCode BCROrderCreate(Mat P, Mat mat, const BCRFound *found, const BCRGrid *grid, BCROrder *order);
@@ -36,6 +40,8 @@ PETSC_INTERN PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, V
 /* What an IS with the numbers of its rows in the user's matrix is called on such a copy */
 #define BCR_ROW_NUMBERS "BCRRowNumbers"
 
+/* Does it have rows that can be read, or be copied to a matrix that has them? */
+PETSC_INTERN PetscErrorCode BCRMatHasRows(Mat P, PetscBool *has);
 /* Collective. A matrix of type AIJ with the rows of P: P itself, or a copy. way: what the user can do where P has no rows, for
    the error */
 PETSC_INTERN PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij);

@@ -2,6 +2,7 @@
   Planes of identity-like rows at the ends of the axes: guessed from a row each, then looked at row by row.
 */
 #include "readdevice.h"
+#include <stdlib.h>
 
 /* 1: nothing but a diagonal; 2: a diagonal and a coupling inward from end s of axis d; 0: neither */
 static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope)
@@ -18,20 +19,27 @@ static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope
   return 2;
 }
 
-PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl)
+PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3], const double st[7])
 {
-  double slope;
-  const int kind = BCRPlaneRow(st, d, s, &slope);
+  const int planes = abs(side[0]) + abs(side[1]) + abs(side[2]);
+  const double tol = BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE]);
 
-  if (kind == 0) return PETSC_FALSE;
-  if (pl->slope == 0) return (PetscBool)(kind == 1);
-  return (PetscBool)(kind == 2 && PetscAbs(slope - (double)pl->slope) <= BCR_SAME_TOL * PetscMax(1.0, PetscAbs(slope)));
+  for (int k = 0; k < 6; k++) {
+    const PetscInt d = k / 2, s = side[d] > 0;
+    double slope = PetscAbs(st[k]) > tol ? -st[k] / st[BCR_CENTRE] : 0, want = 0;
+
+    if (side[d] && k % 2 != s)
+      want = planes == 1 ? op->axis[d].plane[s].slope : op->corner[BCRCornerPlace(side)][d]; /* inward */
+    if ((slope == 0) != (want == 0) || PetscAbs(slope - want) > BCR_SAME_TOL * PetscMax(1.0, PetscAbs(slope)))
+      return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
 }
 
 /* Looks at one row in the middle of the plane. Rows with a coupling inward make a plane only where
    the rows beside them are coupled along the plane; else they are an ordinary end of their lines.
    */
-PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl)
+static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl)
 {
   PetscInt ix[3], t;
   double st[7], slope;
@@ -42,15 +50,15 @@ PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt 
   if (A->N[d] < 2) PetscFunctionReturn(PETSC_SUCCESS);
   for (t = 0; t < 3; t++) ix[t] = A->N[t] / 2;
   ix[d] = s ? A->N[d] - 1 : 0;
-  PetscCall(BCRRowAsk(A, c, ix, st));
+  PetscCall(BCRRowAsk(A, c, ix, PETSC_TRUE, st));
   kind = BCRPlaneRow(st, d, s, &slope);
   if (kind == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  pl->inv0 = (PetscReal)(1.0 / st[BCR_CENTRE]);
+  pl->inv0 = BCRPlaneInverse(st);
   pl->slope = (PetscReal)slope;
   if (kind == 1) pl->present = PETSC_TRUE;
   else if (A->N[d] > 2) {
     ix[d] += s ? -1 : 1;
-    PetscCall(BCRRowAsk(A, c, ix, st));
+    PetscCall(BCRRowAsk(A, c, ix, PETSC_TRUE, st));
     for (k = 0; k < 6; k++)
       if (k / 2 != d && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) pl->present = PETSC_TRUE;
     /* the row beside it lies in a plane of another axis */
@@ -59,123 +67,162 @@ PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a search has met, over nodes in planes that are present */
-typedef struct {
-  int wrong[6]; /* plane 2 d + s has a row that fits neither it nor another plane there: 1; a row that is no good: 2 */
-  int seen[8][8]; /* [in][fits]: nodes in the planes across axes `in` (a bit each) whose rows fit those of `fits` */
-  BCRFault fault; /* what is wrong with the row that is no good */
-} BCRPlanesMet;
-
-/* A row in a plane, or in several */
-static PetscErrorCode BCRPlanesSearchRow(const BCRRows *A, PetscInt c, const BCROperator *op, const PetscInt ix[3],
-                                         int *wrong, BCRPlanesMet *met)
+/* The node in the middle of those of these sides; PETSC_FALSE: there is none, or it is in one plane at most */
+static PetscBool BCRCornerNode(const BCRRows *A, const BCROperator *op, const int side[3], PetscInt ix[3])
 {
-  double st[7];
-  int in = 0, fits = 0;
+  int planes = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRPlane *pl = op->axis[d].plane;
+    const PetscInt b = pl[0].present ? 1 : 0, n = A->N[d] - b - (pl[1].present ? 1 : 0);
+
+    if (side[d] ? !pl[side[d] > 0].present : n == 0) return PETSC_FALSE;
+    ix[d] = side[d] < 0 ? 0 : (side[d] ? A->N[d] - 1 : b + n / 2);
+    planes += side[d] != 0;
+  }
+  return (PetscBool)(planes > 1);
+}
+
+/* What rows have where planes meet. Collective */
+static PetscErrorCode BCRCornersGuess(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  double st[27][7];
+  PetscBool any = PETSC_FALSE;
+  PetscInt ix[3];
 
   PetscFunctionBegin;
-  PetscCall(BCRRowCheck(A, c, ix, st, &met->fault));
-  if (met->fault.code) *wrong = 2;
-  for (PetscInt d = 0; d < A->dim; d++) {
-    for (PetscInt s = 0; s < 2; s++) {
-      const BCRPlane *plane = &op->axis[d].plane[s];
+  PetscCall(PetscMemzero(op->corner, sizeof(op->corner)));
+  PetscCall(PetscMemzero(st, sizeof(st)));
+  for (int place = 0; place < 27; place++) {
+    const int side[3] = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1};
 
-      if (!plane->present || ix[d] != (s ? A->N[d] - 1 : 0)) continue;
-      in |= 1 << d;
-      if (BCRPlaneRowFits(st, d, s, plane)) fits |= 1 << d;
+    if (!BCRCornerNode(A, op, side, ix)) continue;
+    any = PETSC_TRUE;
+    if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, PETSC_TRUE, st[place], &fault));
+  }
+  if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, st, 27 * 7, MPI_DOUBLE, MPI_SUM, A->comm));
+  for (int place = 0; place < 27; place++) {
+    const int side[3] = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1};
+
+    if (!BCRCornerNode(A, op, side, ix)) continue;
+    for (PetscInt d = 0; d < 3; d++) {
+      const BCRPlane *pl = &op->axis[d].plane[side[d] > 0];
+      const double in = st[place][2 * d + (side[d] < 0)], centre = st[place][BCR_CENTRE], slope = -in / centre;
+      const PetscInt planes = (op->axis[d].plane[0].present ? 1 : 0) + (op->axis[d].plane[1].present ? 1 : 0);
+
+      if (!side[d] || planes == A->N[d] || PetscAbs(in) <= BCR_PLANE_TOL * PetscAbs(centre)) continue;
+      op->corner[place][d] = /* the side's rule to the last digit */
+        PetscAbs(slope - (double)pl->slope) <= BCR_SAME_TOL * PetscMax(1.0, PetscAbs(slope)) ? pl->slope
+                                                                                             : (PetscReal)slope;
     }
   }
-  if (!fits) *wrong = PetscMax(*wrong, 1);
-  else met->seen[in][fits] = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of this rank in the plane at end s of axis d, to the first that is wrong */
+PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRPlane *pl = op->axis[d].plane;
+
+    for (PetscInt s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &pl[s]));
+    if (A->N[d] == 2 && pl[0].present && pl[1].present && pl[0].inv0 == 0 && pl[1].inv0 == 0)
+      pl[0].present = pl[1].present = PETSC_FALSE; /* there is nothing but empty rows */
+  }
+  PetscCall(BCRCornersGuess(A, c, op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of this rank in the plane at end s of axis d, to the first that is wrong. *wrong: a row that is not as the
+   planes through its node say, 1; a row that is no good, 2: what is wrong with it is in fault */
 static PetscErrorCode BCRPlanesSearchFace(const BCRRows *A, PetscInt c, const BCROperator *op, PetscInt d, PetscInt s,
-                                          BCRPlanesMet *met)
+                                          int *wrong, BCRFault *fault)
 {
   const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-  int *wrong = &met->wrong[2 * d + s];
   PetscInt ix[3];
 
   PetscFunctionBegin;
   ix[d] = s ? A->N[d] - 1 : 0;
   if (ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d]) PetscFunctionReturn(PETSC_SUCCESS);
-  for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && !*wrong; ix[v]++)
-    for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !*wrong; ix[u]++)
-      PetscCall(BCRPlanesSearchRow(A, c, op, ix, wrong, met));
+  for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && !*wrong; ix[v]++) {
+    for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !*wrong; ix[u]++) {
+      double st[7];
+      int side[3];
+
+      PetscCall(BCRRowCheck(A, c, ix, PETSC_TRUE, st, fault));
+      (void)BCRPlanesOf(A, op, ix, side);
+      if (fault->code) *wrong = 2;
+      else if (!BCRPlanesRowFits(op, side, st)) *wrong = 1;
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Looks at all planes, to the first that is wrong, which is dropped from the guess: *dropped. Collective */
-static PetscErrorCode BCRPlanesSearchOnce(const BCRRows *A, PetscInt c, BCROperator *op, BCRPlanesMet *met,
-                                          PetscBool *dropped)
+static PetscErrorCode BCRPlanesSearchOnce(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *dropped)
 {
+  BCRFault fault = {PETSC_SUCCESS, ""};
   PetscBool there;
+  int wrong[6] = {0};
 
   PetscFunctionBegin;
   *dropped = PETSC_FALSE;
-  PetscCall(PetscMemzero(met, sizeof(*met)));
-  PetscCall(BCRFacesSearch(A, c, op, &there, met->wrong, met->seen));
+  PetscCall(BCRCornersGuess(A, c, op));
+  PetscCall(BCRFacesSearch(A, c, op, &there, wrong));
   if (!there) PetscCall(BCRSampleTakeFaces(A, op));
   for (PetscInt k = 0; k < 2 * A->dim && !*dropped; k++) {
     BCRPlane *plane = &op->axis[k / 2].plane[k % 2];
-    int wrong;
 
     if (!plane->present) continue;
-    if (!there) PetscCall(BCRPlanesSearchFace(A, c, op, k / 2, k % 2, met));
-    wrong = met->wrong[k];
-    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));
-    if (wrong == 2) PetscCall(BCRFaultAgree(A->comm, &met->fault));
-    if (!wrong) continue;
+    if (!there) PetscCall(BCRPlanesSearchFace(A, c, op, k / 2, k % 2, &wrong[k], &fault));
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong[k], 1, MPI_INT, MPI_MAX, A->comm));
+    if (wrong[k] == 2) PetscCall(BCRFaultAgree(A->comm, &fault));
+    if (!wrong[k]) continue;
     PetscCall(PetscMemzero(plane, sizeof(*plane)));
     *dropped = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The order of axes in which each node's row fits the plane of the first axis that has one there. It matters where slopes
-   are not 0; none: op has what was guessed */
-static void BCRPlanesOwner(int seen[8][8], PetscBool sloped, BCROperator *op)
-{
-  static const PetscInt order[6][3] = {
-    {0, 1, 2},
-    {0, 2, 1},
-    {1, 0, 2},
-    {1, 2, 0},
-    {2, 0, 1},
-    {2, 1, 0}
-  };
-
-  for (PetscInt o = 0; o < (sloped ? 6 : 1); o++) {
-    PetscBool good = PETSC_TRUE;
-
-    for (PetscInt in = 1; in < 8; in++) {
-      PetscInt t = 0;
-
-      while (t < 2 && !(in & (1 << order[o][t]))) t++;
-      for (PetscInt fits = 1; fits < 8; fits++)
-        if (seen[in][fits] && !(fits & (1 << order[o][t]))) good = PETSC_FALSE;
-    }
-    if (!good) continue;
-    for (PetscInt t = 0; t < 3; t++) op->owner[t] = order[o][t];
-    return;
-  }
-}
-
 PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
 {
-  BCRPlanesMet met;
-  PetscBool dropped = PETSC_TRUE, sloped = PETSC_FALSE;
+  PetscBool dropped = PETSC_TRUE;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < 2 * A->dim; k++) {
-    const BCRPlane *plane = &op->axis[k / 2].plane[k % 2];
+  while (dropped) PetscCall(BCRPlanesSearchOnce(A, c, op, &dropped));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    sloped = (PetscBool)(sloped || (plane->present && plane->slope != 0));
+PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscInt ix[3], empty = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 6; k++) {
+    const PetscInt d = k / 2, s = k % 2, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+    const BCRPlane *pl = &op->axis[d].plane[s];
+
+    ix[d] = s ? A->N[d] - 1 : 0;
+    if (!pl->present || ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d] || (!pl->inv && pl->inv0 != 0)) continue;
+    for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v]; ix[v]++) {
+      for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u]; ix[u]++) {
+        const PetscInt q = BCRPlaneNode(A, d, ix);
+        int side[3];
+        const int planes = BCRPlanesOf(A, op, ix, side);
+
+        if ((pl->inv ? pl->inv[q] : pl->inv0) != 0 || (d > 0 && side[0]) || (d > 1 && side[1])) continue;
+        empty++;
+        if (planes == 1 && pl->couplings && pl->couplings[q] != 0)
+          PetscCall(BCRRowFault(A, BCR_ROW_EMPTY, c, ix, c + A->dof * BCRGridNatural(&A->grid, ix), &fault));
+      }
+    }
   }
-  while (dropped) PetscCall(BCRPlanesSearchOnce(A, c, op, &met, &dropped));
-  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, met.seen, 64, MPI_INT, MPI_MAX, A->comm));
-  BCRPlanesOwner(met.seen, sloped, op);
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  op->empty = empty;
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(&empty, &op->empty, 1, MPIU_INT, MPI_SUM, A->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

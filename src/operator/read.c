@@ -48,7 +48,6 @@ static PetscErrorCode BCRStageSearch(const BCRRows *A, PetscInt c, BCROperator *
   *changed = PETSC_FALSE;
   for (PetscInt d = 0; d < 6; d++) before[d] = op->axis[d / 2].plane[d % 2].present;
   PetscCall(BCRPlanesSearch(A, c, op));
-  for (PetscInt d = 0; d < 3; d++) *changed = (PetscBool)(*changed || op->owner[d] != d);
   for (PetscInt d = 0; d < 6; d++)
     *changed = (PetscBool)(*changed || before[d] != op->axis[d / 2].plane[d % 2].present);
   if (*changed) PetscCall(BCRAxesRead(A, c, op, lines));
@@ -98,10 +97,7 @@ static PetscErrorCode BCRReadGuess(BCRReader *R, PetscInt c)
   BCROperator *op = &R->ops[c];
 
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < 3; d++) {
-    op->owner[d] = d;
-    for (PetscInt s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &op->axis[d].plane[s]));
-  }
+  PetscCall(BCRPlanesGuess(A, c, op));
   PetscCall(BCRFaultShare(A->comm, BCRAxesRead(A, c, op, &R->lines[c]), BCR_NO_MEMORY));
   /* searching the planes may help */
   if (!R->lines[c]) PetscCall(BCRFaultShare(A->comm, BCRStageNext(R, c), BCR_NO_MEMORY));
@@ -173,6 +169,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
     op->devrow = c == v->comp ? v->row : 0;
     op->devcol = c == v->comp ? v->col : 0;
   }
+  PetscCall(BCRPlanesEmpty(A, c, op));
   PetscCall(BCRFaultShare(A->comm, BCROperatorCheckDefinite(op), BCR_NO_MEMORY));
   for (PetscInt d = 0; d < 6; d++) varies[d] = op->axis[d / 2].plane[d % 2].inv != NULL;
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, varies, 6, MPI_INT, MPI_MAX, A->comm));

@@ -138,6 +138,16 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
       }
     }
   }
+  for (int place = 0; place < 27; ++place) { /* where planes may meet: corners, the middles of edges */
+    const int side[3] = {place % 3, place / 3 % 3, place / 9};
+
+    if ((side[0] != 1) + (side[1] != 1) + (side[2] != 1) < 2 || (side[2] != 1 && A->dim < 3) || A->dim < 2) continue;
+    for (PetscInt d = 0; d < 3; ++d) {
+      S->first[S->n][d] = side[d] == 0 ? 0 : (side[d] == 1 ? A->N[d] / 2 : A->N[d] - 1);
+      S->count[S->n][d] = 1;
+    }
+    S->n++;
+  }
   PetscCall(BCRSampleFetch(A, S, 0, &S->memory[0]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -165,12 +175,18 @@ PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6],
-                              int seen[8][8])
+static PetscErrorCode BCRSampleCorners(const BCROperator *op, double corner[27][3])
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 27 * 3; ++k) corner[k / 3][k % 3] = (double)op->corner[k / 3][k % 3];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6])
 {
   BCRCudaRows rows;
   BCRCudaRowsPlanes planes;
-  BCRCudaRowsEnd end[6], *found;
+  int end[6], *found;
   BCRStream stream;
   int error;
 
@@ -179,9 +195,10 @@ PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *o
   if (!A->device || A->aa || A->sample.faces || BCRCudaMalloc(sizeof(end), &found)) PetscFunctionReturn(PETSC_SUCCESS);
   planes.c = (int)c;
   for (PetscInt e = 0; e < 6; ++e) {
-    planes.present[e] = op->axis[e / 2].plane[e % 2].present ? 1 : 0;
-    planes.slope[e] = (double)op->axis[e / 2].plane[e % 2].slope;
+    planes.present[e / 2][e % 2] = op->axis[e / 2].plane[e % 2].present ? 1 : 0;
+    planes.slope[e / 2][e % 2] = (double)op->axis[e / 2].plane[e % 2].slope;
   }
+  PetscCall(BCRSampleCorners(op, planes.corner));
   PetscCall(BCRRowsArrays(A, &rows, &stream));
   error = BCRCudaZero(found, sizeof(end), stream);
   if (!error) error = BCRCudaRowsSearch(stream, &rows, &planes, BCR_PLANE_TOL, BCR_SAME_TOL, found);
@@ -189,11 +206,8 @@ PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *o
   (void)BCRCudaFree(found);
   PetscCallBCRCuda(error);
   for (PetscInt e = 0; e < 6; ++e)
-    if (end[e].wrong & 2) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt e = 0; e < 6; ++e) {
-    wrong[e] = (int)end[e].wrong;
-    for (int k = 0; k < 64; ++k) seen[k / 8][k % 8] |= (int)(end[e].seen >> k & 1);
-  }
+    if (end[e] & 2) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt e = 0; e < 6; ++e) wrong[e] = end[e];
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,12 +250,12 @@ static PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCuda
 
     to->scale = (double)op->scale;
     to->shift = (double)op->shift;
+    PetscCall(BCRSampleCorners(op, to->corner));
     for (PetscInt d = 0; d < 3; ++d) {
       const BCRModelAxis *ax = &ck->m[c][d];
       const double *const from[4] = {ax->lo, ax->up, ax->dg, ax->w};
 
       to->axis[d] = (const double *)place + (table - begin);
-      to->owner[d] = (int)op->owner[d];
       to->b[d] = (int)ax->b;
       to->n[d] = (int)ax->n;
       for (int q = 0; q < 4; ++q, table += ax->N) PetscCall(PetscArraycpy(table, from[q], ax->N));
@@ -358,10 +372,9 @@ const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
   return NULL;
 }
 
-PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6],
-                              int seen[8][8])
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6])
 {
-  (void)A, (void)c, (void)op, (void)wrong, (void)seen;
+  (void)A, (void)c, (void)op, (void)wrong;
   *done = PETSC_FALSE;
   return PETSC_SUCCESS;
 }

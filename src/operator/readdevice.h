@@ -16,16 +16,16 @@ PETSC_INTERN PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBoo
                                           PetscBool *only);
 /* No row is empty: asked for where the same matrix may be read on a device next time, else false */
 PETSC_INTERN PetscBool BCRRowsFull(const BCRRows *A);
-/* Brings rows to the host, where values are on the device alone: those that BCRPlaneGuess() and
+/* Brings rows to the host, where values are on the device alone: those that BCRPlanesGuess() and
    BCRAxesRead() look at; those of BCRPlanesSearch() */
 PETSC_INTERN PetscErrorCode BCRSampleTake(BCRRows *A);
 PETSC_INTERN PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op);
 /* The values of a row of the box that has been brought to the host, or NULL */
 PETSC_INTERN const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
-/* The search of BCRPlanesSearch() where the values are. *done: rows of a present plane that fit none (wrong) and
-   what nodes were met (seen), as that has them; else the host has to look at the rows */
+/* The search of BCRPlanesSearch() where the values are. *done: whether a row of a present plane is not as the planes say
+   (wrong); else the host has to look at the rows */
 PETSC_INTERN PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done,
-                                           int wrong[6], int seen[8][8]);
+                                           int wrong[6]);
 /* Compares every row with the operators. *good: the operators are the matrix, with nothing to be noted in them, and
    ck->v has the largest deviation; else look again on the host */
 PETSC_INTERN PetscErrorCode BCRSampleCompare(BCRCheck *ck, PetscBool *good);

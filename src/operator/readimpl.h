@@ -37,7 +37,7 @@ typedef struct {
 
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
-#define BCR_SAMPLE_BOXES 33 /* lines along each axis, and the faces of the grid */
+#define BCR_SAMPLE_BOXES 53 /* lines along each axis, corners and the middles of edges, and the faces of the grid */
 typedef struct {
   PetscInt n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
   PetscScalar *values[BCR_SAMPLE_BOXES]; /* row r (nodes x fastest, all components of each) of a box at r width */
@@ -77,7 +77,8 @@ typedef enum {
   BCR_ROW_IMAGINARY,
   BCR_ROW_STENCIL,
   BCR_ROW_COUPLED,
-  BCR_ROW_ZERO
+  BCR_ROW_ZERO,
+  BCR_ROW_EMPTY /* nothing but zeros, if that */
 } BCRRowState;
 
 /* An axis of the model over the full grid, planes included, as the matrix would hold it: -scale w
@@ -163,17 +164,38 @@ PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt 
 /* says what is wrong with a row of the box */
 PETSC_INTERN PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3],
                                         PetscInt col, BCRFault *fault);
-/* A row of the box; *fault says what is wrong with it */
-PETSC_INTERN PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7],
-                                        BCRFault *fault);
+/* A row of the box; *fault says what is wrong with it. empty: that there is nothing in it is not */
+PETSC_INTERN PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], PetscBool empty,
+                                        double st[7], BCRFault *fault);
 /* Any row of the grid, on all ranks. Collective */
-PETSC_INTERN PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7]);
-/* planesread.c. A row is as plane pl at end s of axis d says, but for its diagonal; looks at one row in the middle of that
-   plane: pl is what it is then; drops every plane with a row that fits neither it nor another plane through the same
-   node, and finds out which axis owns such nodes. The last two are collective */
-PETSC_INTERN PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl);
-PETSC_INTERN PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl);
+PETSC_INTERN PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], PetscBool empty,
+                                      double st[7]);
+/* 1 over the diagonal of a row of a plane; 0 of an empty row, whose unknown is zero then */
+static inline PetscReal BCRPlaneInverse(const double st[7])
+{
+  return st[BCR_CENTRE] != 0 ? (PetscReal)(1.0 / st[BCR_CENTRE]) : 0;
+}
+/* planesread.c. The planes that a node is in: side[d] -1 low, 1 high, 0 none. Returns how many */
+static inline int BCRPlanesOf(const BCRRows *A, const BCROperator *op, const PetscInt ix[3], int side[3])
+{
+  int planes = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRPlane *pl = op->axis[d].plane;
+
+    side[d] = pl[0].present && ix[d] == 0 ? -1 : (pl[1].present && ix[d] == A->N[d] - 1 ? 1 : 0);
+    planes += side[d] != 0;
+  }
+  return planes;
+}
+/* A row of such a node is as the planes say, but for its diagonal */
+PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3], const double st[7]);
+/* Guesses the planes, each from one row in its middle, and rows where planes meet from one row each. Collective */
+PETSC_INTERN PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op);
+/* Drops every plane with a row that is not as the planes say. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op);
+/* Counts the empty rows; an error if anything refers to one. Collective */
+PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROperator *op);
 /* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
    *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);

@@ -250,7 +250,7 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
   }
   if (st[BCR_CENTRE] == 0) {
     *col = row;
-    return BCR_ROW_ZERO;
+    return size > 0 || *rest > 0 ? BCR_ROW_ZERO : BCR_ROW_EMPTY;
   }
   return BCR_ROW_GOOD;
 }
@@ -383,6 +383,7 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
                           c, col % A->dof, (double)PetscRealPart(v), where));
     break;
   case BCR_ROW_ZERO:
+  case BCR_ROW_EMPTY:
     PetscCall(
       BCRFaultSet(fault, PETSC_ERR_ARG_WRONG,
                   "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by "
@@ -393,7 +394,8 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], BCRFault *fault)
+PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], PetscBool empty, double st[7],
+                           BCRFault *fault)
 {
   double rest;
   PetscInt col;
@@ -402,11 +404,11 @@ PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], d
   PetscFunctionBegin;
   if (!A->aa && !BCRSampleRow(A, c + A->dof * BCRNode(A, ix))) PetscCall(BCRRowsFetch(A));
   state = BCRRowGet(A, c, ix, st, &rest, &col);
-  if (state != BCR_ROW_GOOD) PetscCall(BCRRowFault(A, state, c, ix, col, fault));
+  if (state != BCR_ROW_GOOD && !(empty && state == BCR_ROW_EMPTY)) PetscCall(BCRRowFault(A, state, c, ix, col, fault));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
+PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], PetscBool empty, double st[7])
 {
   struct {
     double st[7];
@@ -415,7 +417,7 @@ PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], dou
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&told, sizeof(told)));
-  if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, told.st, &told.fault));
+  if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, empty, told.st, &told.fault));
   if (A->grid.size > 1) PetscCallMPI(MPI_Bcast(told.st, 7, MPI_DOUBLE, BCRGridRank(&A->grid, ix), A->comm));
   PetscCall(BCRFaultAgree(A->comm, &told.fault));
   PetscCall(PetscArraycpy(st, told.st, 7));

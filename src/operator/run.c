@@ -308,9 +308,10 @@ void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], 
     else *all = PETSC_FALSE;
   }
   if (A->far.mat && run->i1 >= run->i0) {
-    const PetscInt at[3] = {run->i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at);
+    const PetscInt at[3] = {run->i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at),
+                   end = A->far.i[row + A->dof * (run->i1 - run->i0 + 1)];
 
-    *near = (PetscBool)(A->far.i[row] == A->far.i[row + A->dof * (run->i1 - run->i0 + 1)]);
+    *near = (PetscBool)(BCRSkipZeros(A->far.a, A->far.i[row], end) == end);
   }
 }
 

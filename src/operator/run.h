@@ -64,7 +64,7 @@ PETSC_INTERN PetscErrorCode BCRRunDestroy(BCRRun *run);
 PETSC_INTERN void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[],
                                 PetscBool checkcolumns, PetscBool *fast, PetscBool *same);
 /* Which components have something to compare in the line through ix: *some, *all; *near: no row of
-   it has entries in another block */
+   it has entries in another block, but zeros */
 PETSC_INTERN void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[],
                                 PetscBool *some, PetscBool *all, PetscBool *near);
 /* The row of a node has the entries of the row of node like, a constant further on */

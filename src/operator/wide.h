@@ -1,20 +1,32 @@
 /*
-  Rows of box or wide stencils, most of whose entries are explicit zeros, and which are of another pattern at more than one
-  node from either end of a grid line.
+  Rows of box or wide stencils, most of whose entries are explicit zeros, and which are of another pattern at more than
+  one node from either end of a grid line.
 */
 #pragma once
 
-#include <petscsys.h>
+#include "run_kernels.h"
+#include <stdint.h>
+#include <string.h>
 
-/* The first place from p on, of n, that is not zero; a NaN is not */
+/* The first place from p on, of n, that is not zero; a NaN is not. What is no zero has bits besides that of the sign */
 static inline PetscInt BCRSkipZeros(const PetscScalar *v, PetscInt p, PetscInt n)
 {
-  for (; p + 8 <= n; p += 8) {
-    int any = 0;
+#if defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE)
+  #if defined(PETSC_USE_REAL_DOUBLE)
+  typedef uint64_t Bits;
+  #else
+  typedef uint32_t Bits;
+  #endif
+  Bits bits[8 * sizeof(PetscScalar) / sizeof(Bits)];
 
-    for (PetscInt k = 0; k < 8; k++) any |= v[p + k] != (PetscScalar)0;
-    if (any) break;
+  for (; p + 8 <= n; p += 8) {
+    Bits any = 0;
+
+    memcpy(bits, v + p, sizeof(bits));
+    for (size_t k = 0; k < sizeof(bits) / sizeof(*bits); k++) any |= bits[k];
+    if ((Bits)(any << 1)) break;
   }
+#endif
   while (p < n && v[p] == (PetscScalar)0) p++;
   return p;
 }
@@ -44,3 +56,28 @@ static inline PetscInt BCRPatternMargin(const PetscInt *ai, const PetscInt *aj, 
     margin++;
   return margin < n / 4 ? margin : 1;
 }
+
+#if !defined(PETSC_USE_COMPLEX)
+  #define BCR_NOTHING_MOST 1125 /* entries of the rows of a node: run.h */
+
+/* The n >= BCR_RUN_PAD values from v on have zeros at the places none, and there again every width values. PETSC_FALSE
+   also where that cannot be told */
+static inline PetscBool BCRNothingAt(const PetscReal *v, size_t n, PetscInt width, PetscInt nnone,
+                                     const PetscInt none[])
+{
+  PetscReal ref[BCR_NOTHING_MOST + 2 * BCR_RUN_PAD], tol[BCR_NOTHING_MOST + 2 * BCR_RUN_PAD];
+  PetscInt len = width, end; /* len: until they repeat */
+
+  if (!nnone) return PETSC_TRUE;
+  if (width > BCR_NOTHING_MOST || n < BCR_RUN_PAD) return PETSC_FALSE;
+  while (len < BCR_RUN_PAD) len += width;
+  end = len + BCR_RUN_PAD;
+  for (PetscInt e = 0; e < end; e++) {
+    ref[e] = 0;
+    tol[e] = PETSC_MAX_REAL;
+  }
+  for (PetscInt k = 0; k < nnone; k++)
+    for (PetscInt e = none[k]; e < end; e += width) tol[e] = 0;
+  return BCRRunSame(v, n, ref, tol, (size_t)len);
+}
+#endif

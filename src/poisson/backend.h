@@ -60,8 +60,8 @@ struct _BCRBackend {
   /* planes.c has what they are. *moves: some node of the face has a value to move into the box */
   PetscErrorCode (*face_begin)(const BCRPass *p, const BCRFace *face, PetscBool *moves);
   PetscErrorCode (*face_end)(const BCRPass *p, const BCRFace *face);
-  /* edges from first on, n of them that do not depend on one another */
   PetscErrorCode (*edge_begin)(const BCRPass *p);
+  /* n links from first on, which do not depend on one another */
   PetscErrorCode (*edge_slope)(const BCRPass *p, PetscInt first, PetscInt n);
   PetscErrorCode (*edge_scale)(const BCRPass *p);
 

@@ -197,9 +197,8 @@ static PetscErrorCode cpu_edge_slope(const BCRPass *p, PetscInt first, PetscInt 
 
   PetscFunctionBegin;
   for (PetscInt b = 0; b < n; b++) {
-    const BCREdge *e = &p->c->edge[first + (p->transpose ? n - 1 - b : b)];
+    const BCRLink *e = &p->c->link[first + b];
 
-    if (e->slope == 0) continue;
     if (p->transpose) u[e->from * es] += e->slope * u[e->at * es];
     else u[e->at * es] += e->slope * u[e->from * es];
   }

@@ -33,7 +33,7 @@ typedef struct {
   const double *weight[3];
   BCRCudaFace face[6];
   BCRCudaFaceTerm term[2][6]; /* [transpose] */
-  BCRCudaEdge *edge, *apart;
+  BCRCudaEdge *edge, *link, *apart;
   double *apartwork;       /* what rows apart have in a pass */
   const double *row[3][3]; /* mixed precision: [low, diag, up][axis] of scale T */
 } CudaTables;
@@ -261,14 +261,14 @@ static PetscErrorCode tables_faces(const BCRComponent *c, CudaTables *d, BCRStre
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Edges and rows apart */
+/* Edges, their links, and rows apart */
 static PetscErrorCode tables_edges(const BCRComponent *c, CudaTables *d, BCRStream stream)
 {
   BCRCudaEdge *e;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(PetscCalloc1(PetscMax(c->napart, c->nedge), &e));
+  PetscCall(PetscCalloc1(PetscMax(c->napart, PetscMax(c->nedge, c->nlink)), &e));
   if (c->napart) {
     for (PetscInt b = 0; b < c->napart; b++) {
       e[b].at = c->apartat[b];
@@ -280,13 +280,19 @@ static PetscErrorCode tables_edges(const BCRComponent *c, CudaTables *d, BCRStre
   if (c->nedge && !ierr) {
     for (PetscInt b = 0; b < c->nedge; b++) {
       e[b].at = c->edge[b].at;
-      e[b].from = c->edge[b].from;
       e[b].inv = (double)c->edge[b].inv;
-      e[b].slope = (double)c->edge[b].slope;
     }
-    for (int key = 2; key < 8; key++)
-      qsort(e + c->edgestart[key], (size_t)(c->edgestart[key + 1] - c->edgestart[key]), sizeof(*e), compare_edges);
     ierr = put_edges(d, stream, c->nedge, e, &d->edge);
+  }
+  if (c->nlink && !ierr) {
+    for (PetscInt b = 0; b < c->nlink; b++) {
+      e[b].at = c->link[b].at;
+      e[b].from = c->link[b].from;
+      e[b].slope = (double)c->link[b].slope;
+    }
+    for (int g = 0; g < BCR_LINK_GROUPS; g++)
+      qsort(e + c->linkstart[g], (size_t)(c->linkstart[g + 1] - c->linkstart[g]), sizeof(*e), compare_edges);
+    ierr = put_edges(d, stream, c->nlink, e, &d->link);
   }
   PetscCall(PetscFree(e));
   PetscCall(ierr);
@@ -395,7 +401,7 @@ static PetscErrorCode cuda_edge_slope(const BCRPass *p, PetscInt first, PetscInt
 {
   PetscFunctionBegin;
   PetscCallBCRCuda(
-    BCRCudaEdgeSlope(p->stream, (int)n, tables(p)->edge + first, BCR_REAL_SINGLE, p->es, p->u, (int)p->transpose));
+    BCRCudaEdgeSlope(p->stream, (int)n, tables(p)->link + first, BCR_REAL_SINGLE, p->es, p->u, (int)p->transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

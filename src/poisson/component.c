@@ -135,9 +135,6 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
     PetscCall(PetscFree(to->rowscale));
     PetscCall(BCRDeviceScaleShare(from->devscale, &to->devscale));
   }
-  if (!(((1 << to->owner[0]) | (1 << to->owner[1]) | (1 << to->owner[2])) == 7)) {
-    for (int d = 0; d < 3; d++) to->owner[d] = d;
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -403,6 +400,7 @@ PetscErrorCode BCRComponentRelease(BCRComponent *c)
   PetscCall(operator_release(&c->op));
   PetscCall(axis_release(&c->whole));
   PetscCall(PetscFree(c->edge));
+  PetscCall(PetscFree(c->link));
   PetscCall(PetscFree3(c->apartat, c->apartinv, c->apartwork));
   for (int d = 0; d < 3; d++) {
     for (int t = 0; t < 2; t++) {

@@ -36,8 +36,7 @@ typedef enum {
 /* launch parameters of a device that the optimizer tries (paper 000, section 3.2); 0: the default */
 enum {
   BCR_LAUNCH_GROUP, /* given radix: threads of a work group that solves a line, a power of two from 32 to 1024 */
-  /* given radix: rows of a line that are in shared memory, the others are reduced in global memory
-     */
+  /* given radix: rows of a line that are in shared memory, the others are reduced in global memory */
   BCR_LAUNCH_SHARED,
   BCR_LAUNCH_SUM,    /* given radix: terms of a sub-sum */
   BCR_LAUNCH_STRIPS, /* level 0: blocks for each multiprocessor that the rows are cut for */
@@ -49,14 +48,12 @@ typedef struct {
   PetscInt nlevels; /* 0: automatic, else the radix of every level follows */
   PetscInt schedule[BCR_MAX_LEVELS];
   BCRPrecision precision; /* BCR_DOUBLE or BCR_SINGLE for the core */
-  /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform
-     along one axis */
+  /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
   PetscBool recursive;
   int isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
   int launch[BCR_LAUNCH]; /* device */
   PetscBool plain;        /* device: transforms and lines only, no level 0 (tests) */
-  /* bytes of what level 0 keeps of a line; 0: a quarter of the second-level cache (less: more
-     tiles, tests) */
+  /* bytes of what level 0 keeps of a line; 0: a quarter of the second-level cache (less: more tiles, tests) */
   size_t ring;
   /* device: 16: level 0 of radix 16 wherever that can be, however small the plane (tests) */
   int level0;
@@ -89,11 +86,9 @@ typedef struct {
   /* rows of other ranks before the first, after the last row. The last row is an interface row
      then: it stays, all others are eliminated */
   PetscBool open[2];
-  /* what the first row has as coupling to the interface row before it, and the row before the last
-     to the last row */
+  /* what the first row has as coupling to the interface row before it, and the row before the last to the last row */
   double reach[2];
-  /* what the interface row before has as coupling to the first row, and the last row to the row
-     before it */
+  /* what the interface row before has as coupling to the first row, and the last row to the row before it */
   double meet[2];
   PetscInt constant; /* mode whose mean is removed from the right-hand side; -1: none */
 } BCRCoreBorder;
@@ -118,8 +113,7 @@ typedef struct {
   char plan[256]; /* one line: the schedule and the axis order in words */
   PetscInt nlevels;
   PetscInt schedule[BCR_MAX_LEVELS];
-  /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has
-     none */
+  /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has none */
   PetscInt subproblems;
   size_t workspace; /* bytes that live as long as the core: work arrays */
   size_t tables;    /* bytes of tables */

@@ -1,9 +1,8 @@
 #include "tables.h"
 
-/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix.
-   A last group of a single node-centred Neumann row would have a coupling of its own (2), so the
-   first one gives it a row. Periodic: a separator ends every group, the last one of 0 to radix - 1
-   rows. */
+/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix. A last group of a
+   single node-centred Neumann row would have a coupling of its own (2), so the first one gives it a row. Periodic: a
+   separator ends every group, the last one of 0 to radix - 1 rows. */
 PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,
                              PetscInt *ngroups)
 {

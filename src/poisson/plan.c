@@ -275,9 +275,9 @@ static const char *host_level0(BCRPlan p)
   return why ? why : BCRPlanWhyNotLevel0Lines(p);
 }
 
-/* Separators are transformed across for whole planes alone: those of a box, and the rows between two interfaces, are few
-   and transformed while they are in the cache. One mode costs what as many as there are lanes do, so that half as many
-   have to be there */
+/* Separators are transformed across for whole planes alone: those of a box, and the rows between two interfaces,
+   are few and transformed while they are in the cache. One mode costs what as many as there are lanes do, so that
+   half as many have to be there */
 static const char *host_poles(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
@@ -333,8 +333,8 @@ void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
 
 /* ---- stages ---- */
 
-/* One line of n unknowns along axis d, one direction: 5/2 n log2 n as is usual for real transforms, 2 n^2 for a product
-   with a matrix */
+/* One line of n unknowns along axis d, one direction: 5/2 n log2 n as is usual for real transforms, 2 n^2
+   for a product with a matrix */
 static double transform_flops(BCRPlan p, BCRTransformKind kind, PetscInt d)
 {
   const double n = (double)p->n[d];

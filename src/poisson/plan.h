@@ -20,8 +20,8 @@
 
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRPlanKinds[]; /* names of BCRPlanKind */
 
-/* By what a transform along an axis is done. The host has one way; those of a CUDA device are where src/backend/cuda has
-   them */
+/* By what a transform along an axis is done. The host has one way; those of a CUDA device are
+   where src/backend/cuda has them */
 typedef enum {
   BCR_TRANSFORM_NONE,
   BCR_TRANSFORM_HOST,     /* dtt.h, any ends and lengths */

@@ -6,7 +6,7 @@
       [  0   -C      A_ii]            as the box's own operator.
 
   A solve: u_b = D_b^-1 f_b moves to the box's right-hand side, C times it; after the box, u_b += slope u_i, then
-  u_e = D_e^-1 f_e + slope u_b. The transpose goes the other way: t_e = f_e, t_b = f_b + slope t_e,
+  u_e = D_e^-1 f_e + slope u_b, with a slope for each of the faces that the row refers to. The transpose goes the other way: t_e = f_e, t_b = f_b + slope t_e,
   f_i += slope t_b; after the box, u_b = D_b^-1 (t_b + C^T u_i) and u_e = D_e^-1 t_e. (slope = e/d,
   so that E D^-1 acts by it.)
 
@@ -16,60 +16,92 @@
 */
 #include "backend.h"
 
-/* The nodes of one combination of categories per axis: -1 low plane, 0 box, 1 high plane */
-static PetscErrorCode edges_of(BCRComponent *c, const int cat[3], PetscInt key, PetscBool count)
+/* Sides of a node: -1 low plane, 0 box, 1 high plane of each axis. PETSC_FALSE: there are no such nodes */
+static PetscBool side_there(const BCRComponent *c, const int side[3])
 {
-  const BCROperator *op = &c->op;
-  PetscInt level = 0, owner = -1, first[3], n[3];
-  const BCRPlane *plane;
-  PetscBool across;
+  for (int d = 0; d < 3; d++)
+    if (side[d] && !c->op.axis[d].plane[side[d] > 0].present) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
 
+/* The planes that such a node is in */
+static int side_planes(const int side[3])
+{
+  return abs(side[0]) + abs(side[1]) + abs(side[2]);
+}
+
+/* e/d of its row along axis d */
+static PetscReal side_slope(const BCRComponent *c, const int side[3], int d)
+{
+  if (!side[d]) return 0;
+  return side_planes(side) == 1 ? c->op.axis[d].plane[side[d] > 0].slope : c->op.corner[BCRCornerPlace(side)][d];
+}
+
+/* ... whose neighbour along d is the opposite plane */
+static PetscBool side_across(const BCRComponent *c, const int side[3], int d)
+{
+  return side_slope(c, side, d) != 0 && c->op.axis[d].n == 0 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscBool side_edge(const BCRComponent *c, const int side[3])
+{
+  const int planes = side_planes(side);
+  PetscBool across = PETSC_FALSE;
+
+  for (int d = 0; d < 3 && planes == 1; d++) across = across || side_across(c, side, d) ? PETSC_TRUE : PETSC_FALSE;
+  return planes > 1 || across ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscErrorCode side_check(const BCRComponent *c, const int side[3])
+{
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x = &op->axis[d];
+    int opposite[3] = {side[0], side[1], side[2]};
+    PetscBool good;
 
-    if (cat[d] && !x->plane[cat[d] > 0].present) PetscFunctionReturn(PETSC_SUCCESS);
-    first[d] = cat[d] < 0 ? 0 : (cat[d] ? c->N[d] - 1 : (x->plane[0].present ? 1 : 0));
-    n[d] = cat[d] ? 1 : x->n;
-    level += cat[d] != 0;
-  }
-  for (int m = 2; m >= 0; m--) {
-    if (cat[op->owner[m]]) owner = op->owner[m];
-  }
-  if (owner < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  plane = &op->axis[owner].plane[cat[owner] > 0];
-  across = op->axis[owner].n == 0 && plane->slope != 0 ? PETSC_TRUE : PETSC_FALSE;
-  if ((level == 1 && !across) || key != 2 * level + (across ? 1 : 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (across) {
-    const BCRPlane *opposite = &op->axis[owner].plane[cat[owner] < 0];
-
+    if (!side_across(c, side, d)) continue;
+    opposite[d] = -side[d];
+    good = side_there(c, opposite);
+    for (int e = 0; e < 3; e++) good = good && !side_across(c, opposite, e) ? PETSC_TRUE : PETSC_FALSE;
     PetscCheck(
-      opposite->present && opposite->slope == 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      good, PETSC_COMM_SELF, PETSC_ERR_SUP,
       "No unknowns along %c between boundary rows that refer to each other; use a larger grid or another solver",
-      'x' + (int)owner);
+      'x' + d);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Nodes of these sides, edges all of them. Those along axis `link` with the links that they have there, -1: the nodes
+   themselves. Counted, and written where there is room */
+static void side_nodes(BCRComponent *c, const int side[3], int link)
+{
+  const PetscReal slope = link >= 0 ? side_slope(c, side, link) : 0;
+  PetscInt first[3], n[3], *count = link >= 0 ? &c->nlink : &c->nedge;
+  const BCRPlane *plane = NULL;
+  int axis = 0;
+
+  for (int d = 2; d >= 0; d--) {
+    const BCRAxis *x = &c->op.axis[d];
+
+    first[d] = side[d] < 0 ? 0 : (side[d] ? c->N[d] - 1 : (x->plane[0].present ? 1 : 0));
+    n[d] = side[d] ? 1 : x->n;
+    if (!side[d]) continue;
+    plane = &x->plane[side[d] > 0];
+    axis = d;
   }
   for (PetscInt k = 0; k < n[2]; k++) {
     for (PetscInt j = 0; j < n[1]; j++) {
-      for (PetscInt i = 0; i < n[0]; i++) {
-        if (!count) {
-          const PetscInt node[3] = {first[0] + i, first[1] + j, first[2] + k};
-          BCREdge *e = &c->edge[c->nedge];
-          PetscInt q = 0;
+      for (PetscInt i = 0; i < n[0]; i++, ++*count) {
+        const PetscInt node[3] = {first[0] + i, first[1] + j, first[2] + k},
+                       at = node[0] + c->stride[1] * node[1] + c->stride[2] * node[2];
+        PetscInt q = 0;
 
-          for (int d = 2; d >= 0; d--) {
-            if (d != owner) q = q * c->N[d] + node[d];
-          }
-          e->at = node[0] + c->stride[1] * node[1] + c->stride[2] * node[2];
-          /* beside a single plane of nodes there is none behind */
-          e->from = plane->slope != 0 ? e->at - cat[owner] * c->stride[owner] : e->at;
-          e->inv = plane->inv ? plane->inv[q] : plane->inv0;
-          e->slope = plane->slope;
-        }
-        c->nedge++;
+        for (int d = 2; d >= 0; d--) q = d == axis ? q : q * c->N[d] + node[d];
+        if (link >= 0 && c->link) c->link[c->nlink] = (BCRLink){at, at - side[link] * c->stride[link], slope};
+        if (link < 0 && c->edge) c->edge[c->nedge] = (BCREdge){at, plane->inv ? plane->inv[q] : plane->inv0};
       }
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode planes_faces(BCRComponent *c)
@@ -120,33 +152,36 @@ static PetscErrorCode planes_faces(BCRComponent *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Once counted, once written */
+/* Edges, and links by groups. Counted, and written where there is room */
+static PetscErrorCode planes_nodes(BCRComponent *c)
+{
+  PetscFunctionBegin;
+  c->nedge = c->nlink = 0;
+  for (int g = 0; g <= BCR_LINK_GROUPS; g++) {
+    c->linkstart[g] = c->nlink;
+    for (int place = 0; place < 27; place++) {
+      const int side[3] = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1}, d = g % 3;
+
+      if (!side_there(c, side) || !side_edge(c, side)) continue;
+      if (g == BCR_LINK_GROUPS) side_nodes(c, side, -1);
+      else if (side_slope(c, side, d) != 0 && g == 6 * side_planes(side) + 3 * (side_across(c, side, d) ? 1 : 0) + d) {
+        PetscCall(side_check(c, side));
+        side_nodes(c, side, d);
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode planes_edges(BCRComponent *c)
 {
   PetscFunctionBegin;
-  for (int pass = 0; pass < 2; pass++) {
-    PetscInt count = c->nedge;
-
-    c->nedge = 0;
-    if (pass) {
-      if (!count) break;
-      PetscCall(PetscFree(c->edge));
-      PetscCall(PetscMalloc1(count, &c->edge));
-    }
-    for (PetscInt key = 2; key < 8; key++) { /* in this order a node's neighbour comes before it */
-      c->edgestart[key] = c->nedge;
-      for (int z = -1; z <= 1; z++) {
-        for (int y = -1; y <= 1; y++) {
-          for (int x = -1; x <= 1; x++) {
-            const int cat[3] = {x, y, z};
-
-            PetscCall(edges_of(c, cat, key, pass ? PETSC_FALSE : PETSC_TRUE));
-          }
-        }
-      }
-    }
-    c->edgestart[8] = c->nedge;
-  }
+  PetscCall(PetscFree(c->edge));
+  PetscCall(PetscFree(c->link));
+  PetscCall(planes_nodes(c));
+  PetscCall(PetscMalloc1(c->nedge, &c->edge));
+  PetscCall(PetscMalloc1(c->nlink, &c->link));
+  PetscCall(planes_nodes(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -199,8 +234,8 @@ PetscErrorCode BCRPlanesBegin(BCRPass *p)
   }
   if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(be->edge_begin(p));
-  for (int key = 7; key >= 2 && p->transpose; key--)
-    PetscCall(be->edge_slope(p, c->edgestart[key], c->edgestart[key + 1] - c->edgestart[key]));
+  for (int g = BCR_LINK_GROUPS - 1; g >= 0 && p->transpose; g--)
+    PetscCall(be->edge_slope(p, c->linkstart[g], c->linkstart[g + 1] - c->linkstart[g]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,7 +248,7 @@ PetscErrorCode BCRPlanesEnd(const BCRPass *p)
   for (PetscInt b = 0; b < c->nface; b++) PetscCall(be->face_end(p, &c->face[b]));
   if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
   if (p->transpose) PetscCall(be->edge_scale(p));
-  for (int key = 2; key < 8 && !p->transpose; key++)
-    PetscCall(be->edge_slope(p, c->edgestart[key], c->edgestart[key + 1] - c->edgestart[key]));
+  for (int g = 0; g < BCR_LINK_GROUPS && !p->transpose; g++)
+    PetscCall(be->edge_slope(p, c->linkstart[g], c->linkstart[g + 1] - c->linkstart[g]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -143,8 +143,8 @@ static void ranks_border(BCRRanks r, BCRAxis *a, BCRCoreBorder *border)
   border->constant = r->constant;
 }
 
-/* The core of this rank's rows: for one pass, unless that is known to be impossible, else for two solves of those between
-   the interfaces */
+/* The core of this rank's rows: for one pass, unless that is known to be impossible, else for two solves of
+   those between the interfaces */
 static PetscErrorCode ranks_core(BCRRanks r)
 {
   const PetscBool several = r->p.nparts > 1 ? PETSC_TRUE : PETSC_FALSE;

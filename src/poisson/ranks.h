@@ -56,8 +56,8 @@ typedef enum {
   BCR_PASSES
 } BCRRanksPass;
 
-/* Who solves the reduced systems of the interface rows, and how their right-hand sides get there. The same on all
-   ranks */
+/* Who solves the reduced systems of the interface rows, and how their right-hand sides get
+   there. The same on all ranks */
 typedef enum {
   BCR_COUPLING_NONE,    /* one rank has all rows */
   BCR_COUPLING_WINDOW,  /* device: each part solves all; kernels store and take the numbers in one another's memory */
@@ -132,9 +132,8 @@ PETSC_INTERN PetscErrorCode BCRRanksGetInfo(BCRRanks ranks, BCRRanksInfo *info);
 PETSC_INTERN PetscErrorCode BCRRanksGetPlan(BCRRanks ranks, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRRanksDestroy(BCRRanks *ranks);
 
-/* Host. The rows of v next to this rank's part of the box, packed (lower axis fastest): from the rank
-   before (0) and after (1), NULL where the box ends. stride: of v. Collective over the ranks that
-   have rows */
+/* Host. The rows of v next to this rank's part of the box, packed (lower axis fastest): from the rank before (0) and
+   after (1), NULL where the box ends. stride: of v. Collective over the ranks that have rows */
 PETSC_INTERN PetscErrorCode BCRRanksHaloBegin(BCRRanks ranks, const PetscReal *v, const PetscInt stride[]);
 PETSC_INTERN PetscErrorCode BCRRanksHaloEnd(BCRRanks ranks, const PetscReal *halo[2]);
 /* MPI_Allreduce() in place over all ranks, where there are several */
@@ -144,10 +143,9 @@ PETSC_INTERN PetscErrorCode BCRRanksSum(BCRRanks ranks, MPI_Op op, int n, double
 PETSC_INTERN PetscErrorCode BCRRanksReserveInput(BCRRanks ranks);
 PETSC_INTERN PetscErrorCode BCRRanksGetInput(BCRRanks ranks, void **f);
 /* Device. BCRRanksSolve(), and how long its steps took on several ranks, each by itself: until the exchange, the
-   exchange (with more than a few parts, of both, and the reduced systems between them), the reduced
-   systems, the rest. Where the lines or planes between the interfaces solve these systems they are
-   the third, with the exchange where they have it in them, too, which then comes once more by
-   itself. Waits */
+   exchange (with more than a few parts, of both, and the reduced systems between them), the reduced systems, the rest.
+   Where the lines or planes between the interfaces solve these systems they are the third, with the exchange where they
+   have it in them, too, which then comes once more by itself. Waits */
 enum {
   BCR_RANK_STAGES = 4
 };

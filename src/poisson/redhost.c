@@ -28,8 +28,8 @@ typedef struct {
 
 /* -------- set-up -------- */
 
-/* Where u and the work space may have different layouts or types, a group's sources are copied to the rows before those
-   of its solutions */
+/* Where u and the work space may have different layouts or types, a group's sources are copied to the rows
+   before those of its solutions */
 static PetscInt copied_rows(BCRReduction red, const BCRGroup *g)
 {
   return red->plan.single || red->dim == 3 ? g->ns + 2 : 0;
@@ -95,8 +95,8 @@ static const PetscInt *item_out(Item it)
   return it.step->out + (size_t)it.k * it.step->nout;
 }
 
-/* dst = (add ? dst : 0) + W src for rows or planes; srcu, dstu: they are u's, not the work space's. Moves the pointers
-   in src and dst */
+/* dst = (add ? dst : 0) + W src for rows or planes; srcu, dstu: they are u's, not the work space's. Moves
+   the pointers in src and dst */
 static void combine(Solve *S, PetscInt nsrc, PetscBool srcu, const void *src[], const void *W, PetscInt ldw,
                     PetscInt nout, PetscBool dstu, int add, void *dst[])
 {

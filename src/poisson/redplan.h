@@ -136,7 +136,7 @@ PETSC_INTERN PetscErrorCode BCRReductionPlanSteps(BCRReductionPlan *plan);
 /* lambda[np], wsrc[np][nsrc], wout[np][nout] of a step of a plan in double; free them with PetscFree3() */
 PETSC_INTERN PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRReductionStep *st,
                                                     double **lambda, double **wsrc, double **wout);
-/* Of a solve. nrow: unknowns of a block row; inner: of the solution for one pole, where that is a plane; NULL: it is a
-   line */
+/* Of a solve. nrow: unknowns of a block row; inner: of the solution for one pole, where that is
+   a plane; NULL: it is a line */
 PETSC_INTERN BCRReductionCost BCRReductionPlanCost(const BCRReductionPlan *plan, PetscInt nrow,
                                                    const BCRReductionCost *inner);

@@ -110,8 +110,8 @@ PetscErrorCode BCRGroupClasses(BCRReductionPlan *plan, PetscInt Q, BCRGroup *g)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Classes with fewer than lanes/2 poles: as many groups at a time as it takes to fill 17/20 of the lanes, if so many
-   there are */
+/* Classes with fewer than lanes/2 poles: as many groups at a time as it takes to fill 17/20 of the
+   lanes, if so many there are */
 PetscErrorCode BCRGroupSideBySide(BCRReductionPlan *plan, PetscInt Q, PetscInt ngroups, BCRGroup *g)
 {
   const PetscInt most = plan->lanes / Q; /* classes in a bundle */

@@ -37,9 +37,8 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the
-   last entries of B^-1 (e + L) and B^-1 1. Pivots are P = up + num, where num is what is left of
-   the row's excess. */
+/* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the last entries of B^-1
+   (e + L) and B^-1 1. Pivots are P = up + num, where num is what is left of the row's excess. */
 static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w,
                          double *ones)
 {

@@ -138,8 +138,8 @@ PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A core of component c, all but its set-up: in double after corrections that would not do, else of the work precision
- */
+/* A core of component c, all but its set-up: in double after corrections that would not
+   do, else of the work precision */
 static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool fallback, BCRRanks *core)
 {
   const BCRField *x = fallback ? &s->sum : &s->stage;
@@ -464,7 +464,7 @@ static void component_info(BCRSolver s, const BCRComponent *c, double solves, BC
     for (int e = 0; e < 2; e++)
       info->tables += nodes * sizeof(PetscReal) * ((x->plane[e].inv ? 1 : 0) + (x->plane[e].couplings ? 1 : 0));
   }
-  info->tables += (size_t)c->nedge * sizeof(BCREdge);
+  info->tables += (size_t)c->nedge * sizeof(BCREdge) + (size_t)c->nlink * sizeof(BCRLink);
   if (c->op.rowscale) info->workspace += BCRComponentBox(c) * sizeof(PetscReal);
   if (BCROperatorScaled(&c->op)) per += c->op.left ? 1 : 2;
   if (c->prescale[0]) per += 1;

@@ -30,13 +30,12 @@ typedef struct {
   PetscInt axis, start, len;
 } BCRSlab;
 
-/* ops: dof operators, copied (deeply). slab NULL: one process has all. With slabs creation, solves
-   and updates are collective; the operators' axes, shift, scale and planes are those of the whole
-   box, the same on every rank, but what they have for each node (rowscale, inv and couplings of
-   planes) is that of the rank's slab, numbered in the slab's own box: rowscale over the box rows
-   that are on this rank; inv and couplings of a plane across the slabs' axis only on the rank that
-   has it. The arrays of a solve are the rank's slab, in its natural ordering. *solver is NULL after
-   an error. */
+/* ops: dof operators, copied (deeply). slab NULL: one process has all. With slabs creation, solves and updates
+   are collective; the operators' axes, shift, scale and planes are those of the whole box, the same on every
+   rank, but what they have for each node (rowscale, inv and couplings of planes) is that of the rank's slab,
+   numbered in the slab's own box: rowscale over the box rows that are on this rank; inv and couplings of a plane
+   across the slabs' axis only on the rank that has it. The arrays of a solve are the rank's slab, in its natural
+   ordering. *solver is NULL after an error. */
 PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options,
                                             const BCRSlab *slab, BCRSolver *solver);
 /* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f. where: the memory that they
@@ -69,15 +68,13 @@ typedef struct {
   size_t copies;
   double flops;     /* of one solve with one right-hand side */
   PetscInt doubles; /* mixed precision: components that corrections would not do for, solved in double */
-  /* singular operators: size of the constant that the last solve removed from the right-hand side
-     */
+  /* singular operators: size of the constant that the last solve removed from the right-hand side */
   PetscReal removed;
   char transport[384]; /* several ranks with devices: how messages go, in words */
   char ranks[256];     /* slabs: how the ranks are coupled, in words; empty without slabs */
   PetscBool onepass;   /* slabs on several ranks: this one goes through its rows once, not in two solves */
   char refused[2048];  /* slabs: the ways that this rank would rather solve, each with why not, a line each */
-  /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one
-     consists */
+  /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one consists */
   PetscBool graph;
   PetscInt graphs, nodes[4];   /* kernels, memory set, copies on the device, anything else */
   size_t bytes_sent, messages; /* slabs: by this rank in one solve with one right-hand side */

@@ -51,12 +51,19 @@ typedef struct {
   PetscBool weights, scaled;
 } BCRFaceTerm;
 
-/* A node of two or three planes (or of a plane whose neighbour is the opposite plane):  u[at] = inv
-   f[at] + slope u[from] */
+/* A node of two or three planes (or of a plane whose neighbour is the opposite plane), which is worked on by itself:
+   u[at] = inv f[at], and for each of its links u[at] += slope u[from] */
+typedef struct {
+  PetscInt at;
+  PetscReal inv;
+} BCREdge;
 typedef struct {
   PetscInt at, from;
-  PetscReal inv, slope;
-} BCREdge;
+  PetscReal slope;
+} BCRLink;
+/* Groups of links that do not depend on one another, each behind those that it depends on: 6 planes of the node + 3 (the
+   neighbour is the opposite plane) + the axis */
+#define BCR_LINK_GROUPS 24
 
 /* Factors along one axis, and how many at either end differ from one (all of them, when those inside do) */
 typedef struct {
@@ -73,12 +80,13 @@ typedef struct {
   BCRAxis whole;                   /* the slabs' axis as it is on all ranks together; planes without arrays */
   PetscInt N[3], stride[3], start; /* the whole grid; the box's first node */
   PetscInt core;                   /* which of the solver's cores; -1: the box is empty */
-  PetscInt nface, nedge;
+  PetscInt nface, nedge, nlink;
   BCRFace face[6];
   PetscInt nterm[2]; /* [transpose] */
   BCRFaceTerm term[2][6];
-  BCREdge *edge;         /* those that depend on others behind them */
-  PetscInt edgestart[9]; /* first edge of each group of edges that do not depend on one another */
+  BCREdge *edge;
+  BCRLink *link;
+  PetscInt linkstart[BCR_LINK_GROUPS + 1]; /* first link of each group */
   /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   BCRFactors pre[2][3], post[2][3];
   PetscBool prescale[2], postscale[2];   /* on this rank */
@@ -86,13 +94,11 @@ typedef struct {
   PetscReal factor;                      /* 1/scale, which the core multiplies with, or 1 where pre has that */
   PetscInt badaxis, badrow;              /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
-  /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have
-     then */
+  /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
   double beyond[2];
   PetscInt napart, *apartat;       /* rows apart: nodes of the whole grid, */
   PetscReal *apartinv, *apartwork; /* 1 over their diagonals, and, in a solve, their solution */
-  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid, in the backend's
-     memory */
+  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid, in the backend's memory */
   PetscReal *ones[2];
   double onesremoved[2]; /* 0: ones is not set */
   PetscBool shifted;     /* the last update has brought another shift, which the cores have to be told, */
@@ -112,8 +118,7 @@ typedef struct {
   PetscInt start, len;  /* as the solver works */
   PetscInt glen;        /* of the caller's arrays */
   PetscBool moves;      /* some rank hands a row to another */
-  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end;
-     -1: none */
+  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
   PetscMPIInt to, from[2];
   PetscInt inner, outer;    /* scalars before and after the axis in a vector */
   PetscScalar *f, *u, *row; /* with the rows of others */
@@ -173,19 +178,17 @@ typedef struct {
   PetscInt transpose;
   const PetscReal *f; /* in the backend's memory, as u */
   PetscReal *u;
-  /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of
-     each */
+  /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of each */
   ptrdiff_t es;
   PetscBool moves; /* some plane node adds to the box's right-hand side */
   void *stream;
   double *removed; /* the constant that the core removes, in the backend's memory */
 } BCRPass;
 
-/* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what
-   the core removes is a constant behind these, in terms of f no constant. That makes u = M f
-   unsymmetric where A is symmetric (half rows). With ones the solution for f = 1 (S where rows are
-   scaled) and m(f) what is removed, M f - m(f)/m(1) ones is the solution for f less the constant
-   m(f)/m(1). */
+/* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what the core removes is a
+   constant behind these, in terms of f no constant. That makes u = M f unsymmetric where A is symmetric (half rows).
+   With ones the solution for f = 1 (S where rows are scaled) and m(f) what is removed, M f - m(f)/m(1) ones is the
+   solution for f less the constant m(f)/m(1). */
 static inline PetscBool BCRComponentOnes(const BCRComponent *c, PetscInt transpose)
 {
   return c->op.singular && c->core >= 0 && c->weighted[transpose] ? PETSC_TRUE : PETSC_FALSE;

@@ -10,14 +10,12 @@
 #include "../backend/cpu/cpu.h"
 #include <math.h>
 
-/* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with
-   gap eliminated rows between neighbours. An end gap of 0 means that the first (last) row itself
-   has the end type. */
+/* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with gap eliminated rows
+   between neighbours. An end gap of 0 means that the first (last) row itself has the end type. */
 typedef struct {
   PetscInt n; /* rows, the last unknown of a periodic line included */
   BCREnd end[2];
-  /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last
-     and the first row */
+  /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
   PetscInt gapend[2];
   PetscInt gap;     /* between neighbours inside */
   PetscInt gaplast; /* periodic: between the last but one and the last row */
@@ -50,10 +48,9 @@ typedef struct {
   PetscBool known;
   double lambda[8], A[64], S[64];
 } BCRLevel0Modes;
-/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale:
-   of what is written to u. lanes: the kernels' BL. cache: bytes that the ring may take. modes: kept
-   from one shift to the next. *possible: PETSC_FALSE where a group's lines are not definite on
-   their own. */
+/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale: of what is written
+   to u. lanes: the kernels' BL. cache: bytes that the ring may take. modes: kept from one shift to the next. *possible:
+   PETSC_FALSE where a group's lines are not definite on their own. */
 PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2],
                                             const BCRLineRows *rows, PetscInt ng, double shift, double scale,
                                             PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,

@@ -28,8 +28,7 @@ typedef struct {
   const PetscScalar *s; /* n coefficients, or NULL: */
   PetscScalar scale;    /* the same one for all */
   PetscInt parts;       /* 0: automatic, near sqrt(n/2) */
-  /* steps gather their operands from the places of the parts; else the array is rearranged on the
-     fly */
+  /* steps gather their operands from the places of the parts; else the array is rearranged on the fly */
   PetscBool plain;
   int isa;                 /* -1: the best of this machine */
   BCRRecurrenceWork *work; /* the caller's; NULL: each call makes its own */
@@ -37,8 +36,7 @@ typedef struct {
 
 typedef struct { /* w_end = S w_start + T */
   PetscScalar S, T;
-  /* largest modulus of a product from the start; over BCR_RECUR_GROWTH: S and T are not to be used
-     */
+  /* largest modulus of a product from the start; over BCR_RECUR_GROWTH: S and T are not to be used */
   PetscReal growth;
 } BCRRecurrenceCarry;
 

@@ -522,9 +522,8 @@ struct _n_BCRTransportPlan {
   size_t sent[2]; /* bytes and messages */
 };
 
-/* What comes to this rank lies in its window by ranks, messages of one in their order; told[q]:
-   where that from this rank lies in that of rank q. Where numbers go one way only, one goes the
-   other way */
+/* What comes to this rank lies in its window by ranks, messages of one in their order; told[q]: where that from this
+   rank lies in that of rank q. Where numbers go one way only, one goes the other way */
 static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], const PetscInt64 count[],
                                   const PetscInt64 offset[], void **base)
 {

@@ -32,9 +32,8 @@ typedef struct {
   size_t workspace;            /* pinned bytes */
 } BCRTransportInfo;
 
-/* Collective. option: its name as the user gives it, for messages of errors; aware: MPI takes
-   device pointers (-use_gpu_aware_mpi). A way that cannot be gone is PETSC_ERR_SUP on every rank.
-   */
+/* Collective. option: its name as the user gives it, for messages of errors; aware: MPI takes device pointers
+   (-use_gpu_aware_mpi). A way that cannot be gone is PETSC_ERR_SUP on every rank. */
 PETSC_INTERN PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTransportKind kind,
                                                PetscBool aware, BCRTransport *transport);
 /* Room for exchanges of up to so many bytes of this rank in all; else the first of that size makes it */

@@ -25,8 +25,7 @@ PETSC_INTERN PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const doubl
 /* row i of the right-hand sides at x + row[i]*ns*nvec, element [s*nvec + v]; overwritten by the solution */
 PETSC_INTERN PetscErrorCode BCRChainsSolve(const BCRChains *chains, PetscInt nvec, const PetscInt *row, double *x);
 PETSC_INTERN PetscErrorCode BCRChainsDestroy(BCRChains *chains);
-/* cut[i*ns + s]: what leaving out both couplings between rows i and i+1 (n-1: and 0) does to the
-   solution, in the maximum norm and relative to the two values on either side of the cut, to first
-   order */
+/* cut[i*ns + s]: what leaving out both couplings between rows i and i+1 (n-1: and 0) does to the solution, in the
+   maximum norm and relative to the two values on either side of the cut, to first order */
 PETSC_INTERN PetscErrorCode BCRChainsCuts(PetscInt n, PetscInt ns, const double *low, const double *diag,
                                           const double *up, PetscBool periodic, double *cut);

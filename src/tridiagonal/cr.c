@@ -19,8 +19,7 @@ typedef struct {
 typedef struct {
   PetscInt levels, entries;
   CRLevel level[CR_LEVELS];
-  /* of a set of coefficients: entries * CR_COEFFICIENTS, 3, n - 1 numbers, each for as many lanes
-     as a set has */
+  /* of a set of coefficients: entries * CR_COEFFICIENTS, 3, n - 1 numbers, each for as many lanes as a set has */
   void *table, *border, *z;
 } CR;
 
@@ -173,8 +172,8 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, const Lane *lane)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Periodic: the column of the last unknown in the rows of the open line, into lane k; line < 0: none. z: [n - 1][lanes]
- */
+/* Periodic: the column of the last unknown in the rows of the open line, into lane k; line
+   < 0: none. z: [n - 1][lanes] */
 static void cr_column(const BCRTriSpec *spec, int single, PetscInt line, void *z, PetscInt lanes, PetscInt k)
 {
   double row[3] = {0, 1, 0};

@@ -129,8 +129,7 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
              BCRCudaRanksWaits(&d->p)
            ? PETSC_TRUE
            : PETSC_FALSE;
-  /* contiguous lines: each block would wait, and that takes longer than to correct the ends
-     afterwards */
+  /* contiguous lines: each block would wait, and that takes longer than to correct the ends afterwards */
   if (d->p.inner == 1 && ends && !Far(d)) d->whole = PETSC_FALSE;
   PetscCall(BCRTransportWindowCreate(d->transport, d->whole, 12 * columns * sizeof(double), BCR_CUDA_NOTHING,
                                      &d->window, &base, &d->waits.turn));

@@ -15,8 +15,7 @@ enum {
   BCR_TAG_ADD_AFTER
 };
 
-/* the ranks of a boundary: p before it, q after it (-1: none), and n without rows from first on,
-   around the ends */
+/* the ranks of a boundary: p before it, q after it (-1: none), and n without rows from first on, around the ends */
 typedef struct {
   PetscMPIInt p, q, first, n;
 } BCRGroup;

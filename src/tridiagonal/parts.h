@@ -36,9 +36,9 @@ PETSC_INTERN PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscR
 PETSC_INTERN PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing);
 PETSC_INTERN PetscErrorCode BCRPartsDestroy(BCRParts *p);
 
-/* What a device has in place of that: equal parts, the last one with fewer rows, and what puts right the ends of lines
-   after the recurrences; for all sets of coefficients side by side, in double. Entry e of set l is at e*sets + l unless
-   said otherwise */
+/* What a device has in place of that: equal parts, the last one with fewer rows, and what puts right the ends of
+   lines after the recurrences; for all sets of coefficients side by side, in double. Entry e of set l is at
+   e*sets + l unless said otherwise */
 #define BCR_PARTS_ENDS (2 * BCR_TRI_EDGE + 2) /* rows and columns, at most */
 typedef struct {
   PetscInt rows, parts, m; /* rows that take part; parts of m rows */

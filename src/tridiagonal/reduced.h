@@ -44,11 +44,10 @@ typedef struct {
 } BCRReducedSpec;
 /* Collective. What differs between ranks, and an unusable pivot (PETSC_ERR_MAT_LU_ZRPVT), is an error on every rank */
 PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, const BCRReducedSpec *spec, BCRReduced *reduced);
-/* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1),
-   collective, allocates the buffers. g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with
-   BCR_REDUCED_ADD, else NULL). Begin starts the exchange; x as g; before and after (NULL without
-   the flags): [s*nvec + v], 0 where a system that is not periodic has no such row. Begin and End
-   are collective. */
+/* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1), collective, allocates
+   the buffers. g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with BCR_REDUCED_ADD, else NULL). Begin starts the exchange;
+   x as g; before and after (NULL without the flags): [s*nvec + v], 0 where a system that is not periodic has no such
+   row. Begin and End are collective. */
 PETSC_INTERN PetscErrorCode BCRReducedSetVectors(BCRReduced reduced, PetscInt nvec);
 PETSC_INTERN PetscErrorCode BCRReducedSolveBegin(BCRReduced reduced, const double *g, const double *add);
 PETSC_INTERN PetscErrorCode BCRReducedSolveEnd(BCRReduced reduced, double *x, double *before, double *after);

@@ -337,9 +337,8 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
   PetscCall(PetscMemzero(T, sizeof(*T)));
   PetscCall(scan_measure(t, h, tl, L, &most));
   reach = scan_reach(t, &most);
-  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short.
-     Or the lines are nearly singular: the residual of what an inverse makes is that many roundings
-     */
+  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short. Or the lines are
+     nearly singular: the residual of what an inverse makes is that many roundings */
   if (((most.growth > GROWTH || most.inverse > INVERSE) && n <= STORED_ROWS) ||
       (t->shape.kind == BCR_TRI_LINE && !reach)) {
     PetscCall(scan_thomas(t));

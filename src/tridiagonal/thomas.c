@@ -12,8 +12,7 @@
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;
   PetscInt line, n;
-  /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last
-     row */
+  /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last row */
   double p, up, col, r, q;
   double last[3], sum, abs, before; /* before: largest entry of the row before */
 } Elimination;

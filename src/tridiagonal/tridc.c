@@ -29,8 +29,7 @@ typedef struct {               /* the ends of a line, one set of coefficients */
   PetscInt lo[KMAX], hi[KMAX]; /* rows of them that are stored */
   PetscReal *V[KMAX];
   double D[KMAX][3]; /* of columns row-1, row, row+1 */
-  /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand
-     side */
+  /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand side */
   double scale[KMAX];
   double inverse[KMAX][KMAX]; /* of I + D V */
   double border[KMAX];        /* the solution for the border's column is V border */
@@ -332,8 +331,8 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The ends of all sets as arrays. A device wants lines that differ in the same rows, and right-hand sides as they are
- */
+/* The ends of all sets as arrays. A device wants lines that differ in the same rows, and
+   right-hand sides as they are */
 static PetscErrorCode EndsTables(const DC *P, PetscInt sets, BCRPartsTables *T)
 {
   const PetscInt rows = P->rows;

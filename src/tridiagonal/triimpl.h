@@ -107,9 +107,8 @@ static inline PetscInt BCRTriSets(const BCRTriSpec *s)
   return s->perline ? s->inner / s->rep * s->outer : 1;
 }
 
-/* Roundings of the terms of a pivot that it has to exceed; fewer would let a singular line through
-   whose pivot is what rounding has left, and no line that elimination solves to a digit has one so
-   small */
+/* Roundings of the terms of a pivot that it has to exceed; fewer would let a singular line through whose pivot is what
+   rounding has left, and no line that elimination solves to a digit has one so small */
 #define BCR_TRI_PIVOT_ROUNDINGS 32
 /* size: sum of the moduli of the terms that were added up in the pivot; eps: of the numbers they were added in */
 static inline PetscBool BCRTriPivotUsable(double pivot, double size, double eps)

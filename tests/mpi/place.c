@@ -88,6 +88,24 @@ static PetscErrorCode NumberBoxes(Numbered *z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Four nodes around a ring are 2 x 2 nodes as well. No pattern tells which of the two they are where that matters: for lines,
+   of four nodes in all, and with a ring of four and another axis of two */
+static PetscBool Ambiguous(const Numbered *z, PetscBool lines)
+{
+  PetscInt nodes = 1, all = 1, twos = 0;
+  PetscBool ring = PETSC_FALSE;
+
+  for (PetscInt d = 0; d < z->p.dim; ++d) {
+    const PetscInt n = z->p.n[d] - (z->ends[2 * d] == 'r') - (z->ends[2 * d + 1] == 'r'); /* but kept rows */
+
+    nodes *= n;
+    all *= z->p.n[d];
+    twos += n == 2;
+    if (z->ends[2 * d] == 'p' && n == 4) ring = PETSC_TRUE;
+  }
+  return (PetscBool)(nodes == 4 || all == 4 || (ring && (lines || twos)));
+}
+
 static PetscErrorCode Draw(PetscBool lines, Numbered *z)
 {
   static const char *const uniform = "dncDr";
@@ -126,12 +144,7 @@ static PetscErrorCode Draw(PetscBool lines, Numbered *z)
       PetscCall(NumberBoxes(z));
     }
   }
-  /* four nodes around a ring are 2 x 2 as well: which lines they have, and which pair of three axes of two they are, no
-     pattern says */
-  for (PetscInt d = 0; d < z->p.dim; ++d)
-    if (z->order == RANDOM && z->ends[2 * d] == 'p' && z->p.n[d] == 4 &&
-        (lines || z->p.n[(d + 1) % 3] == 2 || z->p.n[(d + 2) % 3] == 2))
-      z->order = NATURAL;
+  if (z->order == RANDOM && Ambiguous(z, lines)) z->order = NATURAL;
   if (z->order == RANDOM)
     for (PetscInt i = z->rows - 1; i > 0; --i) {
       const PetscInt j = Pick(i + 1), k = z->number[i];
@@ -159,6 +172,7 @@ static PetscErrorCode Deal(const Numbered *z, Mat *A)
     PetscCall(MatCreate(PETSC_COMM_WORLD, A));
     PetscCall(MatSetSizes(*A, z->mine, z->mine, z->rows, z->rows));
     PetscCall(MatSetType(*A, MATAIJ));
+    PetscCall(MatSetFromOptions(*A)); /* -mat_type aijcusparse: scripts/check-gpu */
     PetscCall(MatSeqAIJSetPreallocation(*A, 9, NULL));
     PetscCall(MatMPIAIJSetPreallocation(*A, 9, NULL, 9, NULL));
   } else PetscCall(MatZeroEntries(*A));

@@ -522,7 +522,6 @@ static PetscErrorCode Residual(void)
   op.scale = 1;
   options.core.isa = -1;
   for (int d = 0; d < 3; d++) {
-    op.owner[d] = d;
     op.axis[d].n = d == 0 ? nx : (d == 1 ? N : 1);
     op.axis[d].a = 1;
   }

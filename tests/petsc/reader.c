@@ -263,20 +263,29 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
 {
   const PetscInt st[3] = {1, N[0], N[0] * N[1]}, node = ix[0] + st[1] * ix[1] + st[2] * ix[2];
   PetscInt k, d, s, o[3], box = 0, size = 1;
+  int side[3], planes = 0, place = 0;
   double w = 1, y, add = 0, S = 1;
 
-  for (k = 0; k < 3; k++) {
-    d = op->owner[k];
-    for (s = 0; s < 2; s++) {
-      const BCRPlane *pl = &op->axis[d].plane[s];
+  for (d = 2, k = -1; d >= 0; d--) {
+    const BCRPlane *pl = op->axis[d].plane;
 
-      if (pl->present && ix[d] == (s ? N[d] - 1 : 0)) {
-        const PetscInt q = d == 0 ? ix[1] + N[1] * ix[2] : (d == 1 ? ix[0] + N[0] * ix[2] : ix[0] + N[0] * ix[1]);
-        const double inv = pl->inv ? pl->inv[q] : pl->inv0;
+    side[d] = pl[0].present && ix[d] == 0 ? -1 : (pl[1].present && ix[d] == N[d] - 1 ? 1 : 0);
+    planes += side[d] != 0;
+    place = 3 * place + side[d] + 1;
+    k = side[d] ? d : k;
+  }
+  if (planes) {
+    const BCRPlane *pl = &op->axis[k].plane[side[k] > 0];
+    const PetscInt q = k == 0 ? ix[1] + N[1] * ix[2] : (k == 1 ? ix[0] + N[0] * ix[2] : ix[0] + N[0] * ix[1]);
+    const double inv = pl->inv ? pl->inv[q] : pl->inv0;
 
-        return (x[node] - (pl->slope != 0 ? (double)pl->slope * x[node + (s ? -1 : 1) * st[d]] : 0)) / inv;
-      }
+    y = x[node];
+    for (d = 0; d < 3; d++) {
+      const double slope = !side[d] ? 0 : (planes == 1 ? op->axis[d].plane[side[d] > 0].slope : op->corner[place][d]);
+
+      if (slope != 0) y -= slope * x[node - side[d] * st[d]];
     }
+    return inv != 0 ? y / inv : 0;
   }
   for (d = 0; d < 3; d++) {
     o[d] = ix[d] - (op->axis[d].plane[0].present ? 1 : 0);
@@ -557,9 +566,9 @@ static PetscBool SameReading(PetscInt dof, const BCROperator a[], const BCROpera
     for (int d = 0; d < 3; d++) {
       const BCRAxis *x = &a[c].axis[d], *y = &b[c].axis[d];
 
-      if (x->n != y->n || !Near(x->a, y->a) || x->end[0] != y->end[0] || x->end[1] != y->end[1] ||
-          a[c].owner[d] != b[c].owner[d])
-        return PETSC_FALSE;
+      if (x->n != y->n || !Near(x->a, y->a) || x->end[0] != y->end[0] || x->end[1] != y->end[1]) return PETSC_FALSE;
+      for (PetscInt place = 0; place < 27; place++)
+        if (!Near(a[c].corner[place][d], b[c].corner[place][d])) return PETSC_FALSE;
       if (!NearArrays(x->n, x->lower, y->lower) || !NearArrays(x->n, x->diag, y->diag) ||
           !NearArrays(x->n, x->upper, y->upper) || !NearArrays(x->n, x->weight, y->weight))
         return PETSC_FALSE;
@@ -677,8 +686,7 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
         for (PetscInt c = 0; c < dof; c++) {
           plain = (PetscBool)(plain && !ops[c].left && !strcmp(ops[c].fit, "exact"));
           for (int d = 0; d < 6; d++)
-            plain = (PetscBool)(plain && !ops[c].axis[d / 2].plane[d % 2].inv && ops[c].axis[d / 2].n > 0 &&
-                                ops[c].owner[d / 2] == d / 2);
+            plain = (PetscBool)(plain && !ops[c].axis[d / 2].plane[d % 2].inv && ops[c].axis[d / 2].n > 0);
         }
         Report((PetscBool)(!plain || copies == 0), "%s: %g copies of the matrix to read it again: %s", what, copies,
                described);

@@ -6,7 +6,8 @@
 #        COMPILE_ONLY: no more than that; GPU_AWARE=1: MPI takes pointers to memory of CUDA devices)
 # cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5
 set -euo pipefail
-. "$(dirname "$0")/../../scripts/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../scripts/lib.sh"
 
 case_=$1 plugin=$2 work=$3 ranks=${4:-1}
 petsc_use "" || die "pkg-config does not find PETSc: set PKG_CONFIG_PATH"
@@ -49,41 +50,14 @@ name=${TUTORIAL_FOLDER:-$name} # several runs of one case side by side: scripts/
 mkdir -p "$work/$name"
 cd "$work/$name"
 rm -f ./*.m ./*.txt
-program=$(basename "$source_")
-program=../bin/${program%.*}
-mkdir -p ../bin
-compiler=${petsc_cc:-mpicc}
-case $source_ in *.F90) compiler=${petsc_fc:-mpif90} program=$program-f ;; esac
-if [ ! -x "$program" ] || [ "$tutorials/$source_" -nt "$program" ]; then
-  flags=-O2
-  case $source_ in *.F90) flags="-O2 -ffree-line-length-0" ;; esac
-  # shellcheck disable=SC2086
-  "$compiler" $flags $petsc_cflags "$tutorials/$source_" -o "$name" $petsc_libs -lm
-  mv "$name" "$program" # another rank count may be making it, too
-fi
+. "$here/tutorials.sh"
+compile "$source_"
 if [ -n "${COMPILE_ONLY:-}" ]; then exit 0; fi
-
-passed=0 failed=0
-fail() {
-  echo "$case_: $*"
-  failed=$((failed + 1))
-}
 
 if ! "$program" "${options[@]}" -ksp_type preonly -pc_type "$reference" $view ascii:reference.m:ascii_matlab >reference.txt 2>&1; then
   grep -v 'Configure options' reference.txt | tail -n 20
   die "$case_ failed without the plug-in"
 fi
-
-# difference A B: max |a - b| / max |a| over all numbers of two files of values
-difference() {
-  awk -v first="$1" '
-    function values(line, v,   n, k, m, w) { gsub(/[^-+.0-9eE]+/, " ", line); n = split(line, w, " "); m = 0; for (k = 1; k <= n; k++) if (w[k] ~ /[0-9]/ && w[k] ~ /[.e]/) v[++m] = w[k] + 0; return m }
-    /^[ ]*[-+]?[0-9]+[.][0-9]/ { m = values($0, v); for (k = 1; k <= m; k++) { if (FILENAME == first) a[++na] = v[k]; else b[++nb] = v[k] } }
-    END { if (na == 0 || na != nb) { print "sizes " na " and " nb; exit 1 }
-          for (k = 1; k <= na; k++) { d = a[k] - b[k]; if (d < 0) d = -d; s = a[k] < 0 ? -a[k] : a[k]; if (d > dm) dm = d; if (s > sm) sm = s; if (d != d) nan = 1 }
-          if (nan || sm == 0) { print "not a number, or all zero"; exit 1 }
-          printf "%.3e\n", dm / sm }' "$1" "$2"
-}
 
 # run NAME MAXITS OPTION...
 run() {

@@ -44,7 +44,7 @@ done
 # options: the lines of the tables, but for the developers'
 for form in pcbcrpoisson pcneato; do
   file=pc/${form#pc}/options.c stem=pc_${form#pc} upper=${form^^}
-  options=$(sed -n 's/^  {"\([a-z_]*\)",.*/\1/p' "$file" | grep -v -E '^(isa|launch)$')
+  options=$(sed -n 's/^  {"\([a-z_]*\)",.*/\1/p' "$file" pc/place.h | grep -v -E '^(isa|launch)$')
   check "$file: no table of options is found" test "$(wc -w <<<"$options")" -ge 9
   for option in $options; do
     check "docs/options.md lacks -${stem}_$option" grep -q -- "-${stem}_$option" docs/options.md

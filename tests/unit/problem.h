@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
   PetscInt dim, N[3], n[3], nodes;
   Line line[3];
-  int owner[3];
+  double corner[27][3]; /* slopes where planes meet, as BCROperator has them */
   double shift, scale;
   int singular;
   double *inv[3][2], *couplings[3][2], *rowscale; /* rowscale over the box */
@@ -102,6 +102,27 @@ static void ProblemFree(Problem *p)
   memset(p, 0, sizeof(*p));
 }
 
+/* Rows where planes meet: the rule of one of the planes, the same axis everywhere or not, or any slopes */
+static void ProblemCorners(Problem *p, int kind)
+{
+  const int how = kind & NEUMANN ? 0 : Pick(3), same = Pick(6);
+
+  for (int place = 0; place < 27; place++) {
+    const int side[3] = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1};
+    int owner = how == 1 ? Pick(3) : same % 3;
+
+    while (!side[owner] && place != 13) owner = (owner + (same < 3 ? 1 : 2)) % 3;
+    for (int d = 0; d < 3; d++) {
+      const Line *l = &p->line[d];
+
+      if (!side[d]) continue;
+      if (how < 2 && d == owner) p->corner[place][d] = l->slope[side[d] > 0];
+      if (how == 2 && l->n && Pick(2)) p->corner[place][d] = Real(Random(-1, 1));
+    }
+    for (int d = 0; d < 3; d++) p->op.corner[place][d] = (PetscReal)p->corner[place][d];
+  }
+}
+
 /* A random operator on a grid whose box and planes are given */
 static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const int planes[][2], int kind)
 {
@@ -112,14 +133,6 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
   memset(p, 0, sizeof(*p));
   p->dim = p->op.dim = dim;
   p->nodes = 1;
-  for (int d = 0; d < 3; d++) p->owner[d] = d;
-  for (int d = 2; d > 0; d--) {
-    const int e = Pick(d + 1), t = p->owner[d];
-
-    p->owner[d] = p->owner[e];
-    p->owner[e] = t;
-  }
-  for (int d = 0; d < 3; d++) p->op.owner[d] = p->owner[d];
   for (int d = 0; d < 3; d++) {
     Line *l = &p->line[d];
     BCRAxis *x = &p->op.axis[d];
@@ -262,6 +275,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
   p->shift = Pick(2) ? 0 : Real(exp(Random(-3, 2)));
   if (kind & NEUMANN) p->shift = 0;
   else if (!definite) p->shift = Real(exp(Random(-2, 1)));
+  ProblemCorners(p, kind);
   if (kind & NEGATIVE && !(kind & GENERAL) && definite) p->shift = Real(-floor_ * .9);
   p->singular = !definite && p->shift == 0 && box > 0;
   p->op.shift = (PetscReal)p->shift;
@@ -319,22 +333,26 @@ static Matrix MatrixCreate(const Problem *p)
       for (c[0] = 0; c[0] < p->N[0]; c[0]++, row++) {
         PetscInt *col = A.col + 7 * row;
         double *val = A.val + 7 * row;
-        int owner = -1, side[3], m = 1;
+        int axis = -1, side[3], planes = 0, place = 0, m = 1;
 
         for (int d = 0; d < 3; d++)
-          side[d] = c[d] < p->line[d].low ? 0 : (c[d] >= p->line[d].low + p->line[d].n ? 1 : -1);
-        for (int d = 2; d >= 0; d--) owner = side[p->owner[d]] >= 0 ? p->owner[d] : owner;
+          side[d] = c[d] < p->line[d].low ? -1 : (c[d] >= p->line[d].low + p->line[d].n ? 1 : 0);
+        for (int d = 2; d >= 0; d--) {
+          axis = side[d] ? d : axis;
+          planes += side[d] != 0;
+          place = 3 * place + side[d] + 1;
+        }
         col[0] = row;
-        if (owner >= 0) { /* d u_b - slope d u_1 */
-          const Line *l = &p->line[owner];
-
-          val[0] = 1 / p->inv[owner][side[owner]][PlaneNumber(p, owner, c)];
-          if (l->slope[side[owner]] != 0) {
+        if (planes) { /* d u_b - sum slope d u_1 */
+          val[0] = 1 / p->inv[axis][side[axis] > 0][PlaneNumber(p, axis, c)];
+          for (int d = 0; d < 3; d++) {
+            const double slope = side[d] && planes == 1 ? p->line[d].slope[side[d] > 0] : p->corner[place][d];
             PetscInt at[3] = {c[0], c[1], c[2]};
 
-            at[owner] += side[owner] ? -1 : 1;
+            if (!side[d] || slope == 0) continue;
+            at[d] -= side[d];
             col[m] = NodeNumber(p, at);
-            val[m++] = -l->slope[side[owner]] * val[0];
+            val[m++] = -slope * val[0];
           }
         } else { /* scale S W (T + shift) S, the last S not where it is left */
           const double s = p->op.left ? 1 : RowScale(p, c);

@@ -74,7 +74,6 @@ static PetscErrorCode operator_poisson(PetscInt dim, PetscInt n, PetscReal a, BC
   op->dim = dim;
   op->scale = 1;
   for (PetscInt d = 0; d < 3; d++) {
-    op->owner[d] = d;
     op->axis[d].n = d < dim ? n : 1;
     op->axis[d].a = d < dim ? a : 0;
   }

@@ -526,9 +526,8 @@ static __attribute__((noinline)) void BCRN(DttRealAnalysis)(BCRDtt d, const real
   }
 }
 
-/* x_i = Re sum V_k e^{2 pi i ik/n}, V_k = c_k - i s_k: z as above is the inverse DFT of P + i e^{2
-   pi i k/n} Q, P, Q = (V_k +- conj V_{H-k})/2, here as a forward one with real and imaginary part
-   swapped */
+/* x_i = Re sum V_k e^{2 pi i ik/n}, V_k = c_k - i s_k: z as above is the inverse DFT of P + i e^{2 pi i k/n} Q, P, Q =
+   (V_k +- conj V_{H-k})/2, here as a forward one with real and imaginary part swapped */
 static __attribute__((noinline)) void BCRN(DttRealSynthesis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y,
                                                              ptrdiff_t ys, cvec *w)
 {

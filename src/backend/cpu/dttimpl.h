@@ -90,14 +90,11 @@ typedef enum {
   BCR_DTT_ONE,   /* node-centred ends: type I, halved while even, see BCRDttSplit */
   BCR_DTT_TWO,   /* types II and III of even length, see BCRDttSplit */
   BCR_DTT_FOUR,  /* type IV of even length n: a complex FFT of length n/2 between two twists */
-  /* odd period N = 2n + 1, 2n - 1: two lines as real and imaginary part of a symmetric sequence of
-     length N */
+  /* odd period N = 2n + 1, 2n - 1: two lines as real and imaginary part of a symmetric sequence of length N */
   BCR_DTT_SYM,
-  /* periodic of even length n: a complex FFT of length n/2 of the even and odd elements as real and
-     imaginary part */
+  /* periodic of even length n: a complex FFT of length n/2 of the even and odd elements as real and imaginary part */
   BCR_DTT_REAL,
-  /* two lines as real and imaginary part of a sequence of length n: periodic and types II to IV of
-     odd length */
+  /* two lines as real and imaginary part of a sequence of length n: periodic and types II to IV of odd length */
   BCR_DTT_PAIR
 } BCRDttKind;
 
@@ -132,11 +129,9 @@ struct _n_BCRDtt {
   int nsplit, base; /* ONE: base is the length that is left */
   BCRDttSplit split[BCR_FFT_LEVELS];
   int *perm, *pos; /* PAIR; SYM: a_i, b_j */
-  /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; REAL: half of cos, sin of 2 pi k/n; SCALE:
-     phi_0(0) */
+  /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; REAL: half of cos, sin of 2 pi k/n; SCALE: phi_0(0) */
   void *in, *rot;
-  /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h
-     */
+  /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h */
   void *sine;
   BCRFft fft;
   BCRSym sym;

@@ -219,15 +219,22 @@ BCR_INLINE void dtttranspose(vec *r)
   r[3] = (vec)_mm256_permute2f128_pd(p1, p3, 0x31);
 }
 #elif defined(BCR_REAL_SINGLE)
+  #if defined(__clang__)
+    #define BCR_SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+  #else
+    #define BCR_SHUFFLE(x, y, i, j, k, l) __builtin_shuffle(x, y, (int __attribute__((vector_size(16)))){i, j, k, l})
+  #endif
 BCR_INLINE void dtttranspose(vec *r)
 {
-  const vec a = r[0], b = r[1], c = r[2], d = r[3];
+  const vec p = BCR_SHUFFLE(r[0], r[1], 0, 4, 1, 5), q = BCR_SHUFFLE(r[0], r[1], 2, 6, 3, 7);
+  const vec s = BCR_SHUFFLE(r[2], r[3], 0, 4, 1, 5), t = BCR_SHUFFLE(r[2], r[3], 2, 6, 3, 7);
 
-  r[0] = (vec){a[0], b[0], c[0], d[0]};
-  r[1] = (vec){a[1], b[1], c[1], d[1]};
-  r[2] = (vec){a[2], b[2], c[2], d[2]};
-  r[3] = (vec){a[3], b[3], c[3], d[3]};
+  r[0] = BCR_SHUFFLE(p, s, 0, 1, 4, 5);
+  r[1] = BCR_SHUFFLE(p, s, 2, 3, 6, 7);
+  r[2] = BCR_SHUFFLE(q, t, 0, 1, 4, 5);
+  r[3] = BCR_SHUFFLE(q, t, 2, 3, 6, 7);
 }
+  #undef BCR_SHUFFLE
 #else
 BCR_INLINE void dtttranspose(vec *r)
 {

@@ -287,9 +287,8 @@ BCR_INLINE const char *dttahead(const BCRN(DttAhead) * a, const char *next, ptrd
   return p;
 }
 
-/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin
-   t. The memory ahead comes nearer, a little in each pass of the two loops: at once it would hold
-   up the loads of f */
+/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t. The memory ahead
+   comes nearer, a little in each pass of the two loops: at once it would hold up the loads of f */
 BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u,
                         ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
 {

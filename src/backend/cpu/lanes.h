@@ -156,8 +156,7 @@ BCR_INLINE bun bloadio(const void *p, ptrdiff_t i, const int io)
     return (bun)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))),
                                      _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
   #else
-    return BB(((vec){(real)q[0], (real)q[1], (real)q[2], (real)q[3]}),
-              ((vec){(real)q[4], (real)q[5], (real)q[6], (real)q[7]}));
+    return BB(dttload(q, 0, 1), dttload(q, VL, 1));
   #endif
   }
 #else
@@ -178,10 +177,8 @@ BCR_INLINE void bstoreio(void *p, ptrdiff_t i, bun v, const int io)
     _mm256_storeu_pd(q, _mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v)));
     _mm256_storeu_pd(q + 4, _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)));
   #else
-    for (int k = 0; k < 4; k++) {
-      q[k] = v.a[k];
-      q[k + 4] = v.b[k];
-    }
+    dttstore(q, 0, v.a, 1);
+    dttstore(q, VL, v.b, 1);
   #endif
     return;
   }
@@ -349,14 +346,31 @@ BCR_INLINE void btr(bun *r)
   }
 }
 #else
+/* blocks of VL x VL: each is transposed, and those beside the diagonal change places */
 BCR_INLINE void btr(bun *r)
 {
-  real s[BL * BL] __attribute__((aligned(64))), t[BL * BL] __attribute__((aligned(64)));
+  enum {
+    NB = BL / VL
+  };
+  vec *m = (vec *)r, p[VL], q[VL];
 
-  for (int i = 0; i < BL; i++) bstore(s + BL * i, r[i]);
-  for (int i = 0; i < BL; i++)
-    for (int j = 0; j < BL; j++) t[BL * i + j] = s[BL * j + i];
-  for (int i = 0; i < BL; i++) r[i] = bload(t + BL * i);
+  #pragma GCC unroll 4
+  for (int i = 0; i < NB; i++)
+  #pragma GCC unroll 4
+    for (int j = i; j < NB; j++) {
+  #pragma GCC unroll 4
+      for (int k = 0; k < VL; k++) {
+        p[k] = m[NB * (VL * i + k) + j];
+        q[k] = m[NB * (VL * j + k) + i];
+      }
+      dtttranspose(p);
+      dtttranspose(q);
+  #pragma GCC unroll 4
+      for (int k = 0; k < VL; k++) {
+        m[NB * (VL * j + k) + i] = p[k];
+        m[NB * (VL * i + k) + j] = q[k];
+      }
+    }
 }
 #endif
 

@@ -52,8 +52,7 @@ typedef struct {
   ptrdiff_t
     left; /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
                                   what the first group adds to a separator that is not here */
-  /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself
-     is enough */
+  /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself is enough */
   int far;
 } BCRLevel0Shape;
 

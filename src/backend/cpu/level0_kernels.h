@@ -8,9 +8,8 @@
 */
 #define LN (BL / VL) /* pieces of a block */
 
-/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that
-   is as large as it may be: further ahead they would push each other out (docs/method.md, section
-   4) */
+/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that is as large as it
+   may be: further ahead they would push each other out (docs/method.md, section 4) */
 #define F_AHEAD 16
 #define U_AHEAD 5
 
@@ -118,8 +117,7 @@ typedef struct {
   const char *fs[BG];     /* reduce: f at the separator right of each group */
   real *dst[BG];          /* reduce: where the sum for the separator left of each group goes */
   real *carry;            /* reduce: what the separator to come has so far */
-  /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not
-     wanted */
+  /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not wanted */
   real *sums;
   char *us[BG]; /* back: row of u of the separator right of each group, NULL: none */
   real *ring;

@@ -41,8 +41,8 @@ static size_t BCRN(lines_work)(ptrdiff_t n)
 }
 
 /* one strip of an open line; u0: the strip's first mode */
-BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, const real first, int nk,
-                                 void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+BCR_INLINE void lines_strip_open_io(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, const real first, int nk,
+                                    void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
   const real *last = tab + 2 * LSW * nt, *c;
   vec y[LNV], g[LNV];
@@ -72,6 +72,21 @@ BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const re
     for (int v = 0; v < LNV; v++) y[v] = vload(c + LSW + VL * v) * y[v] + vload(c + VL * v) * g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
+}
+
+/* once for each type of memory, whoever calls: what a compiler needs for a function grows faster than its length */
+static __attribute__((noinline)) void BCRN(lines_strip_open)(const ptrdiff_t n, const ptrdiff_t nt, const real *tab,
+                                                             const real first, int nk, void *u, ptrdiff_t u0,
+                                                             ptrdiff_t ld, const int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_strip_open_io(n, nt, tab, first, nk, u, u0, ld, 1);
+    return;
+  }
+#endif
+  (void)io;
+  lines_strip_open_io(n, nt, tab, first, nk, u, u0, ld, 0);
 }
 
 /* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last
@@ -139,7 +154,7 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
     const int nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
     const real *tab = (const real *)t->tab + t->off[q];
 
-    if (!t->periodic) lines_strip_open(t->n, t->nt[q], tab, (real)t->first, nk, u, k, ld, io);
+    if (!t->periodic) BCRN(lines_strip_open)(t->n, t->nt[q], tab, (real)t->first, nk, u, k, ld, io);
     else {
       const real *zA = (const real *)t->zA + LSW * q, *zB = (const real *)t->zB + LSW * q;
 
@@ -147,12 +162,12 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
         /* The pivots approach their limits as the square of what z falls off with */
         const ptrdiff_t open = t->n - 1, near = PetscMin(3 * t->nt[q] + 4, open);
 
-        lines_strip_open(open, t->nt[q], tab, 1, nk, u, k, ld, io);
+        BCRN(lines_strip_open)(open, t->nt[q], tab, 1, nk, u, k, ld, io);
         if (2 * near < open) lines_strip_ends(open, near, t->nt[q], tab, zA, zB, work);
         else {
           for (ptrdiff_t s = 0; s < open; s++)
             for (int v = 0; v < LSW; v++) work[LSW * s + v] = (s == 0 ? zA[v] : 0) + (s == open - 1 ? zB[v] : 0);
-          lines_strip_open(open, t->nt[q], tab, 1, LSW, work, 0, LSW, 0);
+          BCRN(lines_strip_open)(open, t->nt[q], tab, 1, LSW, work, 0, LSW, 0);
         }
         lines_strip_close(t->n, near, work, zA, zB, (const real *)t->q + LSW * q, nk, u, k, ld, io);
       } else {
@@ -181,9 +196,9 @@ static void BCRN(lines_tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t 
 /* Factors as it goes. b: scratch of n rows for the backward multipliers; pin: lane that is singular or -1 */
 /* Pivots P = up + num from sums of rows, num_s = exc_s + sigma + low num_(s-1)/P_(s-1), so that
    nothing cancels where a line is nearly singular */
-BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *exc, const real *upper,
-                                   const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0,
-                                   ptrdiff_t ld, const int io)
+BCR_INLINE void lines_general_open_io(const ptrdiff_t n, const real *lower, const real *exc, const real *upper,
+                                      const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u,
+                                      ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
   vec y[LNV], g[LNV], p[LNV], w[LNV];
 
@@ -213,6 +228,21 @@ BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const r
   }
 }
 
+static __attribute__((noinline)) void BCRN(lines_general_open)(const ptrdiff_t n, const real *lower, const real *exc,
+                                                               const real *upper, const vec *sigma, const vec *scale,
+                                                               int pin, real *b, int nk, void *u, ptrdiff_t u0,
+                                                               ptrdiff_t ld, const int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_general_open_io(n, lower, exc, upper, sigma, scale, pin, b, nk, u, u0, ld, 1);
+    return;
+  }
+#endif
+  (void)io;
+  lines_general_open_io(n, lower, exc, upper, sigma, scale, pin, b, nk, u, u0, ld, 0);
+}
+
 BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
   const real *lower = (const real *)t->lower, *exc = (const real *)t->exc, *upper = (const real *)t->upper;
@@ -232,7 +262,7 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
       for (int i = nk; i < LSW; i++) w[i] = w[0];
       for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
     }
-    if (!t->periodic) lines_general_open(n, lower, exc, upper, sigma, scale, pin, work, nk, u, k, ld, io);
+    if (!t->periodic) BCRN(lines_general_open)(n, lower, exc, upper, sigma, scale, pin, work, nk, u, k, ld, io);
     else {
       real *z = work + LSW * (n + 1);
       real zA[LSW] __attribute__((aligned(64))), zB[LSW] __attribute__((aligned(64))),
@@ -245,10 +275,10 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
         vstore(zB + VL * v, vset1(n > 1 ? lower[n - 1] : 0));
       }
       if (n > 1) {
-        lines_general_open(n - 1, lower, exc, upper, sigma, scale, -1, work, nk, u, k, ld, io);
+        BCRN(lines_general_open)(n - 1, lower, exc, upper, sigma, scale, -1, work, nk, u, k, ld, io);
         for (ptrdiff_t s = 0; s < n - 1; s++)
           for (int v = 0; v < LSW; v++) z[LSW * s + v] = (s == 0 ? lower[0] : 0) + (s == n - 2 ? upper[n - 2] : 0);
-        lines_general_open(n - 1, lower, exc, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
+        BCRN(lines_general_open)(n - 1, lower, exc, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
       }
       /* the last row: scale g + upper y_0 + lower y_(n-2) over what is left of its diagonal */
       for (int i = 0; i < LSW; i++) {
@@ -300,7 +330,7 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
       z[LSW * (n - 1) + i] += (real)last[k + i];
     }
     if (t) {
-      lines_strip_open(n, t->nt[q], (const real *)t->tab + t->off[q], (real)t->first, LSW, z, 0, LSW, 0);
+      BCRN(lines_strip_open)(n, t->nt[q], (const real *)t->tab + t->off[q], (real)t->first, LSW, z, 0, LSW, 0);
     } else {
       vec sigma[LNV], unit[LNV];
 
@@ -313,8 +343,9 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
         for (int i = nk; i < LSW; i++) w[i] = w[0];
         for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
       }
-      lines_general_open(n, (const real *)gen->lower, (const real *)gen->exc, (const real *)gen->upper, sigma, unit, -1,
-                         work, LSW, z, 0, LSW, 0);
+      BCRN(lines_general_open)
+      (n, (const real *)gen->lower, (const real *)gen->exc, (const real *)gen->upper, sigma, unit, -1, work, LSW, z, 0,
+       LSW, 0);
     }
     for (ptrdiff_t s = 0; s < n; s++) {
       strip_load(x, z, LSW * s, LSW, 0);

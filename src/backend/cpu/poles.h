@@ -18,8 +18,7 @@ typedef struct {
   ptrdiff_t n;  /* rows, the last unknown of a periodic line included */
   int general;  /* lower and upper are given (with their sign turned: positive as a rule) */
   int periodic; /* Toeplitz only */
-  /* Toeplitz: factors of the first and the last right-hand side (1/2 at a node-centred Neumann end)
-     */
+  /* Toeplitz: factors of the first and the last right-hand side (1/2 at a node-centred Neumann end) */
   double first, last;
   const void *lower, *upper;
 } BCRPolesLine;

@@ -39,8 +39,7 @@ typedef struct {
   /* for every lanes modes (BCRCpuTable), the last ones padded with weights of zero:
      [pole][BCR_SUM_ROWS][lane] */
   const void *tab;
-  /* for every lanes modes, columns that count in Z for pole 0, in Z for the other poles, and the
-     same in Y */
+  /* for every lanes modes, columns that count in Z for pole 0, in Z for the other poles, and the same in Y */
   const ptrdiff_t *near[4];
 } BCRPoleSum;
 

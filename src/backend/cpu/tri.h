@@ -62,8 +62,7 @@ typedef struct {
   const void *G;     /* (h + t) x (h + t + 2), by rows */
   const void *uh;    /* u_h = s + uh[0] d + uh[1] e */
   BCRTriPowers a, b; /* of alpha (d's) and of beta (s') */
-  /* > 0: where u_h differs from what G took it to be by more than check, relative, correct the line
-     */
+  /* > 0: where u_h differs from what G took it to be by more than check, relative, correct the line */
   double check;
   int stream; /* write u past the caches */
 

@@ -301,8 +301,7 @@ typedef struct {
   const void *f;
   void *u;
   ptrdiff_t len, lines, period, groups; /* of a line; in all */
-  /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row
-     on */
+  /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row on */
   ptrdiff_t first, base, pitch, lanes, shift, next;
   int stream;
   char *seam;  /* cache lines in front of each line of the group, and one behind them; or the tile */
@@ -867,6 +866,15 @@ BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u
   }
 }
 
+BCR_INLINE void tri_factors_perline(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV,
+                                    const int io)
+{
+  const int stream = t->stream && tri_aligned(&t->shape, u, io);
+
+  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++)
+    tri_factors_across(t, f, u, work + BL * (t->shape.nv + 2 * BL), tile, NV, 1, io, stream);
+}
+
 BCR_INLINE real tri_get(const void *f, ptrdiff_t i, const int io)
 {
 #if defined(BCR_REAL_SINGLE)
@@ -922,44 +930,52 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
   }
 }
 
-BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, real *work, const int io)
+BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u, const int io)
 {
-  real *w = work + BL * (t->shape.nv + 2 * BL);
-  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u, io);
-
-  if (t->shape.kind == BCR_TRI_ALONG) {
-    if (nv > 1) tri_factors_tiles(t, f, u, work, nv, t->perline, io);
-    else if (t->perline) tri_factors_tiles(t, f, u, work, 1, 1, io);
-    else tri_factors_tiles(t, f, u, work, 1, 0, io);
-    return;
-  }
-  if (t->shape.kind == BCR_TRI_LINE) {
-    for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
-    return;
-  }
-  if (t->shape.kind == BCR_TRI_ACROSS && !t->perline) {
-    if (t->periodic) tri_factors_strips(t, f, u, work, 1, io, t->stream);
-    else if (t->stream) tri_factors_strips(t, f, u, work, 0, io, 1);
-    else tri_factors_strips(t, f, u, work, 0, io, 0);
-    return;
-  }
-  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
-    if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
-    else tri_factors_across(t, f, u, w, tile, nv, 1, io, stream);
-  }
+  for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
 }
+
+/* Functions of all tiles, one for each pair of a kernel's constant arguments and a type of memory: what a compiler needs
+   for a function grows faster than its length (GCC 12 at -O3: all of them in one 90 s, apart TTT s) */
+#define TRI_FACTORS(name, io, body) \
+  static __attribute__((noinline)) void BCRN(name)(const BCRTriFactors *t, const void *f, void *u, real *work) \
+  { \
+    const int IO = io; \
+\
+    body; \
+  }
+#if defined(BCR_REAL_SINGLE)
+  #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__) KERNEL(name##_io, 1, __VA_ARGS__)
+  #define TRI_RUN(io, name, ...)    ((io) ? BCRN(name##_io)(__VA_ARGS__) : BCRN(name)(__VA_ARGS__))
+#else
+  #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__)
+  #define TRI_RUN(io, name, ...)    ((void)(io), BCRN(name)(__VA_ARGS__))
+#endif
+TRI_IO(TRI_FACTORS, factors_along, tri_factors_tiles(t, f, u, work, 1, 0, IO))
+TRI_IO(TRI_FACTORS, factors_along_perline, tri_factors_tiles(t, f, u, work, 1, 1, IO))
+TRI_IO(TRI_FACTORS, factors_along_few, tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, IO))
+TRI_IO(TRI_FACTORS, factors_line, (void)work; tri_factors_lines(t, f, u, IO))
+TRI_IO(TRI_FACTORS, factors_strips, tri_factors_strips(t, f, u, work, 0, IO, 0))
+TRI_IO(TRI_FACTORS, factors_strips_periodic, tri_factors_strips(t, f, u, work, 1, IO, t->stream))
+TRI_IO(TRI_FACTORS, factors_strips_stream, tri_factors_strips(t, f, u, work, 0, IO, 1))
+TRI_IO(TRI_FACTORS, factors_across4, tri_factors_perline(t, f, u, work, 4, IO))
+TRI_IO(TRI_FACTORS, factors_across, tri_factors_perline(t, f, u, work, t->shape.nv, IO))
 
 static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, void *u, void *work)
 {
-#if defined(BCR_REAL_SINGLE)
-  if (io) {
-    tri_factors_io(t, f, u, (real *)work, 1);
-    tri_fence(t->stream);
-    return;
+  if (t->shape.kind == BCR_TRI_LINE) TRI_RUN(io, factors_line, t, f, u, work);
+  else if (t->shape.kind == BCR_TRI_ALONG) {
+    if (t->shape.nv > 1) TRI_RUN(io, factors_along_few, t, f, u, work);
+    else if (t->perline) TRI_RUN(io, factors_along_perline, t, f, u, work);
+    else TRI_RUN(io, factors_along, t, f, u, work);
+  } else if (t->perline) {
+    if (t->shape.nv == 4) TRI_RUN(io, factors_across4, t, f, u, work);
+    else TRI_RUN(io, factors_across, t, f, u, work);
+  } else {
+    if (t->periodic) TRI_RUN(io, factors_strips_periodic, t, f, u, work);
+    else if (t->stream) TRI_RUN(io, factors_strips_stream, t, f, u, work);
+    else TRI_RUN(io, factors_strips, t, f, u, work);
   }
-#endif
-  (void)io;
-  tri_factors_io(t, f, u, (real *)work, 0);
   tri_fence(t->stream);
 }
 

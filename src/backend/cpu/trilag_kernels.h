@@ -526,11 +526,9 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   for (int r = 0; r < t->h; r++) tri_set(u, base + r, r == t->h - 1 ? beta * z + x[r] : x[r], io);
 }
 
-BCR_INLINE void lag_io(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
+BCR_INLINE void lag_lines(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
 {
-  if (t->shape.kind == BCR_TRI_LINE) {
+  if (t->shape.kind == BCR_TRI_ALONG) BCRN(lag_along)(t, f, u, work, io);
+  else
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) BCRN(lag_line)(t, f, u, work, line * t->shape.n, io);
-  } else if (t->shape.kind == BCR_TRI_ALONG) BCRN(lag_along)(t, f, u, work, io);
-  else if (t->stream) lag_across(t, f, u, work, io, 1);
-  else lag_across(t, f, u, work, io, 0);
 }

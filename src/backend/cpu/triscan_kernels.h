@@ -351,41 +351,57 @@ BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, p
 
 #include "trilag_kernels.h"
 
-BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
+BCR_INLINE void scan_tiles(const BCRTriScan *t, const void *f, void *u, real *work, const int ALONG, const int NV,
+                           const int PER, const int io)
 {
-  real *w = work + BL * (t->shape.nv + 2 * BL);
-  const int nv = t->shape.nv, per = t->perline;
+  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++)
+    scan_one(t, f, u, work + BL * (t->shape.nv + 2 * BL), tile, ALONG, NV, PER, io);
+}
+
+/* whether the lag is faster: not where memory ought to be written past the caches and is not */
+BCR_INLINE int scan_lag(const BCRTriScan *t, const void *f, void *u, const int io)
+{
   TriAlong A;
 
-  /* the lag is no faster where memory is not written past the caches though it should be */
-  if (t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, io))) {
-    lag_io(t, f, u, work, io);
-    return;
-  }
-  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
-    if (t->shape.kind == BCR_TRI_ALONG) {
-      if (nv == 1 && !per) scan_one(t, f, u, w, tile, 1, 1, 0, io);
-      else if (nv == 1) scan_one(t, f, u, w, tile, 1, 1, 1, io);
-      else if (nv == 2 && !per) scan_one(t, f, u, w, tile, 1, 2, 0, io);
-      else scan_one(t, f, u, w, tile, 1, nv, per, io);
-    } else {
-      if (nv == 8 && !per) scan_one(t, f, u, w, tile, 0, 8, 0, io);
-      else if (nv == 4 && !per) scan_one(t, f, u, w, tile, 0, 4, 0, io);
-      else scan_one(t, f, u, w, tile, 0, nv, per, io);
-    }
-  }
+  return t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, io));
 }
+
+/* as TRI_FACTORS */
+#define TRI_SCAN(name, io, body) \
+  static __attribute__((noinline)) void BCRN(name)(const BCRTriScan *t, const void *f, void *u, real *work) \
+  { \
+    const int IO = io; \
+\
+    body; \
+  }
+TRI_IO(TRI_SCAN, lag_lines, lag_lines(t, f, u, work, IO))
+TRI_IO(TRI_SCAN, lag_across, lag_across(t, f, u, work, IO, 0))
+TRI_IO(TRI_SCAN, lag_across_stream, lag_across(t, f, u, work, IO, 1))
+TRI_IO(TRI_SCAN, scan_along, scan_tiles(t, f, u, work, 1, 1, 0, IO))
+TRI_IO(TRI_SCAN, scan_along_perline, scan_tiles(t, f, u, work, 1, 1, 1, IO))
+TRI_IO(TRI_SCAN, scan_along2, scan_tiles(t, f, u, work, 1, 2, 0, IO))
+TRI_IO(TRI_SCAN, scan_along_few, scan_tiles(t, f, u, work, 1, t->shape.nv, t->perline, IO))
+TRI_IO(TRI_SCAN, scan_across4, scan_tiles(t, f, u, work, 0, 4, 0, IO))
+TRI_IO(TRI_SCAN, scan_across8, scan_tiles(t, f, u, work, 0, 8, 0, IO))
+TRI_IO(TRI_SCAN, scan_across, scan_tiles(t, f, u, work, 0, t->shape.nv, t->perline, IO))
 
 static void BCRN(tri_scan)(const BCRTriScan *t, int io, const void *f, void *u, void *work)
 {
-#if defined(BCR_REAL_SINGLE)
-  if (io) {
-    scan_io(t, f, u, (real *)work, 1);
-    tri_fence(t->stream);
-    return;
+  const int nv = t->shape.nv, along = t->shape.kind == BCR_TRI_ALONG;
+
+  if (scan_lag(t, f, u, io)) {
+    if (t->shape.kind != BCR_TRI_ACROSS) TRI_RUN(io, lag_lines, t, f, u, work);
+    else if (t->stream) TRI_RUN(io, lag_across_stream, t, f, u, work);
+    else TRI_RUN(io, lag_across, t, f, u, work);
+  } else if (along) {
+    if (nv == 1 && !t->perline) TRI_RUN(io, scan_along, t, f, u, work);
+    else if (nv == 1) TRI_RUN(io, scan_along_perline, t, f, u, work);
+    else if (nv == 2 && !t->perline) TRI_RUN(io, scan_along2, t, f, u, work);
+    else TRI_RUN(io, scan_along_few, t, f, u, work);
+  } else {
+    if (nv == 8 && !t->perline) TRI_RUN(io, scan_across8, t, f, u, work);
+    else if (nv == 4 && !t->perline) TRI_RUN(io, scan_across4, t, f, u, work);
+    else TRI_RUN(io, scan_across, t, f, u, work);
   }
-#endif
-  (void)io;
-  scan_io(t, f, u, (real *)work, 0);
   tri_fence(t->stream);
 }

@@ -69,8 +69,7 @@ typedef struct {
   const double *lowlast, *uplast;         /* periodic: of the last row */
   int constant;                           /* a mode of these that is singular, or -1 */
   const double *clow, *cup, *cones, *cweight;
-  /* few parts: of the inverse, the rows [2][nrow][n] of a part's own interface and of the one
-     before, or NULL */
+  /* few parts: of the inverse, the rows [2][nrow][n] of a part's own interface and of the one before, or NULL */
   const double *inverse;
 } BCRCudaBorderRows;
 /* lowp, up, excess: of rows along the axis, in device memory; first[p], interior[p] of each part;

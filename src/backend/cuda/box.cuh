@@ -300,12 +300,10 @@ static __device__ __forceinline__ T cluster_right(T hs, bool half0, bool half1, 
 
 /* What a block knows of a mode's line when all blocks have gone over their rows once with nothing carried in */
 struct ClusterChain {
-  /* of all rows: the end of the forward recurrence, and what it gives the first position of the
-     backward one */
+  /* of all rows: the end of the forward recurrence, and what it gives the first position of the backward one */
   double C, X1;
   double in, pwin; /* what comes in to this block's rows; power of mu at their beginning */
-  /* what the rows behind give back, for what comes to the line's first one, and the power of mu
-     over them */
+  /* what the rows behind give back, for what comes to the line's first one, and the power of mu over them */
   double R, RA, pr;
 };
 
@@ -407,9 +405,8 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
   }
 }
 
-/* Lines over the slabs of a cluster, K positions each; t: tables, of modes next to each other.
-   Values stay in shared memory: registers are short. Whoever calls has to do a cluster_wait() at
-   the end. */
+/* Lines over the slabs of a cluster, K positions each; t: tables, of modes next to each other. Values stay in shared
+   memory: registers are short. Whoever calls has to do a cluster_wait() at the end. */
 template <typename T, int K, int N, int M, typename At>
 static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, int modes, int rank, int nrank,
                                                      const double *t, T *E, At at)

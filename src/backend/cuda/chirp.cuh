@@ -18,9 +18,8 @@
 
 #include "dst.cuh"
 
-/* Between spread() and gather(): the transform of a class, times that of q (spectrum, from `from`
-   on), and transformed again. S has R1 = R3 (or two passes, R1 = R2): the product is formed in
-   registers */
+/* Between spread() and gather(): the transform of a class, times that of q (spectrum, from `from` on), and transformed
+   again. S has R1 = R3 (or two passes, R1 = R2): the product is formed in registers */
 template <class S>
 static __device__ __forceinline__ void class_convolve(typename S::T *re, typename S::T *im,
                                                       const Cplx<typename S::T> *table, const void *spectrum, int c,

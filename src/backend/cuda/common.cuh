@@ -20,15 +20,13 @@ static inline unsigned bcr_blocks(ptrdiff_t n, int per, unsigned most)
   return (unsigned)(b < 1 ? 1 : (b > (ptrdiff_t)most ? (ptrdiff_t)most : b));
 }
 
-/* Kernels of one solve overlap: one that is launched as dependent may begin before the one before
-   it has ended, and waits with bcr_wait_before() before it touches what that one reads or writes;
-   bcr_go_after() lets the next one begin. Where that is called before the end (`early`), its launch
-   and first steps cost no time. But its blocks then go where there is room first, several to a
-   multiprocessor, which must not happen to transforms (they take so much shared memory that it
-   cannot), and they find the first-level cache that the one before left, small after transforms,
-   which back substitutions of many groups do not bear: early is for solves whose transforms have a
-   multiprocessor each (those by prime factors: two to a multiprocessor at most, no more than it
-   takes). */
+/* Kernels of one solve overlap: one that is launched as dependent may begin before the one before it has ended, and
+   waits with bcr_wait_before() before it touches what that one reads or writes; bcr_go_after() lets the next one begin.
+   Where that is called before the end (`early`), its launch and first steps cost no time. But its blocks then go where
+   there is room first, several to a multiprocessor, which must not happen to transforms (they take so much shared
+   memory that it cannot), and they find the first-level cache that the one before left, small after transforms, which
+   back substitutions of many groups do not bear: early is for solves whose transforms have a multiprocessor each (those
+   by prime factors: two to a multiprocessor at most, no more than it takes). */
 static __device__ __forceinline__ void bcr_wait_before()
 {
 #if __CUDA_ARCH__ >= 900

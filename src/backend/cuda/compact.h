@@ -53,9 +53,8 @@ BCR_CUDA_API int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, 
                                      const BCRCudaCompactWindow *w);
 /* whether it can take a window */
 BCR_CUDA_API int BCRCudaCompactWaits(const BCRCudaCompact *p, int *waits);
-/* The ghost of the rank before, to[0], and of the one behind; weights, on the device: `rows` of
-   them, of the rows from an end on in what is carried out there (and to[0]: times sign / (1 -
-   root^2)) */
+/* The ghost of the rank before, to[0], and of the one behind; weights, on the device: `rows` of them, of the rows from
+   an end on in what is carried out there (and to[0]: times sign / (1 - root^2)) */
 BCR_CUDA_API int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights,
                                     const void *f, void *const to[2]);
 

@@ -19,8 +19,7 @@ struct DstShape {
   {
     return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4))));
   }
-  /* without the last power of the first pass (the square of another) two blocks of a transform have
-     room */
+  /* without the last power of the first pass (the square of another) two blocks of a transform have room */
   static constexpr bool TIGHT = FULL && A == 16 && L == 1024;
   static constexpr int BLOCKS = TIGHT ? 2 : MINB;
   static constexpr int FIRST = powers(A / 2 + 1) - TIGHT, AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1,

@@ -142,11 +142,10 @@ struct PrimeOut {
   }
 };
 
-/* The first pass over h (back: the last one of the way back; WHOLE: the only one, with the
-   product), where classes in pairs +-c become E and O (or back), alone where c = -c, with O = 2 V
-   only. Two lanes have a pair's numbers, one E, one O; lanes beyond the last pair read what that
-   one does, which no other warp writes. Where h is even O is twisted so that its convolution is
-   cyclic */
+/* The first pass over h (back: the last one of the way back; WHOLE: the only one, with the product), where classes in
+   pairs +-c become E and O (or back), alone where c = -c, with O = 2 V only. Two lanes have a pair's numbers, one E,
+   one O; lanes beyond the last pair read what that one does, which no other warp writes. Where h is even O is twisted
+   so that its convolution is cyclic */
 template <typename T, int R, int WHOLE>
 static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, const BCRCudaDstPass &s, PassField<T> z,
                                                    int back, PrimeOut<T> out, int tid)

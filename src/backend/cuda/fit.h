@@ -15,8 +15,7 @@ typedef struct {
   int dim, n[3], wrap[3], single, blocks; /* single: S is float */
   double half[3][2];                      /* weights of the first and last rows of each axis: 1 or 1/2 */
   double *D, *rest;                       /* diagonals, with what planes add to them; row sums */
-  /* couplings to the next node, in whose row they are low until BCRCudaFitJoin() makes one of both
-     */
+  /* couplings to the next node, in whose row they are low until BCRCudaFitJoin() makes one of both */
   double *C[3], *low[3];
   void *S; /* row scales, in the memory of low[0]; NULL: none */
 } BCRCudaFit;

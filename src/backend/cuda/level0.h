@@ -34,8 +34,7 @@ typedef struct {
   int hlast;  /* rows of the last group */
   /* 1: the row behind the last group, which is the last one, is a separator (not of whole rows) */
   int sepend;
-  /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end
-     */
+  /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end */
   int g0, g1, per, strips;
   BCREndMirror mirror[2]; /* of the ends along the row, none: it is periodic */
   int halo;               /* columns */

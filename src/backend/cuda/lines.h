@@ -18,8 +18,7 @@ typedef struct {
   double coupling;
   double shift, factor;
   const double *siga, *sigb, *norma, *normb; /* or NULL: 0, 1 */
-  /* singular line, or -1: its right-hand side loses its mean in the weights w (NULL: ones), its
-     last unknown is 0 */
+  /* singular line, or -1: its right-hand side loses its mean in the weights w (NULL: ones), its last unknown is 0 */
   int pina, pinb;
   const double *w;
   double *removed; /* gets that mean times removedfactor */

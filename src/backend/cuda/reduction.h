@@ -32,10 +32,9 @@ BCR_CUDA_API int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const B
 /* of each solution: shift[b] + a lambda[p] */
 BCR_CUDA_API int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const double *shift, double a,
                                    double *to);
-/* Lines of n rows of scale (T + shift[b] + a lambda[p]), with couplings of one, by scalar cyclic
-   reduction, a block of `width` threads each; more than `rows` rows are reduced in global memory
-   first. Shape: sets rows (0: as many as fit) and the distance of lines; nonzero: it cannot be done
-   */
+/* Lines of n rows of scale (T + shift[b] + a lambda[p]), with couplings of one, by scalar cyclic reduction, a block of
+   `width` threads each; more than `rows` rows are reduced in global memory first. Shape: sets rows (0: as many as fit)
+   and the distance of lines; nonzero: it cannot be done */
 BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows, ptrdiff_t *ld);
 BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a,
                                     const double *shift, int first, int last, int single, void *G, ptrdiff_t ld,

@@ -2,23 +2,31 @@
    compared with a separable operator */
 #include "rows.cuh"
 
-/* BCRPlaneRowFits(), with the same roundings */
-template <typename R>
-static __device__ bool plane_fits(const double st[7], int d, int s, double slope, double plane_tol, double same_tol)
+/* BCRPlanesOf() and BCRPlanesRowFits(), with the same roundings; m: a model or planes. 1: it fits, 0: it does not, -1: the
+   node is in no plane */
+template <typename M>
+static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int ix[3], const double st[7],
+                                 double plane_tol, double same_tol)
 {
-  const int inward = 2 * d + 1 - s;
   const double tol = plane_tol * fabs(st[CENTRE]);
-  double in = 0;
+  int side[3], planes = 0, place = 0, good = 1;
 
 #pragma unroll
-  for (int k = 0; k < 6; k++) {
-    if (k == inward) in = st[k];
-    else if (fabs(st[k]) > tol) return false;
+  for (int d = 2; d >= 0; d--) {
+    side[d] = m.present[d][0] && ix[d] == 0 ? -1 : (m.present[d][1] && ix[d] == rows.n[d] - 1 ? 1 : 0);
+    planes += side[d] != 0;
+    place = 3 * place + side[d] + 1;
   }
-  if (fabs(in) <= tol) return slope == 0;
-  if (slope == 0) return false;
-  in = -in / st[CENTRE];
-  return fabs(in - slope) <= same_tol * fmax(1.0, fabs(in));
+  if (!planes) return -1;
+#pragma unroll
+  for (int k = 0; k < 6; k++) {
+    const int d = k / 2, s = side[d] > 0;
+    const double slope = fabs(st[k]) > tol ? -st[k] / st[CENTRE] : 0,
+                 want = side[d] && k % 2 != s ? (planes == 1 ? m.slope[d][s] : m.corner[place][d]) : 0;
+
+    if ((slope == 0) != (want == 0) || fabs(slope - want) > same_tol * fmax(1.0, fabs(slope))) good = 0;
+  }
+  return good;
 }
 
 /* BCRRowGet(): the star of a row; anything that it would report or keep for later is `odd` */
@@ -69,22 +77,17 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
                        (int)(line / (unsigned)m.n[1])};
     const BCRCudaRowsModel &o = models[c];
     double st[7] = {0, 0, 0, 0, 0, 0, 0};
-    bool done = false;
+    int fits;
 
     odd |= star_of<I, R, parts>(m, row, node, c, ix, st);
-#pragma unroll
-    for (int t = 0; t < 3; t++) { /* in a plane that has been dropped? */
-      const int d = o.owner[t];
-
-      if (done || (ix[d] >= o.b[d] && ix[d] < o.b[d] + o.n[d])) continue;
-      done = true;
-      if (!plane_fits<R>(st, d, ix[d] < o.b[d] ? 0 : 1, o.slope[d][ix[d] < o.b[d] ? 0 : 1], plane_tol, same_tol))
-        odd = 1;
+    fits = planes_fit(m, o, ix, st, plane_tol, same_tol);
+    if (fits >= 0) { /* in a plane that has been dropped */
+      odd |= !fits;
       for (int e = 0; e < m.dim; e++)
         for (int s = 0; s < 2; s++)
           if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / st[CENTRE]) != o.inv[e][s];
+      continue;
     }
-    if (done) continue;
     {
       const double *x = o.axis[0] + ix[0], *y = o.axis[1] + ix[1], *z = o.axis[2] + ix[2];
       const int nx = m.n[0], ny = m.n[1], nz = m.n[2];
@@ -173,15 +176,14 @@ int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowL
 
 template <typename I, typename R, int parts>
 __global__ void __launch_bounds__(THREADS)
-  search_rows(BCRCudaRows m, BCRCudaRowsPlanes planes, double plane_tol, double same_tol, BCRCudaRowsEnd *found)
+  search_rows(BCRCudaRows m, BCRCudaRowsPlanes planes, double plane_tol, double same_tol, int *found)
 {
   const int end = blockIdx.y, d = end / 2, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-  unsigned long long seen = 0;
-  unsigned int wrong = 0;
+  int wrong = 0;
 
-  if (!planes.present[end]) return;
+  if (!planes.present[d][end % 2]) return;
   for (int q = blockIdx.x * THREADS + threadIdx.x; q < m.n[u] * m.n[v]; q += gridDim.x * THREADS) {
-    int ix[3], in = 0, fits = 0;
+    int ix[3];
     double st[7] = {0, 0, 0, 0, 0, 0, 0};
     unsigned node;
 
@@ -193,29 +195,14 @@ __global__ void __launch_bounds__(THREADS)
       wrong |= 2;
       continue;
     }
-#pragma unroll
-    for (int p = 0; p < 6; p++) {
-      const int t = p / 2, s = p % 2;
-
-      if (!planes.present[p] || ix[t] != (s ? m.n[t] - 1 : 0)) continue;
-      in |= 1 << t;
-      if (plane_fits<R>(st, t, s, planes.slope[p], plane_tol, same_tol)) fits |= 1 << t;
-    }
-    if (fits) seen |= 1ull << (8 * in + fits);
-    else wrong |= 1;
+    if (!planes_fit(m, planes, ix, st, plane_tol, same_tol)) wrong |= 1;
   }
-  for (int s = 16; s > 0; s >>= 1) {
-    seen |= __shfl_xor_sync(0xffffffffu, seen, s);
-    wrong |= __shfl_xor_sync(0xffffffffu, wrong, s);
-  }
-  if ((threadIdx.x & 31) == 0) {
-    if (seen) atomicOr(&found[end].seen, seen);
-    if (wrong) atomicOr(&found[end].wrong, wrong);
-  }
+  for (int s = 16; s > 0; s >>= 1) wrong |= __shfl_xor_sync(0xffffffffu, wrong, s);
+  if ((threadIdx.x & 31) == 0 && wrong) atomicOr(&found[end], wrong);
 }
 
 int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes, double plane_tol,
-                      double same_tol, BCRCudaRowsEnd found[6])
+                      double same_tol, int found[6])
 {
   int most = 1;
 

@@ -21,8 +21,8 @@ typedef struct {
    axis[d]: lo, up, dg, w, n of the grid each, on the device */
 typedef struct {
   const double *axis[3];
-  double scale, shift, slope[3][2], inv[3][2];
-  int owner[3], b[3], n[3], present[3][2];
+  double scale, shift, slope[3][2], inv[3][2], corner[27][3];
+  int b[3], n[3], present[3][2];
 } BCRCudaRowsModel;
 typedef struct {
   double worst;    /* the largest relative deviation */
@@ -41,19 +41,14 @@ typedef struct {
 } BCRCudaRowLines;
 BCR_CUDA_API int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out);
 /* BCRPlanesSearch(): the rows of component c at the ends (2 d + s) where a plane is present, each
-   compared with the planes that its node is in */
+   compared with what the planes that its node is in say */
 typedef struct {
-  int c, present[6];
-  double slope[6];
+  int c, present[3][2];
+  double slope[3][2], corner[27][3];
 } BCRCudaRowsPlanes;
-typedef struct {
-  /* bit 8 in + fits: a node that is in planes of the axes `in` and fits those of the axes `fits` */
-  unsigned long long seen;
-  unsigned int wrong; /* bit 0: a row that fits none, bit 1: one that the host has to look at */
-} BCRCudaRowsEnd;
-/* found: of each end, on the device, zero before */
+/* found: of each end, on the device, zero before. Bit 0: a row that does not fit, bit 1: one that the host has to look at */
 BCR_CUDA_API int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes,
-                                   double plane_tol, double same_tol, BCRCudaRowsEnd found[6]);
+                                   double plane_tol, double same_tol, int found[6]);
 
 #if defined(__cplusplus)
 }

@@ -132,8 +132,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
                  zn = m21 * (xl * p1 + xr * q1) + m22 * (xl * q1 + xr / P), e1 = n == 1 ? 0 : 1;
     double w0 = 0, w1 = 0, den, L[3] = {0, 0, 0};
 
-    /* last and first entry of the open line's solution for what its rows have in excess of their
-       couplings */
+    /* last and first entry of the open line's solution for what its rows have in excess of their couplings */
     for (int way = 0; way < 2; way++) {
       const double first = way ? sr : sl, last = way ? sl : sr, xf = way ? xr : xl, xe = way ? xl : xr;
       double w = 0;

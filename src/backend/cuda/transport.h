@@ -51,11 +51,9 @@ BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
 /* until all that it was given is done, and says what went wrong */
 BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl);
 BCR_CUDA_API const char *BCRNcclError(BCRNccl nccl); /* of what it was given before */
-/* begins messages from and to others, as NCCL connects ranks with the first of them. Then
-   BCRNcclWait() */
+/* begins messages from and to others, as NCCL connects ranks with the first of them. Then BCRNcclWait() */
 BCR_CUDA_API const char *BCRNcclTry(BCRNccl nccl, int size, int rank);
-/* whatever it does, also waits for ranks that do nothing; it is good for nothing more than to be
-   destroyed */
+/* whatever it does, also waits for ranks that do nothing; it is good for nothing more than to be destroyed */
 BCR_CUDA_API void BCRNcclAbort(BCRNccl nccl);
 BCR_CUDA_API void BCRNcclDestroy(BCRNccl *nccl);
 

@@ -72,9 +72,8 @@ BCR_CUDA_API int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io);
 BCR_CUDA_API int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *r, int single,
                                        const void *f, void *u, void *ws);
 
-/* trifactors.cu: any lines by stored factors (src/backend/cpu/tri.h, BCRTriFactors): row j has
-   entry j for j < nt, entry nt - 1 while j < n - nlast, then nt + j - (n - nlast); tables of the
-   work type */
+/* trifactors.cu: any lines by stored factors (src/backend/cpu/tri.h, BCRTriFactors): row j has entry j for j < nt,
+   entry nt - 1 while j < n - nlast, then nt + j - (n - nlast); tables of the work type */
 typedef struct {
   ptrdiff_t inner, n, outer, sets;
   int rep, perline, periodic;

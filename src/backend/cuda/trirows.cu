@@ -7,8 +7,8 @@
 #include <cmath>
 #include <type_traits>
 
-/* threads of a block, and blocks that a multiprocessor should have room for, by bytes of a thread's
-   rows in registers */
+/* threads of a block, and blocks that a multiprocessor should have room for, by bytes of
+   a thread's rows in registers */
 #define ROWS_BOUNDS(W, K) __launch_bounds__(256, (K) * sizeof(W) > 128 ? 2 : ((K) * sizeof(W) > 64 ? 3 : 4))
 
 /* numbers that a line has in shared memory for the right-hand sides at its ends */

@@ -73,9 +73,8 @@ static __device__ inline const W *scan_thread(const BCRCudaScan &p)
   return (const W *)p.thread;
 }
 
-/* scan_weights() (WarpRows::weights()) from p.tab, where all lines have the same numbers, of part i
-   of n in a chunk: which 0 in the chunk that has the slot, 1 in others; 2: of chunk i of the line
-   */
+/* scan_weights() (WarpRows::weights()) from p.tab, where all lines have the same numbers, of part i of n in a chunk:
+   which 0 in the chunk that has the slot, 1 in others; 2: of chunk i of the line */
 static __device__ inline void scan_place(const BCRCudaScan &p, int which, int i, int n, double &va, double &vr,
                                          double &vb)
 {

@@ -16,8 +16,7 @@ typedef struct { /* of one plane */
   BCRPoleSum sum;
   BCRPoleLine line;
   PetscBool general;
-  /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit
-     coupling */
+  /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
   double *reach[2];
 } BCRPlanePlan;
 

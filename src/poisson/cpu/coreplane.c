@@ -135,10 +135,9 @@ void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, co
   }
 }
 
-/* The constant mode along y of a plane whose separators are modes: its first pole by elimination,
-   and, in a singular plane, the constants of f and u. There, what f sends to the separators adds up
-   to its own weighted sum, that of ones to 8 for each of them. *sub: what is to be subtracted from
-   f */
+/* The constant mode along y of a plane whose separators are modes: its first pole by elimination, and, in a singular
+   plane, the constants of f and u. There, what f sends to the separators adds up to its own weighted sum, that of ones
+   to 8 for each of them. *sub: what is to be subtracted from f */
 static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double *sub)
 {
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
@@ -158,8 +157,7 @@ static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, do
   if (p->line.row >= 0) BCRPoleLineSolve(&p->line, v);
   c->poles->polesum->solve(&p->sum, c->D, c->ldd, c->work);
   for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] += get(pd, D, i);
-  /* the means of the rows of u, which are known, in the place of the constant that the line has
-     left open */
+  /* the means of the rows of u, which are known, in the place of the constant that the line has left open */
   if (singular) {
     BCRCoreLineMeans(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
     for (ptrdiff_t s = 0; s < nsep; s++)

@@ -93,8 +93,8 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Numbers of the groups' modes, for each plane and kind of group: level0.h. steps of l: doublings after which mu^K is
-   below rounding */
+/* Numbers of the groups' modes, for each plane and kind of group: level0.h. steps of l: doublings after
+   which mu^K is below rounding */
 static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
 {
   const BCRPlan p = c->plan;
