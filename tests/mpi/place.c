@@ -296,6 +296,123 @@ static PetscErrorCode Cases(PetscBool lines, PetscInt first, PetscInt cases)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -pc_bcrpoisson_grid and its setters: right, and wrong in every way */
+static PetscErrorCode Options(PetscBool lines)
+{
+  const PetscInt n[3] = {7, 6, 5}, wrong[3] = {7, 6, 4}, four[4] = {1, 1, 1, 1}, zero[2] = {7, 0};
+  PetscErrorCode (*const setgrid)(PC, PetscInt, const PetscInt[]) = lines ? PCNeatoSetGrid : PCBCRPoissonSetGrid;
+  PetscErrorCode (*const getgrid)(PC, PetscInt *, const PetscInt *[]) = lines ? PCNeatoGetGrid : PCBCRPoissonGetGrid;
+  PetscErrorCode (*const setparts)(PC, PetscInt, const PetscInt[]) =
+    lines ? PCNeatoSetGridProcessors : PCBCRPoissonSetGridProcessors;
+  PetscErrorCode (*const getparts)(PC, PetscInt *, const PetscInt *[]) =
+    lines ? PCNeatoGetGridProcessors : PCBCRPoissonGetGridProcessors;
+  PetscInt parts[3] = {1, 1, 1}, dim;
+  const PetscInt *got;
+  char text[64];
+  Numbered z;
+  Mat A = NULL;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&z, sizeof(z)));
+  z.p = (TestProblem){.dim = 3, .dof = 1, .shift = 1, .scale = 1, .ends = "dcDcnd"};
+  for (PetscInt d = 0; d < 3; ++d) {
+    z.p.n[d] = n[d];
+    z.p.a[d] = lines && d != 1 ? 0 : (PetscReal)(1 + d); /* lines along y alone are the whole matrix */
+  }
+  z.rows = n[0] * n[1] * n[2];
+  PetscCall(PetscMalloc1(z.rows, &z.number));
+  for (PetscInt i = 0; i < z.rows; ++i) z.number[i] = i;
+  CutRows(&z);
+  PetscCall(PetscStrncpy(z.what, "-pc_..._grid 7,6,5", sizeof(z.what)));
+  PetscCall(Deal(&z, &A));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, lines ? PCNEATO : PCBCRPOISSON));
+  PetscCall(PCSetOperators(pc, A, A));
+  PetscCall(getgrid(pc, &dim, &got));
+  Check(dim == 0, "a grid of %d axes that nobody gave", (int)dim);
+  PetscCall(setgrid(pc, 3, n));
+  PetscCall(getgrid(pc, &dim, &got));
+  Check(dim == 3 && got[0] == 7 && got[1] == 6 && got[2] == 5, "the grid that was given is not there");
+  PetscCall(Solve(&z, pc, A, "grid by setter"));
+  PetscCall(setgrid(pc, 3, wrong));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "210 rows");
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, lines ? "-pc_neato_grid 7,6,4" : "-pc_bcrpoisson_grid 7,6,4");
+  CheckError(setgrid(pc, 4, four), PETSC_ERR_ARG_OUTOFRANGE, "1 to 3 axes");
+  CheckError(setgrid(pc, 2, zero), PETSC_ERR_ARG_OUTOFRANGE, "along y");
+  PetscCall(TestOptions(lines ? "-pc_neato_grid 7,x" : "-pc_bcrpoisson_grid 7,x", PETSC_TRUE));
+  CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, "one to three numbers");
+  PetscCall(TestOptions(lines ? "-pc_neato_grid 7,6,5" : "-pc_bcrpoisson_grid 7,6,5", PETSC_TRUE));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(Solve(&z, pc, A, "grid by option"));
+  if (Size > 1) { /* ranks that want different grids */
+    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    (void)setgrid(pc, 3, Rank ? n : wrong); /* in debug builds PETSc says it at once */
+    PetscCall(PetscPopErrorHandler());
+    CheckError(PCSetUp(pc), -1, "grid");
+  }
+  PetscCall(setgrid(pc, 3, n));
+  /* numbers of a DMDA that these are not, of other ranks, of other axes */
+  parts[0] = Size;
+  PetscCall(setparts(pc, 3, parts));
+  PetscCall(getparts(pc, &dim, &got));
+  Check(dim == 3 && got[0] == Size, "the processors that were given are not there");
+  if (Size > 1) CheckError(PCSetUp(pc), -1, "rows"); /* the layout or the stencil */
+  parts[0] = Size + 1;
+  PetscCall(setparts(pc, 3, parts));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "are %d ranks", (int)Size + 1));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, text);
+  parts[0] = 1;
+  PetscCall(setparts(pc, 2, parts));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "give as many");
+  PetscCall(setparts(pc, 0, NULL));
+  PetscCall(setgrid(pc, 0, NULL));
+  if (!lines) PetscCall(Solve(&z, pc, A, "found after all"));
+  PetscCall(TestOptions(lines ? "-pc_neato_grid 7,6,5" : "-pc_bcrpoisson_grid 7,6,5", PETSC_FALSE));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(z.number));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The user's operator, and the grid by option: no matrix has to be there */
+static PetscErrorCode Shell(void)
+{
+  const PetscInt n[2] = {9, 8};
+  const PetscReal spacing[2] = {1, (PetscReal)0.5};
+  PetscInt mine;
+  Mat S, A = NULL;
+  Numbered z;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&z, sizeof(z)));
+  z.p = (TestProblem){
+    .dim = 2, .dof = 1, .n = {9, 8, 1},
+            .a = {1, 4, 0},
+            .shift = 2, .scale = 1, .ends = "dddd"
+  };
+  z.rows = 72;
+  PetscCall(PetscMalloc1(z.rows, &z.number));
+  for (PetscInt i = 0; i < z.rows; ++i) z.number[i] = i;
+  CutRows(&z);
+  PetscCall(PetscStrncpy(z.what, "no matrix", sizeof(z.what)));
+  PetscCall(Deal(&z, &A));
+  mine = z.mine;
+  PetscCall(MatCreateShell(PETSC_COMM_WORLD, mine, mine, z.rows, z.rows, NULL, &S));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PCSetOperators(pc, S, S));
+  PetscCall(PCBCRPoissonSetOperator(pc, 2, spacing, NULL, 2, 1));
+  PetscCall(PCBCRPoissonSetGrid(pc, 2, n));
+  PetscCall(Solve(&z, pc, A, "the user's operator"));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(z.number));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 60, first = 0;
@@ -315,6 +432,9 @@ int main(int argc, char **argv)
   if (longer) cases *= 20;
   PetscCall(Cases(PETSC_FALSE, first, cases));
   PetscCall(Cases(PETSC_TRUE, first, cases));
+  PetscCall(Options(PETSC_FALSE));
+  PetscCall(Options(PETSC_TRUE));
+  PetscCall(Shell());
   status = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return status;
