@@ -67,23 +67,23 @@ static PetscErrorCode cpu_copy(void *stream, void *to, const void *from, size_t 
 static PetscErrorCode cpu_create(BCRSolver s)
 {
   PetscInt n = 1;
-  CpuState *st;
+  CpuState *state;
 
   PetscFunctionBegin;
-  PetscCall(PetscNew(&st));
-  s->state = st;
-  st->fields = BCRCpuFields(s->options.core.isa, BCR_REAL_SINGLE);
+  PetscCall(PetscNew(&state));
+  s->state = state;
+  state->fields = BCRCpuFields(s->options.core.isa, BCR_REAL_SINGLE);
   for (PetscInt m = 0; m < s->dof; m++) n = PetscMax(n, s->comp[m].op.axis[0].n);
-  PetscCall(PetscMalloc1(n, &st->line));
+  PetscCall(PetscMalloc1(n, &state->line));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cpu_destroy(BCRSolver s)
 {
-  CpuState *st = (CpuState *)s->state;
+  CpuState *state = (CpuState *)s->state;
 
   PetscFunctionBegin;
-  if (st) PetscCall(PetscFree(st->line));
+  if (state) PetscCall(PetscFree(state->line));
   PetscCall(PetscFree(s->state));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -102,7 +102,7 @@ static PetscErrorCode cpu_apart_begin(const BCRPass *p)
   const BCRComponent *c = p->c;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < c->napart; k++) c->apartwork[k] = c->apartinv[k] * p->f[c->apartat[k] * p->es];
+  for (PetscInt k = 0; k < c->napart; k++) c->apartwork[k] = c->apartinv[k] * p->f[c->apartat[k] * p->nodestride];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,7 +111,7 @@ static PetscErrorCode cpu_apart_end(const BCRPass *p)
   const BCRComponent *c = p->c;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < c->napart; k++) p->u[c->apartat[k] * p->es] = c->apartwork[k];
+  for (PetscInt k = 0; k < c->napart; k++) p->u[c->apartat[k] * p->nodestride] = c->apartwork[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,19 +127,19 @@ static PetscErrorCode cpu_face_begin(const BCRPass *p, const BCRFace *face, Pets
   const BCRPlane *plane = face->plane;
   const PetscReal *f = p->f;
   PetscReal *u = p->u;
-  const ptrdiff_t es = p->es;
+  const ptrdiff_t nodestride = p->nodestride;
 
   PetscFunctionBegin;
   if (p->transpose) {
-    if (u != f) FACE_LOOP(face, at, q) u[at * es] = f[at * es];
+    if (u != f) FACE_LOOP(face, at, q) u[at * nodestride] = f[at * nodestride];
     *moves = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   FACE_LOOP(face, at, q)
   {
-    const PetscReal x = f[at * es] * (plane->inv ? plane->inv[q] : plane->inv0);
+    const PetscReal x = f[at * nodestride] * (plane->inv ? plane->inv[q] : plane->inv0);
 
-    u[at * es] = x;
+    u[at * nodestride] = x;
     if (x != 0) *moves = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -153,13 +153,14 @@ static PetscErrorCode cpu_face_end(const BCRPass *p, const BCRFace *face)
   const PetscReal *w0 = axis[face->other[0]].weight, *w1 = axis[face->other[1]].weight;
   const PetscInt packed[3] = {1, axis[0].n, axis[0].n * axis[1].n}, end = face->side ? axis[face->axis].n - 1 : 0;
   PetscReal *u = p->u;
-  const ptrdiff_t es = p->es;
+  const ptrdiff_t nodestride = p->nodestride;
 
   PetscFunctionBegin;
   if (!p->transpose) {
-    if (plane->slope != 0) FACE_LOOP(face, at, q) u[at * es] += plane->slope * u[(at + face->inward) * es];
+    if (plane->slope != 0)
+      FACE_LOOP(face, at, q) u[at * nodestride] += plane->slope * u[(at + face->inward) * nodestride];
   } else if (!face->couple) {
-    FACE_LOOP(face, at, q) u[at * es] *= plane->inv ? plane->inv[q] : plane->inv0;
+    FACE_LOOP(face, at, q) u[at * nodestride] *= plane->inv ? plane->inv[q] : plane->inv0;
   } else {
     FACE_LOOP(face, at, q)
     {
@@ -169,9 +170,9 @@ static PetscErrorCode cpu_face_end(const BCRPass *p, const BCRFace *face)
       if (face->backscaled)
         entry /=
           (double)c->op.rowscale[end * packed[face->axis] + j0 * packed[face->other[0]] + j1 * packed[face->other[1]]];
-      entry *= (double)c->op.scale * (double)u[(at + face->inward) * es];
-      u[at * es] =
-        (PetscReal)((plane->inv ? (double)plane->inv[q] : (double)plane->inv0) * ((double)u[at * es] + entry));
+      entry *= (double)c->op.scale * (double)u[(at + face->inward) * nodestride];
+      u[at * nodestride] =
+        (PetscReal)((plane->inv ? (double)plane->inv[q] : (double)plane->inv0) * ((double)u[at * nodestride] + entry));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -185,7 +186,7 @@ static PetscErrorCode cpu_edge_begin(const BCRPass *p)
   for (PetscInt b = 0; b < c->nedge; b++) {
     const BCREdge *e = &c->edge[b];
 
-    p->u[e->at * p->es] = p->transpose ? p->f[e->at * p->es] : p->f[e->at * p->es] * e->inv;
+    p->u[e->at * p->nodestride] = p->transpose ? p->f[e->at * p->nodestride] : p->f[e->at * p->nodestride] * e->inv;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -193,14 +194,14 @@ static PetscErrorCode cpu_edge_begin(const BCRPass *p)
 static PetscErrorCode cpu_edge_slope(const BCRPass *p, PetscInt first, PetscInt n)
 {
   PetscReal *u = p->u;
-  const ptrdiff_t es = p->es;
+  const ptrdiff_t nodestride = p->nodestride;
 
   PetscFunctionBegin;
   for (PetscInt b = 0; b < n; b++) {
     const BCRLink *e = &p->c->link[first + b];
 
-    if (p->transpose) u[e->from * es] += e->slope * u[e->at * es];
-    else u[e->at * es] += e->slope * u[e->from * es];
+    if (p->transpose) u[e->from * nodestride] += e->slope * u[e->at * nodestride];
+    else u[e->at * nodestride] += e->slope * u[e->from * nodestride];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,7 +211,7 @@ static PetscErrorCode cpu_edge_scale(const BCRPass *p)
   const BCRComponent *c = p->c;
 
   PetscFunctionBegin;
-  for (PetscInt b = 0; b < c->nedge; b++) p->u[c->edge[b].at * p->es] *= c->edge[b].inv;
+  for (PetscInt b = 0; b < c->nedge; b++) p->u[c->edge[b].at * p->nodestride] *= c->edge[b].inv;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -260,8 +261,8 @@ static void row_terms(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 
       node = face->at + j * face->stride[0] + k * face->stride[1];
       q = face->q + j * face->qstride[0] + k * face->qstride[1];
-      line[i] +=
-        term_entry(term, q, w[0].v[i] * wyz) * (double)p->u[node * p->es] * (rowscale ? (double)rowscale[i] : 1.);
+      line[i] += term_entry(term, q, w[0].v[i] * wyz) * (double)p->u[node * p->nodestride] *
+                 (rowscale ? (double)rowscale[i] : 1.);
     } else if (at[face->axis] == term->end) {
       const PetscInt m = face->axis == 1 ? k : j; /* the other axis but x */
 
@@ -269,7 +270,7 @@ static void row_terms(const BCRPass *p, PetscInt j, PetscInt k, double line[])
       q = face->q + m * face->qstride[1];
       for (PetscInt i = 0; i < n[0]; i++)
         line[i] += term_entry(term, q + i * face->qstride[0], w[0].v[i] * wyz) *
-                   (double)p->u[(node + i * face->stride[0]) * p->es] * (rowscale ? (double)rowscale[i] : 1.);
+                   (double)p->u[(node + i * face->stride[0]) * p->nodestride] * (rowscale ? (double)rowscale[i] : 1.);
     }
   }
 }
@@ -279,13 +280,14 @@ static void row_in(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
   const BCRComponent *c = p->c;
   const BCRFactors *w = c->pre[p->transpose];
-  const PetscInt n = c->op.axis[0].n, es = p->es;
-  const PetscReal *all = scale_of(p, PETSC_FALSE), *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+  const PetscInt n = c->op.axis[0].n, nodestride = p->nodestride;
+  const PetscReal *all = scale_of(p, PETSC_FALSE),
+                  *f = p->f + nodestride * (c->start + j * c->stride[1] + k * c->stride[2]);
 
-  if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
+  if (nodestride == 1 && sizeof(PetscReal) == sizeof(double)) {
     if (n > 0 && (const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
   } else {
-    for (PetscInt i = 0; i < n; i++) line[i] = (double)f[i * es];
+    for (PetscInt i = 0; i < n; i++) line[i] = (double)f[i * nodestride];
   }
   if (c->prescale[p->transpose]) scale_line(n, w[1].v[j] * w[2].v[k], &w[0], line);
   if (all) {
@@ -301,9 +303,9 @@ static void row_out(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
   const BCRComponent *c = p->c;
   const BCRFactors *w = c->post[p->transpose];
-  const PetscInt n = c->op.axis[0].n, es = p->es;
+  const PetscInt n = c->op.axis[0].n, nodestride = p->nodestride;
   const PetscReal *all = scale_of(p, PETSC_TRUE);
-  PetscReal *u = p->u + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+  PetscReal *u = p->u + nodestride * (c->start + j * c->stride[1] + k * c->stride[2]);
 
   if (c->postscale[p->transpose]) scale_line(n, w[1].v[j] * w[2].v[k], &w[0], line);
   if (all) {
@@ -311,10 +313,10 @@ static void row_out(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 
     for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
   }
-  if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
+  if (nodestride == 1 && sizeof(PetscReal) == sizeof(double)) {
     if (n > 0 && (const void *)u != (const void *)line) memcpy(u, line, sizeof(double) * (size_t)n);
   } else {
-    for (PetscInt i = 0; i < n; i++) u[i * es] = (PetscReal)line[i];
+    for (PetscInt i = 0; i < n; i++) u[i * nodestride] = (PetscReal)line[i];
   }
 }
 
@@ -371,7 +373,7 @@ static PetscErrorCode cpu_subtract_ones(const BCRPass *p)
 
   PetscFunctionBegin;
   *p->removed = (double)removed;
-  for (PetscInt i = 0; i < n; i++) p->u[i * p->es] -= removed * c->ones[t][i];
+  for (PetscInt i = 0; i < n; i++) p->u[i * p->nodestride] -= removed * c->ones[t][i];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -406,7 +408,7 @@ static inline PetscReal *row_real(const BCRField *x, PetscInt j, PetscInt k)
 /* nothing changes on the way from f to the right-hand side */
 static PetscBool is_plain(const BCRPass *p)
 {
-  return p->es == 1 && !BCR_REAL_SINGLE && !BCRPassMustPrepare(p) ? PETSC_TRUE : PETSC_FALSE;
+  return p->nodestride == 1 && !BCR_REAL_SINGLE && !BCRPassMustPrepare(p) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Row of the right-hand side, where it lies if it is f's */

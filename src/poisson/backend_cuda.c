@@ -97,7 +97,7 @@ static PetscErrorCode cuda_get(void *stream, void *to, const void *from, size_t 
 
 static PetscErrorCode cuda_create(BCRSolver s)
 {
-  CudaState *st;
+  CudaState *state;
   const char *why;
 
   PetscFunctionBegin;
@@ -105,69 +105,69 @@ static PetscErrorCode cuda_create(BCRSolver s)
              "-pc_bcrpoisson_backend cuda: this machine has no CUDA device to run on (%s): use -pc_bcrpoisson_backend "
              "cpu or auto",
              why);
-  PetscCall(PetscNew(&st));
-  s->state = st;
-  st->stream = s->options.stream;
-  st->graphs.off = s->options.plainlaunch;
+  PetscCall(PetscNew(&state));
+  s->state = state;
+  state->stream = s->options.stream;
+  state->graphs.off = s->options.plainlaunch;
   if (s->mixed)
-    PetscCall(BCRDeviceArenaGet(&st->arena, (4 + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &st->scalars));
+    PetscCall(BCRDeviceArenaGet(&state->arena, (4 + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &state->scalars));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_connect(BCRSolver s)
 {
-  CudaState *st = (CudaState *)s->state;
+  CudaState *state = (CudaState *)s->state;
   PetscMPIInt size = 1;
 
   PetscFunctionBegin;
   if (s->slabs.comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_size(s->slabs.comm, &size));
   if (size > 1)
     PetscCall(BCRTransportCreate(s->slabs.comm, "pc_bcrpoisson_transport", (BCRTransportKind)s->options.transport,
-                                 s->options.gpuaware, &st->transport));
+                                 s->options.gpuaware, &state->transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_settle(BCRSolver s)
 {
-  CudaState *st = (CudaState *)s->state;
+  CudaState *state = (CudaState *)s->state;
 
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaSynchronize(st->stream)); /* the tables may be in use */
-  PetscCall(BCRDeviceGraphsReset(&st->graphs));
+  PetscCallBCRCuda(BCRCudaSynchronize(state->stream)); /* the tables may be in use */
+  PetscCall(BCRDeviceGraphsReset(&state->graphs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_destroy(BCRSolver s)
 {
-  CudaState *st = (CudaState *)s->state;
+  CudaState *state = (CudaState *)s->state;
 
   PetscFunctionBegin;
-  if (!st) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRTransportDestroy(&st->transport));
-  PetscCall(BCRDeviceGraphsDestroy(&st->graphs));
-  PetscCall(BCRDeviceArenaFree(&st->arena));
+  if (!state) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTransportDestroy(&state->transport));
+  PetscCall(BCRDeviceGraphsDestroy(&state->graphs));
+  PetscCall(BCRDeviceArenaFree(&state->arena));
   PetscCall(PetscFree(s->state));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_info(BCRSolver s, BCRSolverInfo *info)
 {
-  const CudaState *st = (CudaState *)s->state;
+  const CudaState *state = (CudaState *)s->state;
 
   PetscFunctionBegin;
-  info->workspace += st->arena.bytes;
-  info->graph = st->graphs.failed || st->graphs.off ? PETSC_FALSE : PETSC_TRUE;
-  info->graphs = st->graphs.launched;
-  for (int i = 0; i < 4; i++) info->nodes[i] = st->graphs.nodes[i];
+  info->workspace += state->arena.bytes;
+  info->graph = state->graphs.failed || state->graphs.off ? PETSC_FALSE : PETSC_TRUE;
+  info->graphs = state->graphs.launched;
+  for (int i = 0; i < 4; i++) info->nodes[i] = state->graphs.nodes[i];
   for (PetscInt m = 0; m < s->dof; m++) {
     const CudaTables *d = (CudaTables *)s->comp[m].tables;
 
     info->tables += d->arena.bytes + BCRDeviceScaleBytes(s->comp[m].op.devscale);
   }
-  if (st->transport) {
+  if (state->transport) {
     BCRTransportInfo transport;
 
-    PetscCall(BCRTransportGetInfo(st->transport, &transport));
+    PetscCall(BCRTransportGetInfo(state->transport, &transport));
     PetscCall(PetscSNPrintf(info->transport, sizeof(info->transport), "%s%s%s", BCRTransportName(transport.kind),
                             transport.why[0] ? ", as " : "", transport.why));
   }
@@ -349,15 +349,15 @@ static PetscErrorCode cuda_tables(BCRSolver s, BCRComponent *c)
 static PetscErrorCode cuda_apart_begin(const BCRPass *p)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaApartBegin(p->stream, (int)p->c->napart, tables(p)->apart, BCR_REAL_SINGLE, p->es, p->f,
-                                     tables(p)->apartwork));
+  PetscCallBCRCuda(BCRCudaApartBegin(p->stream, (int)p->c->napart, tables(p)->apart, BCR_REAL_SINGLE, p->nodestride,
+                                     p->f, tables(p)->apartwork));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_apart_end(const BCRPass *p)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaApartEnd(p->stream, (int)p->c->napart, tables(p)->apart, BCR_REAL_SINGLE, p->es,
+  PetscCallBCRCuda(BCRCudaApartEnd(p->stream, (int)p->c->napart, tables(p)->apart, BCR_REAL_SINGLE, p->nodestride,
                                    tables(p)->apartwork, p->u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -366,8 +366,8 @@ static PetscErrorCode cuda_face_begin(const BCRPass *p, const BCRFace *face, Pet
 {
   PetscFunctionBegin;
   *moves = PETSC_TRUE; /* the host does not see the values */
-  PetscCallBCRCuda(BCRCudaFaceBegin(p->stream, &tables(p)->face[face - p->c->face], BCR_REAL_SINGLE, p->es, p->f, p->u,
-                                    !p->transpose));
+  PetscCallBCRCuda(BCRCudaFaceBegin(p->stream, &tables(p)->face[face - p->c->face], BCR_REAL_SINGLE, p->nodestride,
+                                    p->f, p->u, !p->transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -382,33 +382,35 @@ static PetscErrorCode cuda_face_end(const BCRPass *p, const BCRFace *face)
 
   PetscFunctionBegin;
   if (p->transpose)
-    PetscCallBCRCuda(BCRCudaFaceEnd(p->stream, g, BCR_REAL_SINGLE, p->es, p->u, face->couple, face->back,
+    PetscCallBCRCuda(BCRCudaFaceEnd(p->stream, g, BCR_REAL_SINGLE, p->nodestride, p->u, face->couple, face->back,
                                     (double)c->op.scale, d->weight[face->other[0]], d->weight[face->other[1]],
                                     face->backscaled ? d->rowscale : NULL, end * packed[face->axis], as));
-  else if (face->plane->slope != 0) PetscCallBCRCuda(BCRCudaFaceSlope(p->stream, g, BCR_REAL_SINGLE, p->es, p->u));
+  else if (face->plane->slope != 0)
+    PetscCallBCRCuda(BCRCudaFaceSlope(p->stream, g, BCR_REAL_SINGLE, p->nodestride, p->u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_edge_begin(const BCRPass *p)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(
-    BCRCudaEdgeBegin(p->stream, (int)p->c->nedge, tables(p)->edge, BCR_REAL_SINGLE, p->es, p->f, p->u, !p->transpose));
+  PetscCallBCRCuda(BCRCudaEdgeBegin(p->stream, (int)p->c->nedge, tables(p)->edge, BCR_REAL_SINGLE, p->nodestride, p->f,
+                                    p->u, !p->transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_edge_slope(const BCRPass *p, PetscInt first, PetscInt n)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(
-    BCRCudaEdgeSlope(p->stream, (int)n, tables(p)->link + first, BCR_REAL_SINGLE, p->es, p->u, (int)p->transpose));
+  PetscCallBCRCuda(BCRCudaEdgeSlope(p->stream, (int)n, tables(p)->link + first, BCR_REAL_SINGLE, p->nodestride, p->u,
+                                    (int)p->transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode cuda_edge_scale(const BCRPass *p)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaEdgeScale(p->stream, (int)p->c->nedge, tables(p)->edge, BCR_REAL_SINGLE, p->es, p->u));
+  PetscCallBCRCuda(
+    BCRCudaEdgeScale(p->stream, (int)p->c->nedge, tables(p)->edge, BCR_REAL_SINGLE, p->nodestride, p->u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -432,7 +434,7 @@ static BCRCudaBox vector_box(const BCRPass *p)
 
   for (int d = 0; d < 3; d++) {
     box.n[d] = (int)p->c->op.axis[d].n;
-    box.stride[d] = p->es * p->c->stride[d];
+    box.stride[d] = p->nodestride * p->c->stride[d];
   }
   return box;
 }
@@ -444,11 +446,11 @@ static PetscErrorCode cuda_rhs(const BCRPass *p, const BCRField *g)
 
   PetscFunctionBegin;
   if (BCRComponentBox(p->c)) /* its rows may all be on other ranks */
-    PetscCallBCRCuda(BCRCudaScaleCopy(p->stream, box.n, BCR_REAL_SINGLE, p->f + p->c->start * p->es, box.stride, single,
-                                      g->v, g->stride, factors_of(p, PETSC_FALSE), scale_of(p, PETSC_FALSE)));
+    PetscCallBCRCuda(BCRCudaScaleCopy(p->stream, box.n, BCR_REAL_SINGLE, p->f + p->c->start * p->nodestride, box.stride,
+                                      single, g->v, g->stride, factors_of(p, PETSC_FALSE), scale_of(p, PETSC_FALSE)));
   for (PetscInt b = 0; b < p->c->nterm[p->transpose] && p->moves; b++)
-    PetscCallBCRCuda(BCRCudaFaceMove(p->stream, &tables(p)->term[p->transpose][b], BCR_REAL_SINGLE, p->es, p->u, single,
-                                     g->v, g->stride));
+    PetscCallBCRCuda(BCRCudaFaceMove(p->stream, &tables(p)->term[p->transpose][b], BCR_REAL_SINGLE, p->nodestride, p->u,
+                                     single, g->v, g->stride));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -459,7 +461,7 @@ static PetscErrorCode cuda_out(const BCRPass *p, const BCRField *x)
   PetscFunctionBegin;
   if (BCRComponentBox(p->c))
     PetscCallBCRCuda(BCRCudaScaleCopy(p->stream, box.n, x->single, x->v, x->stride, BCR_REAL_SINGLE,
-                                      p->u + p->c->start * p->es, box.stride, factors_of(p, PETSC_TRUE),
+                                      p->u + p->c->start * p->nodestride, box.stride, factors_of(p, PETSC_TRUE),
                                       scale_of(p, PETSC_TRUE)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -475,7 +477,7 @@ static PetscErrorCode cuda_subtract_ones(const BCRPass *p)
   for (int x = 0; x < 3; x++) {
     box.n[x] = (int)c->N[x];
     packed[x] = c->stride[x];
-    box.stride[x] = p->es * c->stride[x];
+    box.stride[x] = p->nodestride * c->stride[x];
   }
   if (BCRComponentNodes(c))
     PetscCallBCRCuda(
@@ -506,9 +508,9 @@ static void refine_rhs(const BCRPass *p, BCRCudaRefineRhs *g)
   memset(g, 0, sizeof(*g));
   g->box = vector_box(p);
   g->single = BCR_REAL_SINGLE;
-  g->f = p->f + p->c->start * p->es;
+  g->f = p->f + p->c->start * p->nodestride;
   g->u = p->u;
-  g->es = p->es;
+  g->nodestride = p->nodestride;
   for (int d = 0; d < 3; d++) g->w[d] = w ? w[d] : NULL;
   g->all = scale_of(p, PETSC_FALSE);
   g->nface = p->moves ? (int)p->c->nterm[p->transpose] : 0;
@@ -608,19 +610,19 @@ static PetscErrorCode cuda_trial(void *stream, PetscInt n, double size, PetscRea
 
 static PetscErrorCode cuda_core_create(BCRSolver s, BCRRanksSpec *spec, PetscBool made, BCRRanks *core)
 {
-  CudaState *st = (CudaState *)s->state;
+  CudaState *state = (CudaState *)s->state;
   PetscBool window, kernels;
 
   PetscFunctionBegin;
   spec->io = spec->options->precision;
   spec->halo = PETSC_FALSE;
-  spec->stream = st->stream;
-  spec->transport = st->transport;
+  spec->stream = state->stream;
+  spec->transport = state->transport;
   PetscCall(BCRRanksCreate(BCRRanksCuda(), spec, core));
   if (made) PetscCall(BCRRanksReserveInput(*core));
   PetscCall(BCRRanksKernels(*core, &window, &kernels));
-  if (window) st->windows = PETSC_TRUE;
-  if (!kernels) st->graphs.off = PETSC_TRUE;
+  if (window) state->windows = PETSC_TRUE;
+  if (!kernels) state->graphs.off = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -650,10 +652,10 @@ static PetscErrorCode cuda_run(BCRSolver s, void *stream, const void *key, size_
 
 static PetscErrorCode cuda_ready(BCRSolver s)
 {
-  const CudaState *st = (CudaState *)s->state;
+  const CudaState *state = (CudaState *)s->state;
 
   PetscFunctionBegin;
-  if (st->windows) PetscCall(BCRTransportWindowBegin(st->transport, 0, 0));
+  if (state->windows) PetscCall(BCRTransportWindowBegin(state->transport, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

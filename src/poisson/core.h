@@ -87,22 +87,22 @@ typedef struct {
      then: it stays, all others are eliminated */
   PetscBool open[2];
   /* what the first row has as coupling to the interface row before it, and the row before the last to the last row */
-  double reach[2];
+  double tointerface[2];
   /* what the interface row before has as coupling to the first row, and the last row to the row before it */
-  double meet[2];
+  double frominterface[2];
   PetscInt constant; /* mode whose mean is removed from the right-hand side; -1: none */
 } BCRCoreBorder;
 /* *core = NULL: no plan for such rows */
 PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift,
                                                 const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
                                                 const BCRCoreBorder *border, BCRCore *core);
-/* Eliminates all rows but the last one (all, if it is not open). left, own: the modes of the
+/* Eliminates all rows but the last one (all, if it is not open). previous, interface: the modes of the
    right-hand sides, times norm and factor, that the interface rows before and at the end of this
    rank get; set where open. f must stay (it may be u). In three dimensions for the modes k0 to k1 -
    1 of the higher of the other axes: in order, each once, the last k1 their number; else 0 and 1.
    The arrays are whole. */
 PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
-                                               double left[], double own[]);
+                                               double previous[], double interface[]);
 /* The solution from those of the interface rows (modes times norm). mean: of the right-hand side,
    to be taken out, which is known in the part that has the constant mode */
 PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,

@@ -36,24 +36,24 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo
 
 /* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their
    rows lead on, both ends are Dirichlet ends otherwise. One pass: Begin gives the right-hand sides
-   of that row (own) and of the row before the first (left) that are left when the rows between are
-   eliminated, in modes of the other axis, mode m at own[-m]; End takes the solutions there, and the
+   of that row (interface) and of the row before the first (previous) that are left when the rows between are
+   eliminated, in modes of the other axis, mode m at interface[-m]; End takes the solutions there, and the
    mean that a singular operator's right-hand side loses (else NULL). The same f and u in both.
    *core is NULL where it has no plan for that; possible: tables of this shift allow it; reduces:
    instead of End, Lines() and Back() can be used, which take the gathered right-hand sides of all
    parts (BCRCudaSepSolveReduced()) and solve the reduced systems as well; Begin gets the same rows
    and part then, else NULL. With a window they give and take these right-hand sides by themselves,
-   and own and left need not be set. */
+   and interface and previous need not be set. */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift,
                                                       PetscBool singular, const PetscInt stride[],
                                                       const BCRCoreOptions *options, PetscInt along,
                                                       const PetscBool open[2], BCRStream stream, BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscBool *possible, PetscBool *reduces);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
-                                                     double *own, double *left, const BCRCudaBorderRows *rows, int part,
-                                                     const BCRCudaWindow *w);
+                                                     double *interface, double *previous, const BCRCudaBorderRows *rows,
+                                                     int part, const BCRCudaWindow *w);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
-                                                   const double *own, const double *before, const double *mean);
+                                                   const double *interface, const double *before, const double *mean);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u,
                                                      const BCRCudaBorderRows *rows, const double *received, int part,
                                                      const BCRCudaWindow *w);

@@ -105,28 +105,28 @@ static PetscErrorCode rows_put(BCRDeviceArena *tables, BCRStream stream, PetscIn
 
 /* A step's tables on the device */
 static PetscErrorCode step_put(BCRDeviceReduction red, const BCRDeviceReductionSpec *spec, const BCRReductionPlan *plan,
-                               const BCRReductionStep *st, BCRStream stream, BCRDeviceArena *tables, DeviceStep *d)
+                               const BCRReductionStep *step, BCRStream stream, BCRDeviceArena *tables, DeviceStep *d)
 {
   double *lambda, *wsrc, *wout;
 
   PetscFunctionBegin;
-  d->cuda.count = (int)st->count;
-  d->cuda.nsrc = (int)st->nsrc;
-  d->cuda.np = (int)st->np;
-  d->cuda.nout = (int)st->nout;
-  d->cuda.add = !BCRStepBack(st);
-  d->lines = st->count * st->np;
+  d->cuda.count = (int)step->count;
+  d->cuda.nsrc = (int)step->nsrc;
+  d->cuda.np = (int)step->np;
+  d->cuda.nout = (int)step->nout;
+  d->cuda.add = !BCRStepBack(step);
+  d->lines = step->count * step->np;
   /* so many terms that the sub-sums of a step take an eighth of the box at most */
-  d->terms = (int)PetscMax(spec->terms > 0 ? spec->terms : 16, 8 * st->nout);
-  PetscCall(rows_put(tables, stream, st->count * st->nsrc, st->src, &d->cuda.src));
-  PetscCall(rows_put(tables, stream, st->count * st->nout, st->out, &d->cuda.out));
-  PetscCall(BCRReductionStepWeights(plan, st, &lambda, &wsrc, &wout));
-  PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, st->np, lambda, &d->cuda.lambda));
-  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nsrc, wsrc, &d->cuda.wsrc));
-  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, st->np * st->nout, wout, &d->cuda.wout));
+  d->terms = (int)PetscMax(spec->terms > 0 ? spec->terms : 16, 8 * step->nout);
+  PetscCall(rows_put(tables, stream, step->count * step->nsrc, step->src, &d->cuda.src));
+  PetscCall(rows_put(tables, stream, step->count * step->nout, step->out, &d->cuda.out));
+  PetscCall(BCRReductionStepWeights(plan, step, &lambda, &wsrc, &wout));
+  PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, step->np, lambda, &d->cuda.lambda));
+  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, step->np * step->nsrc, wsrc, &d->cuda.wsrc));
+  PetscCall(BCRDeviceArenaPut(tables, stream, red->single, step->np * step->nout, wout, &d->cuda.wout));
   d->pin = -1;
   for (PetscInt k = 0; k < d->lines && spec->singular; k++)
-    if (lambda[k % st->np] == 0) d->pin = k;
+    if (lambda[k % step->np] == 0) d->pin = k;
   if (spec->reduction.dim == 2 && !red->threads) { /* all items at once, the shift of each line in siga */
     BCRCudaLineRows *r = &d->rows;
     double *sig;
@@ -138,7 +138,7 @@ static PetscErrorCode step_put(BCRDeviceReduction red, const BCRDeviceReductionS
     r->removed = NULL;
     r->removedfactor = 0;
     PetscCall(PetscMalloc1(d->lines, &sig));
-    for (PetscInt k = 0; k < d->lines; k++) sig[k] = red->a * lambda[k % st->np];
+    for (PetscInt k = 0; k < d->lines; k++) sig[k] = red->a * lambda[k % step->np];
     PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, d->lines, sig, &r->siga));
     PetscCall(PetscFree(sig));
   }
@@ -234,49 +234,49 @@ BCRReductionCost BCRDeviceReductionGetCost(BCRDeviceReduction red)
 }
 
 /* Solutions of a step, a box's lines k0 to k0 + m - 1 of them are at G + k0 gline. pinned: as in a solve */
-static PetscErrorCode lines_eliminate(BCRDeviceReduction red, BCRStream stream, const DeviceStep *st, PetscInt k0,
+static PetscErrorCode lines_eliminate(BCRDeviceReduction red, BCRStream stream, const DeviceStep *step, PetscInt k0,
                                       PetscInt m, PetscInt nb, const double *shift, PetscInt pinned)
 {
-  BCRCudaLineRows r = st->rows;
+  BCRCudaLineRows r = step->rows;
   BCRCudaLines l, w;
 
   PetscFunctionBegin;
   r.siga += k0;
   r.sigb = shift;
   r.pina = r.pinb = -1;
-  if (pinned >= 0 && st->pin >= k0 && st->pin < k0 + m) {
-    r.pina = (int)(st->pin - k0);
+  if (pinned >= 0 && step->pin >= k0 && step->pin < k0 + m) {
+    r.pina = (int)(step->pin - k0);
     r.pinb = (int)pinned;
   }
   l.na = w.na = (int)m;
   l.nb = w.nb = (int)nb;
   l.s = w.s = 1;
   l.sa = w.sa = red->gline;
-  l.sb = st->lines * red->gline;
+  l.sb = step->lines * red->gline;
   w.sb = red->chunk * red->gline;
   PetscCallBCRCuda(BCRCudaLineSolve(stream, &r, red->single, &l,
                                     (char *)red->G + (size_t)k0 * (size_t)red->gline * red->size, &w, red->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode step_solve(BCRDeviceReduction red, BCRStream stream, const DeviceStep *st, PetscInt nb,
+static PetscErrorCode step_solve(BCRDeviceReduction red, BCRStream stream, const DeviceStep *step, PetscInt nb,
                                  const double *shift, PetscInt pinned)
 {
   PetscFunctionBegin;
   if (red->threads) {
-    PetscCallBCRCuda(BCRCudaLinesCyclic(stream, &st->cuda, (int)nb, red->nx, red->scale, red->a, shift, red->end[0],
+    PetscCallBCRCuda(BCRCudaLinesCyclic(stream, &step->cuda, (int)nb, red->nx, red->scale, red->a, shift, red->end[0],
                                         red->end[1], red->single, red->G, red->gline, red->threads, red->sharedrows));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (red->inner) PetscCallBCRCuda(BCRCudaStepShifts(stream, &st->cuda, (int)nb, shift, red->a, red->shifts));
-  for (PetscInt k = 0; k < st->lines; k += red->chunk) {
-    const PetscInt m = PetscMin(red->chunk, st->lines - k);
-    const PetscBool pin = (PetscBool)(pinned == 0 && st->pin >= k && st->pin < k + m);
+  if (red->inner) PetscCallBCRCuda(BCRCudaStepShifts(stream, &step->cuda, (int)nb, shift, red->a, red->shifts));
+  for (PetscInt k = 0; k < step->lines; k += red->chunk) {
+    const PetscInt m = PetscMin(red->chunk, step->lines - k);
+    const PetscBool pin = (PetscBool)(pinned == 0 && step->pin >= k && step->pin < k + m);
 
     if (red->inner)
       PetscCall(BCRDeviceReductionSolve(red->inner, stream, (char *)red->G + (size_t)k * (size_t)red->gline * red->size,
-                                        m, red->gline, red->shifts + k, pin ? st->pin - k : -1));
-    else PetscCall(lines_eliminate(red, stream, st, k, m, nb, shift, pinned));
+                                        m, red->gline, red->shifts + k, pin ? step->pin - k : -1));
+    else PetscCall(lines_eliminate(red, stream, step, k, m, nb, shift, pinned));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -296,12 +296,12 @@ PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream,
   p.sr = red->stride[2];
   p.sb = boxstride;
   for (PetscInt i = 0; i < red->nsteps; i++) {
-    const DeviceStep *st = &red->step[i];
+    const DeviceStep *step = &red->step[i];
 
-    PetscCallBCRCuda(BCRCudaStepForm(stream, &st->cuda, &p, single, u, red->G, red->g1, red->gline));
-    PetscCall(step_solve(red, stream, st, nb, shift, pinned));
+    PetscCallBCRCuda(BCRCudaStepForm(stream, &step->cuda, &p, single, u, red->G, red->g1, red->gline));
+    PetscCall(step_solve(red, stream, step, nb, shift, pinned));
     PetscCallBCRCuda(
-      BCRCudaStepSum(stream, &st->cuda, &p, single, red->G, red->g1, red->gline, st->terms, red->parts, u));
+      BCRCudaStepSum(stream, &step->cuda, &p, single, red->G, red->g1, red->gline, step->terms, red->parts, u));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

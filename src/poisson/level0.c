@@ -77,7 +77,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   const PetscInt nx = x->n;
   const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   /* least: -log of the largest mu */
-  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], least = HUGE_VAL, num[8];
+  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, num[8];
   double *K = NULL, *F = NULL, *c;
   PetscInt cols = 0, fill;
   PetscErrorCode ierr;
@@ -110,7 +110,8 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   for (PetscInt i = 0; i < 64; i++) SS[i] = 0;
   for (PetscInt r = 0; r < h; r++)
     for (PetscInt j = 0; j < h; j++) SS[8 * r + j] = S[8 * r + j] * mu[j] / rx * scale;
-  for (PetscInt j = 0; j < 8; j++) sc[j] = j < 7 ? 0.25 * mu[j] / rx * scale : 0; /* regular: S = sin/4, A = sin */
+  for (PetscInt j = 0; j < 8; j++)
+    outscale[j] = j < 7 ? 0.25 * mu[j] / rx * scale : 0; /* regular: S = sin/4, A = sin */
   {
     const double need = -log(eps) / least;
 
@@ -193,7 +194,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscCall(BCRArenaReal(arena, single, lanes, fac, &k->fac));
   PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, A, &k->A));
   PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, SS, &k->S));
-  PetscCall(BCRArenaReal(arena, single, 8, sc, &k->sc));
+  PetscCall(BCRArenaReal(arena, single, 8, outscale, &k->outscale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

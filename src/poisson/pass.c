@@ -15,10 +15,10 @@
 static BCRField field_of(const BCRPass *p, const PetscReal *v)
 {
   BCRField box = {
-    (void *)(v + p->c->start * p->es), BCR_REAL_SINGLE, {0, 0, 0}
+    (void *)(v + p->c->start * p->nodestride), BCR_REAL_SINGLE, {0, 0, 0}
   };
 
-  for (int d = 0; d < 3; d++) box.stride[d] = p->es * p->c->stride[d];
+  for (int d = 0; d < 3; d++) box.stride[d] = p->nodestride * p->c->stride[d];
   return box;
 }
 
@@ -140,7 +140,7 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         p.s = s;
         p.c = &s->comp[m];
         p.transpose = (PetscInt)l->call.transpose;
-        p.es = s->dof * BCR_PARTS;
+        p.nodestride = s->dof * BCR_PARTS;
         p.f = (const PetscReal *)(l->call.f + (size_t)r * l->call.ldf + m) + part;
         p.u = (PetscReal *)(l->call.u + (size_t)r * l->call.ldu + m) + part;
         p.stream = stream;

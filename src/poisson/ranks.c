@@ -136,10 +136,10 @@ static void ranks_border(BCRRanks r, BCRAxis *a, BCRCoreBorder *border)
   for (int s = 0; s < 2; s++) {
     if (border->open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
   }
-  border->reach[0] = border->open[0] ? r->p.low[first] : 0;
-  border->reach[1] = border->open[1] ? r->p.up[last] : 0;
-  border->meet[0] = border->open[0] ? r->p.up[before->first + before->interior] : 0;
-  border->meet[1] = border->open[1] ? r->p.low[last + 1] : 0;
+  border->tointerface[0] = border->open[0] ? r->p.low[first] : 0;
+  border->tointerface[1] = border->open[1] ? r->p.up[last] : 0;
+  border->frominterface[0] = border->open[0] ? r->p.up[before->first + before->interior] : 0;
+  border->frominterface[1] = border->open[1] ? r->p.low[last + 1] : 0;
   border->constant = r->constant;
 }
 

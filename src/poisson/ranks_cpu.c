@@ -14,14 +14,17 @@ typedef struct {
   BCRModes modes;
   BCRReduced reduced[2]; /* of each batch */
   BCRArena space;
-  /* [nmodes]: right-hand sides of the own interface row and, what this rank adds, of the one before; solutions there */
-  double *own, *left, *x, *before;
+  /* [nmodes]: right-hand sides of this part's interface row and, what this rank adds, of the previous part's; solutions
+     x and before there */
+  double *interface, *previous, *x, *before;
   void *w; /* two solves: right-hand side and solution of the second */
   size_t wbytes;
-  /* the constant mode of a singular operator, the interface rows [ninterface] of all parts: BCRSlabRowsConstant(),
-     right-hand side, solution; what each rank adds to two of them [size][2], and this one */
-  double *clow, *cup, *cones, *cweight, *cg, *cx, *cgather, cmine[2];
-  MPI_Request gather;
+  /* The constant mode of a singular operator, interface rows of all parts [ninterface]: couplings, ones and weights of
+     BCRSlabRowsConstant(), right-hand side g, solution x; what each rank adds to two of them [size][2], and this one */
+  struct {
+    double *low, *up, *ones, *weight, *g, *x, *gathered, mine[2];
+    MPI_Request request;
+  } constantmode;
   double mean;    /* of the right-hand side, times factor until it is known on all ranks */
   double removed; /* by the last solve */
   PetscReal *halo[2], *halosend[2];
@@ -121,7 +124,7 @@ static PetscErrorCode host_create(BCRRanks r)
   PetscFunctionBegin;
   PetscCall(PetscNew(&h));
   r->state = h;
-  h->gather = MPI_REQUEST_NULL;
+  h->constantmode.request = MPI_REQUEST_NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -194,17 +197,18 @@ static PetscErrorCode host_local(BCRRanks r)
 
   PetscFunctionBegin;
   if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRArenaGet(&h->space, row, &h->own));
-  PetscCall(BCRArenaGet(&h->space, row, &h->left));
+  PetscCall(BCRArenaGet(&h->space, row, &h->interface));
+  PetscCall(BCRArenaGet(&h->space, row, &h->previous));
   PetscCall(BCRArenaGet(&h->space, row, &h->x));
   PetscCall(BCRArenaGet(&h->space, row, &h->before));
-  PetscCall(BCRArenaGet(&h->space, (6 * (size_t)ninterface + 2 * (size_t)r->size) * sizeof(double), &h->clow));
-  h->cup = h->clow + ninterface;
-  h->cones = h->cup + ninterface;
-  h->cweight = h->cones + ninterface;
-  h->cx = h->cweight + ninterface;
-  h->cg = h->cx + ninterface;
-  h->cgather = h->cg + ninterface;
+  PetscCall(
+    BCRArenaGet(&h->space, (6 * (size_t)ninterface + 2 * (size_t)r->size) * sizeof(double), &h->constantmode.low));
+  h->constantmode.up = h->constantmode.low + ninterface;
+  h->constantmode.ones = h->constantmode.up + ninterface;
+  h->constantmode.weight = h->constantmode.ones + ninterface;
+  h->constantmode.x = h->constantmode.weight + ninterface;
+  h->constantmode.g = h->constantmode.x + ninterface;
+  h->constantmode.gathered = h->constantmode.g + ninterface;
   for (int i = 0; i < 2 && r->halo; i++) {
     PetscCall(BCRArenaGet(&h->space, r->nmodes * sizeof(PetscReal), &h->halo[i]));
     PetscCall(BCRArenaGet(&h->space, r->nmodes * sizeof(PetscReal), &h->halosend[i]));
@@ -215,7 +219,7 @@ static PetscErrorCode host_local(BCRRanks r)
     h->wbytes = size * (r->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
     PetscCall(BCRArenaGet(&h->space, h->wbytes, &h->w));
   }
-  PetscCall(PetscArrayzero(h->left, r->nmodes));
+  PetscCall(PetscArrayzero(h->previous, r->nmodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -266,7 +270,7 @@ static PetscErrorCode host_tables(BCRRanks r)
     BCRCallElse(BCRReducedCreate(r->comm, &spec, &h->reduced[b]), (void)PetscFree3(low, diag, up));
   }
   PetscCall(PetscFree3(low, diag, up));
-  if (r->constant >= 0) BCRSlabRowsConstant(&r->p, h->clow);
+  if (r->constant >= 0) BCRSlabRowsConstant(&r->p, h->constantmode.low);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -302,15 +306,15 @@ static PetscErrorCode two_begin(BCRRanks r, const void *f, void *u)
   HostRanks *h = state(r);
 
   PetscFunctionBegin;
-  if (mine->has) row_get(r, f, in, 0, r->factor, h->own); /* before it may be overwritten */
+  if (mine->has) row_get(r, f, in, 0, r->factor, h->interface); /* before it may be overwritten */
   if (in) PetscCall(BCRCoreSolve((BCRCore)r->core, f, u, NULL));
   if (before && in) {
-    row_get(r, u, 0, 0, r->p.up[before->first + before->interior], h->left);
-    PetscCall(analyze(r, h->left));
+    row_get(r, u, 0, 0, r->p.up[before->first + before->interior], h->previous);
+    PetscCall(analyze(r, h->previous));
   }
   if (mine->has) {
-    if (in) row_get(r, u, in - 1, 1, r->p.low[mine->first + in], h->own);
-    PetscCall(analyze(r, h->own));
+    if (in) row_get(r, u, in - 1, 1, r->p.low[mine->first + in], h->interface);
+    PetscCall(analyze(r, h->interface));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -349,7 +353,7 @@ static PetscErrorCode host_eliminate(BCRRanks r, void *stream, PetscInt b, const
   if (b == 0) h->mean = h->removed = 0;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->pass == BCR_PASS_ONE)
-    PetscCall(BCRCoreBorderBegin((BCRCore)r->core, r->batch[b], r->batch[b + 1], f, u, h->left, h->own));
+    PetscCall(BCRCoreBorderBegin((BCRCore)r->core, r->batch[b], r->batch[b + 1], f, u, h->previous, h->interface));
   else if (b == 0) PetscCall(two_begin(r, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -369,13 +373,14 @@ static PetscErrorCode host_exchange(BCRRanks r, void *stream, PetscInt b)
   if (has_constant(r, b)) {
     const PetscBool has = r->p.mine >= 0 ? BCRRanksMine(r)->has : PETSC_FALSE;
 
-    h->cmine[0] = has ? h->own[r->constant] : 0;
-    h->cmine[1] = h->left[r->constant];
-    if (has) h->own[r->constant] = 0;
-    h->left[r->constant] = 0;
-    PetscCallMPI(MPI_Iallgather(h->cmine, 2, MPI_DOUBLE, h->cgather, 2, MPI_DOUBLE, r->comm, &h->gather));
+    h->constantmode.mine[0] = has ? h->interface[r->constant] : 0;
+    h->constantmode.mine[1] = h->previous[r->constant];
+    if (has) h->interface[r->constant] = 0;
+    h->previous[r->constant] = 0;
+    PetscCallMPI(MPI_Iallgather(h->constantmode.mine, 2, MPI_DOUBLE, h->constantmode.gathered, 2, MPI_DOUBLE, r->comm,
+                                &h->constantmode.request));
   }
-  PetscCall(BCRReducedSolveBegin(h->reduced[b], h->own + k0, h->left + k0));
+  PetscCall(BCRReducedSolveBegin(h->reduced[b], h->interface + k0, h->previous + k0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -385,13 +390,16 @@ static PetscErrorCode host_exchange(BCRRanks r, void *stream, PetscInt b)
 static void constant_mode(BCRRanks r, double *mean)
 {
   HostRanks *h = state(r);
+  const double *low = h->constantmode.low, *up = h->constantmode.up, *one = h->constantmode.ones,
+               *weight = h->constantmode.weight, *gathered = h->constantmode.gathered;
+  double *g = h->constantmode.g;
   const PetscInt n = r->p.ninterface;
   double sum = 0, ones = 0, d = 0, rate = 0, total = 0;
 
   for (PetscInt p = 0; p < n; p++) {
-    h->cg[p] = h->cgather[2 * r->p.part[p].rank] + h->cgather[2 * r->p.part[(p + 1) % r->p.nparts].rank + 1];
-    sum += h->cweight[p] * h->cg[p];
-    ones += h->cweight[p] * h->cones[p];
+    g[p] = gathered[2 * r->p.part[p].rank] + gathered[2 * r->p.part[(p + 1) % r->p.nparts].rank + 1];
+    sum += weight[p] * g[p];
+    ones += weight[p] * one[p];
   }
   *mean = sum / ones;
   /* round a periodic axis the steps add up to zero: what d before the first row does that */
@@ -399,11 +407,11 @@ static void constant_mode(BCRRanks r, double *mean)
     double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
 
     for (PetscInt p = 0; p < n; p++) {
-      h->cx[p] = x;
-      d = (p ? h->clow[p] * d : f) - (h->cg[p] - *mean * h->cones[p]);
-      d = p + 1 < n || r->p.periodic ? d / h->cup[p] : 0;
+      h->constantmode.x[p] = x;
+      d = (p ? low[p] * d : f) - (g[p] - *mean * one[p]);
+      d = p + 1 < n || r->p.periodic ? d / up[p] : 0;
       x += d;
-      rate += 1 / h->cup[p];
+      rate += 1 / up[p];
     }
     total = x;
   }
@@ -418,10 +426,10 @@ static PetscErrorCode host_reduce(BCRRanks r, void *stream, PetscInt b, void *u)
   (void)stream, (void)u;
   PetscCall(BCRReducedSolveEnd(h->reduced[b], h->x + k0, h->before + k0, NULL));
   if (has_constant(r, b)) {
-    PetscCallMPI(MPI_Wait(&h->gather, MPI_STATUS_IGNORE));
+    PetscCallMPI(MPI_Wait(&h->constantmode.request, MPI_STATUS_IGNORE));
     constant_mode(r, &h->mean);
-    if (r->p.mine >= 0 && BCRRanksMine(r)->has) h->x[r->constant] = h->cx[r->p.mine];
-    if (r->p.prev >= 0) h->before[r->constant] = h->cx[r->p.prev];
+    if (r->p.mine >= 0 && BCRRanksMine(r)->has) h->x[r->constant] = h->constantmode.x[r->p.mine];
+    if (r->p.prev >= 0) h->before[r->constant] = h->constantmode.x[r->p.prev];
     h->mean /= r->factor;
     h->removed = h->mean;
   }

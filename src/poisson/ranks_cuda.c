@@ -58,7 +58,7 @@ typedef struct {
   BCRMessage *send[EXCHANGES], *recv[EXCHANGES];
   int nsend[EXCHANGES], nrecv[EXCHANGES];
   BCRTransportWindow window; /* what is sent is stored where it is needed, or NULL */
-  BCRCudaWindow own;
+  BCRCudaWindow numbers;
   void *marks[BCR_RANK_STAGES + 1]; /* events between steps of a solve, where they are asked for */
   int nmarks;                       /* -1: they are not */
 } DeviceRanks;
@@ -323,10 +323,10 @@ static PetscErrorCode local_systems(BCRRanks r)
 
     PetscCall(PetscMalloc1(4 * ni, &c));
     BCRSlabRowsConstant(&r->p, c);
-    PetscCall(BCRDeviceArenaPut(&d->tables, r->stream, PETSC_FALSE, 4 * ni, c, &d->rows.clow));
-    d->rows.cup = d->rows.clow + ni;
-    d->rows.cones = d->rows.clow + 2 * ni;
-    d->rows.cweight = d->rows.clow + 3 * ni;
+    PetscCall(BCRDeviceArenaPut(&d->tables, r->stream, PETSC_FALSE, 4 * ni, c, &d->rows.constantmode.low));
+    d->rows.constantmode.up = d->rows.constantmode.low + ni;
+    d->rows.constantmode.ones = d->rows.constantmode.low + 2 * ni;
+    d->rows.constantmode.weight = d->rows.constantmode.low + 3 * ni;
     PetscCall(PetscFree(c));
   }
   if (solves_all(r) && !r->singular) {
@@ -405,17 +405,17 @@ static PetscErrorCode device_connect(BCRRanks r)
   r->nocoupling[BCR_COUPLING_SHARED] =
     "up to 8 parts (BCR_CUDA_GATHER) solve all systems, one exchange in place of two";
   PetscCall(BCRTransportWindowCreate((BCRTransport)r->transport, PETSC_TRUE, 2 * (slot + (size_t)np) * sizeof(double),
-                                     BCR_CUDA_NOTHING, &d->window, &base, &d->own.turn));
+                                     BCR_CUDA_NOTHING, &d->window, &base, &d->numbers.turn));
   if (!d->window) {
     r->nocoupling[BCR_COUPLING_WINDOW] = "the transport has no window (those of NCCL 2.28 and later, on one host)";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  d->own.n = (int)r->nmodes;
-  d->own.parts = (int)np;
-  d->own.mine = (int)r->p.mine;
-  d->own.periodic = r->p.periodic;
-  d->own.slot = (ptrdiff_t)slot;
-  for (PetscInt q = 0; q < np; q++) d->own.to[q] = (double *)base[r->p.part[q].rank];
+  d->numbers.n = (int)r->nmodes;
+  d->numbers.parts = (int)np;
+  d->numbers.mine = (int)r->p.mine;
+  d->numbers.periodic = r->p.periodic;
+  d->numbers.slot = (ptrdiff_t)slot;
+  for (PetscInt q = 0; q < np; q++) d->numbers.to[q] = (double *)base[r->p.part[q].rank];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -476,7 +476,7 @@ static PetscErrorCode border_messages(BCRRanks r)
 
   PetscFunctionBegin;
   for (int i = 0; i < EXCHANGES; i++) d->nsend[i] = d->nrecv[i] = 0;
-  d->own.coupled = (int)coupled;
+  d->numbers.coupled = (int)coupled;
   while (owner < np - 1 && r->constant >= d->first[owner + 1]) owner++;
   for (int i = 0; i < EXCHANGES && !d->send[i]; i++)
     PetscCall(PetscMalloc2(np + r->size, &d->send[i], np + r->size, &d->recv[i]));
@@ -594,7 +594,8 @@ static PetscErrorCode device_mark(BCRRanks r, void *stream)
 
 /* Two solves: the rows between the interfaces, as if the interface rows were 0; modes of the
    right-hand sides of the own one, and of what the one before gets */
-static PetscErrorCode two_begin(BCRRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
+static PetscErrorCode two_begin(BCRRanks r, BCRStream stream, const void *f, void *u, double *interface,
+                                double *previous)
 {
   const BCRSlabPart *mine = BCRRanksMine(r), *prev = BCRRanksBefore(r);
   DeviceRanks *d = state(r);
@@ -620,8 +621,8 @@ static PetscErrorCode two_begin(BCRRanks r, BCRStream stream, const void *f, voi
       BCRCudaRowGet(stream, &d->row, d->single, u, 0, r->p.up[prev->first + prev->interior], v + r->nmodes));
   else PetscCallBCRCuda(BCRCudaZero(v + r->nmodes, (size_t)r->nmodes * sizeof(double), stream));
   PetscCall(border_transform(r, stream, 0, 2, &v, &t));
-  PetscCallBCRCuda(BCRCudaCopy(own, v, (size_t)r->nmodes * sizeof(double), stream));
-  PetscCallBCRCuda(BCRCudaCopy(left, v + r->nmodes, (size_t)r->nmodes * sizeof(double), stream));
+  PetscCallBCRCuda(BCRCudaCopy(interface, v, (size_t)r->nmodes * sizeof(double), stream));
+  PetscCallBCRCuda(BCRCudaCopy(previous, v + r->nmodes, (size_t)r->nmodes * sizeof(double), stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -652,14 +653,14 @@ static PetscErrorCode two_end(BCRRanks r, BCRStream stream, void *u, const doubl
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* own and left of what is sent, one after the other, from where the core or two solves put it */
+/* interface and previous of what is sent, one after the other, from where the core or two solves put it */
 static PetscErrorCode device_eliminate(BCRRanks r, void *stream, PetscInt batch, const void *f, void *u)
 {
   DeviceRanks *d = state(r);
   const PetscBool all = solves_all(r), one = r->pass == BCR_PASS_TWO ? PETSC_FALSE : PETSC_TRUE;
   const PetscInt n = r->nmodes, mine = r->p.mine;
   const BCRCudaBorderRows *rows = r->pass == BCR_PASS_LINES ? &d->rows : NULL;
-  const BCRCudaWindow *within = r->way == BCR_RANKS_LINES_WINDOW ? &d->own : NULL;
+  const BCRCudaWindow *within = r->way == BCR_RANKS_LINES_WINDOW ? &d->numbers : NULL;
   double *to;
 
   PetscFunctionBegin;
@@ -676,7 +677,7 @@ static PetscErrorCode device_eliminate(BCRRanks r, void *stream, PetscInt batch,
   else if (!one)
     PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)n, NULL, d->devnorm, d->rowmodes, 1, d->rowmodes + n, to));
   if (r->coupling == BCR_COUPLING_WINDOW && !within)
-    PetscCallBCRCuda(BCRCudaWindowPut(stream, &d->own, d->received[0]));
+    PetscCallBCRCuda(BCRCudaWindowPut(stream, &d->numbers, d->received[0]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -689,7 +690,7 @@ static PetscErrorCode device_exchange(BCRRanks r, void *stream, PetscInt batch)
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   switch (r->coupling) {
   case BCR_COUPLING_WINDOW:
-    if (r->pass != BCR_PASS_LINES) PetscCallBCRCuda(BCRCudaWindowTake(stream, &d->own, d->received[0]));
+    if (r->pass != BCR_PASS_LINES) PetscCallBCRCuda(BCRCudaWindowTake(stream, &d->numbers, d->received[0]));
     break;
   case BCR_COUPLING_SHARED:
     PetscCall(exchange(r, stream, TO_PARTS));
@@ -723,7 +724,7 @@ static PetscErrorCode device_reduce(BCRRanks r, void *stream, PetscInt batch, vo
   }
   if (r->pass == BCR_PASS_LINES)
     PetscCall(BCRDeviceCoreBorderLines((BCRDeviceCore)r->core, stream, u, &d->rows, d->received[0], mine,
-                                       r->coupling == BCR_COUPLING_WINDOW ? &d->own : NULL));
+                                       r->coupling == BCR_COUPLING_WINDOW ? &d->numbers : NULL));
   else PetscCallBCRCuda(BCRCudaBorderSolve(stream, &d->rows, d->received[0], d->work, mine, x));
   if (r->singular) {
     PetscCall(set_removed(r, stream, x + 2 * r->nmodes));
@@ -761,7 +762,7 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
   PetscFunctionBegin;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallBCRCuda(BCRCudaSum(stream, &d->box, d->single, u, NULL, d->scalars + PARTIAL, d->scalars + SUM));
-  if (d->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &d->own, d->scalars + SUM));
+  if (d->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &d->numbers, d->scalars + SUM));
   else {
     PetscCall(exchange(r, stream, SUMS));
     PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, d->sums, d->scalars + SUM));
@@ -860,8 +861,8 @@ PetscErrorCode BCRRanksStages(BCRRanks r, void *stream, const void *f, void *u, 
   d->nmarks = -1;
   for (int i = 0; i < 2 && d->window && r->p.mine >= 0; i++) { /* by itself; the first one brings the ranks together */
     PetscCallBCRCuda(BCRCudaMark(&d->marks[0], stream));
-    PetscCallBCRCuda(BCRCudaWindowPut(stream, &d->own, d->received[0]));
-    PetscCallBCRCuda(BCRCudaWindowTake(stream, &d->own, d->received[0]));
+    PetscCallBCRCuda(BCRCudaWindowPut(stream, &d->numbers, d->received[0]));
+    PetscCallBCRCuda(BCRCudaWindowTake(stream, &d->numbers, d->received[0]));
     PetscCallBCRCuda(BCRCudaMark(&d->marks[1], stream));
     PetscCallBCRCuda(BCRCudaMarkTime(d->marks[0], d->marks[1], &seconds[1]));
   }

@@ -52,11 +52,11 @@ PetscErrorCode BCRReductionSpace(BCRReduction red)
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < red->plan.nsteps; i++) {
-    const BCRReductionStep *st = &red->plan.step[i];
-    const BCRGroup *g = st->group;
+    const BCRReductionStep *step = &red->plan.step[i];
+    const BCRGroup *g = step->group;
 
     nrows = PetscMax(nrows, group_rows(red, g));
-    nptr = PetscMax(nptr, PetscMax(2 * st->nsrc, st->nout)); /* twice: sources may count twice */
+    nptr = PetscMax(nptr, PetscMax(2 * step->nsrc, step->nout)); /* twice: sources may count twice */
     if (g->side) nside = PetscMax(nside, g->nside * g->ns);
   }
   if (red->inner) nrows++;
@@ -199,13 +199,13 @@ static PetscErrorCode poles(Solve *S, const BCRPoleSet *set, const Poles *p)
    groups are one (paper 000's counts need that) */
 static void reduce_sources(Solve *S, Item it, PetscInt k0)
 {
-  const BCRReductionStep *st = it.step;
-  const BCRGroup *g = st->group;
+  const BCRReductionStep *step = it.step;
+  const BCRGroup *g = step->group;
   const PetscInt *row = item_src(it);
   PetscInt nsrc = 0;
 
-  for (int k = 0; k < (st->twice ? 2 : 1); k++)
-    for (PetscInt s = 0; s < st->nsrc; s++) S->red->src[nsrc++] = row_u(S, row[s]);
+  for (int k = 0; k < (step->twice ? 2 : 1); k++)
+    for (PetscInt s = 0; s < step->nsrc; s++) S->red->src[nsrc++] = row_u(S, row[s]);
   for (PetscInt c = 0; c < g->ns; c++) S->red->dst[c] = row_work(S, k0 + c);
   combine(S, nsrc, PETSC_TRUE, S->red->src, g->W, g->ldw, g->ns, PETSC_FALSE, 0, S->red->dst);
 }
@@ -214,9 +214,9 @@ static void reduce_sources(Solve *S, Item it, PetscInt k0)
    classes, and left less right into row e0 + 1, for even ones */
 static void back_sources(Solve *S, Item it, PetscInt k0, PetscInt e0)
 {
-  const BCRReductionStep *st = it.step;
-  const BCRGroup *g = st->group;
-  const PetscInt *row = item_src(it), nsides = st->nsrc - g->ns;
+  const BCRReductionStep *step = it.step;
+  const BCRGroup *g = step->group;
+  const PetscInt *row = item_src(it), nsides = step->nsrc - g->ns;
   const void **src = S->red->src;
   void **dst = S->red->dst;
 
@@ -226,7 +226,7 @@ static void back_sources(Solve *S, Item it, PetscInt k0, PetscInt e0)
   }
   combine(S, g->ns, PETSC_TRUE, src, g->W, g->ldw, g->ns, PETSC_FALSE, 0, dst);
   for (PetscInt k = 0; k < PetscMin(2, g->ns) && nsides; k++) {
-    const PetscInt from = k ? (st->left ? 2 : 3) : 0; /* (1, -1), or -1 alone; (1, 1) */
+    const PetscInt from = k ? (step->left ? 2 : 3) : 0; /* (1, -1), or -1 alone; (1, 1) */
 
     for (PetscInt s = 0; s < nsides; s++) src[s] = row_u(S, row[g->ns + s]);
     dst[0] = row_work(S, e0 + k);
@@ -354,41 +354,42 @@ static const void **poles_sources(Solve *S, Item it)
 
 static PetscErrorCode reduce_poles(Solve *S, Item it)
 {
-  const BCRReductionStep *st = it.step;
-  const BCRPoleSet *set = st->group->set;
-  const PetscInt *row = item_out(it), first = copied_rows(S->red, st->group);
+  const BCRReductionStep *step = it.step;
+  const BCRPoleSet *set = step->group->set;
+  const PetscInt *row = item_out(it), first = copied_rows(S->red, step->group);
   const void **src = poles_sources(S, it);
   const Poles p = {
-    .nsrc = st->nsrc, .g = src, .ws = set->reduce_src, .nout = st->nout, .out = S->red->dst, .wo = set->reduce_out};
+    .nsrc = step->nsrc, .g = src, .ws = set->reduce_src, .nout = step->nout, .out = S->red->dst, .wo = set->reduce_out};
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < st->nout; k++) S->red->dst[k] = row_work(S, first + k);
+  for (PetscInt k = 0; k < step->nout; k++) S->red->dst[k] = row_work(S, first + k);
   PetscCall(poles(S, set, &p));
-  for (PetscInt k = 0; k < st->nout; k++) add_row(S, first + k, row[k]);
+  for (PetscInt k = 0; k < step->nout; k++) add_row(S, first + k, row[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode back_poles(Solve *S, Item it)
 {
-  const BCRReductionStep *st = it.step;
-  const BCRPoleSet *set = st->group->set;
-  const PetscInt *row = item_out(it), first = copied_rows(S->red, st->group);
+  const BCRReductionStep *step = it.step;
+  const BCRPoleSet *set = step->group->set;
+  const PetscInt *row = item_out(it), first = copied_rows(S->red, step->group);
   const void **src = poles_sources(S, it);
   void **dst = S->red->dst;
-  const Poles p = {.nsrc = st->nsrc, .g = src, .ws = set->back_src, .nout = st->nout, .out = dst, .wo = set->back_out};
+  const Poles p = {
+    .nsrc = step->nsrc, .g = src, .ws = set->back_src, .nout = step->nout, .out = dst, .wo = set->back_out};
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < st->nout; k++) dst[k] = row_work(S, first + k);
+  for (PetscInt k = 0; k < step->nout; k++) dst[k] = row_work(S, first + k);
   PetscCall(poles(S, set, &p));
-  for (PetscInt k = 0; k < st->nout; k++) {
+  for (PetscInt k = 0; k < step->nout; k++) {
     src[k] = row_work(S, first + k);
     dst[k] = row_u(S, row[k]);
   }
-  copy_rows(S, st->nout, PETSC_FALSE, PETSC_TRUE, src, dst);
+  copy_rows(S, step->nout, PETSC_FALSE, PETSC_TRUE, src, dst);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode step_run(Solve *S, const BCRReductionStep *st)
+static PetscErrorCode step_run(Solve *S, const BCRReductionStep *step)
 {
   static PetscErrorCode (*const run[])(Solve *, Item) = {[BCR_STEP_REDUCE_CLASSES] = reduce_classes,
                                                          [BCR_STEP_REDUCE_POLES] = reduce_poles,
@@ -396,22 +397,22 @@ static PetscErrorCode step_run(Solve *S, const BCRReductionStep *st)
                                                          [BCR_STEP_BACK_POLES] = back_poles};
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < st->count; k++) {
-    const Item it = {st, k};
+  for (PetscInt k = 0; k < step->count; k++) {
+    const Item it = {step, k};
 
-    if (BCRStepClasses(st) && st->group->side) queue_add(S, it);
-    else PetscCall(run[st->work](S, it));
+    if (BCRStepClasses(step) && step->group->side) queue_add(S, it);
+    else PetscCall(run[step->work](S, it));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Items of one kind of group wait for each other across steps of their level, as only outs of a level are sources of
    others. Steps between them that have no classes do not matter */
-static PetscBool queue_waits(const Queue *q, const BCRReductionStep *st)
+static PetscBool queue_waits(const Queue *q, const BCRReductionStep *step)
 {
-  if (!q->n || q->item[0].step->level != st->level || BCRStepBack(q->item[0].step) != BCRStepBack(st))
+  if (!q->n || q->item[0].step->level != step->level || BCRStepBack(q->item[0].step) != BCRStepBack(step))
     return PETSC_FALSE;
-  return (PetscBool)(!BCRStepClasses(st) || st->group == q->group);
+  return (PetscBool)(!BCRStepClasses(step) || step->group == q->group);
 }
 
 static PetscErrorCode steps_run(Solve *S)

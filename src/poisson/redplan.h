@@ -103,14 +103,14 @@ typedef struct {
   BCRArena arena;
 } BCRReductionPlan;
 
-static inline PetscBool BCRStepBack(const BCRReductionStep *st)
+static inline PetscBool BCRStepBack(const BCRReductionStep *step)
 {
-  return (PetscBool)(st->work == BCR_STEP_BACK_CLASSES || st->work == BCR_STEP_BACK_POLES);
+  return (PetscBool)(step->work == BCR_STEP_BACK_CLASSES || step->work == BCR_STEP_BACK_POLES);
 }
 
-static inline PetscBool BCRStepClasses(const BCRReductionStep *st)
+static inline PetscBool BCRStepClasses(const BCRReductionStep *step)
 {
-  return (PetscBool)(st->work == BCR_STEP_REDUCE_CLASSES || st->work == BCR_STEP_BACK_CLASSES);
+  return (PetscBool)(step->work == BCR_STEP_REDUCE_CLASSES || step->work == BCR_STEP_BACK_CLASSES);
 }
 
 /* redgroups.c. The plan, zero before, along axis dim - 1 of the spec. single, lanes: how it stores weights */
@@ -134,7 +134,7 @@ PETSC_INTERN double BCRPoleWeight(const BCRReductionPlan *plan, const void *weig
 /* redsteps.c */
 PETSC_INTERN PetscErrorCode BCRReductionPlanSteps(BCRReductionPlan *plan);
 /* lambda[np], wsrc[np][nsrc], wout[np][nout] of a step of a plan in double; free them with PetscFree3() */
-PETSC_INTERN PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRReductionStep *st,
+PETSC_INTERN PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRReductionStep *step,
                                                     double **lambda, double **wsrc, double **wout);
 /* Of a solve. nrow: unknowns of a block row; inner: of the solution for one pole, where that is
    a plane; NULL: it is a line */

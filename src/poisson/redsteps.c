@@ -31,27 +31,27 @@ static void walk_out(Walk *w, PetscInt row, PetscInt by, PetscInt n)
 static void walk_item(Walk *w, BCRStepWork work, PetscInt level, const BCRGroup *g, PetscBool left, PetscBool right,
                       PetscBool twice)
 {
-  BCRReductionStep *st = &w->now;
+  BCRReductionStep *step = &w->now;
   const PetscInt nsides = (left ? 1 : 0) + (right ? 1 : 0);
 
-  if (!w->nsteps || st->work != work || st->level != level || st->group != g || st->left != left ||
-      st->right != right || st->twice != twice) {
-    st->work = work;
-    st->level = level;
-    st->group = g;
-    st->left = left;
-    st->right = right;
-    st->twice = twice;
-    st->count = st->np = 0;
-    for (PetscInt c = 0; c < g->nsets; c++) st->np += g->set[c].np;
-    st->nsrc = work == BCR_STEP_REDUCE_CLASSES ? nsides * g->ns : g->ns + (BCRStepBack(st) ? nsides : 0);
-    st->nout = work == BCR_STEP_REDUCE_CLASSES ? 1 : (BCRStepBack(st) ? g->ns : nsides);
-    st->src = w->src ? w->src + w->nsrc : NULL;
-    st->out = w->out ? w->out + w->nout : NULL;
+  if (!w->nsteps || step->work != work || step->level != level || step->group != g || step->left != left ||
+      step->right != right || step->twice != twice) {
+    step->work = work;
+    step->level = level;
+    step->group = g;
+    step->left = left;
+    step->right = right;
+    step->twice = twice;
+    step->count = step->np = 0;
+    for (PetscInt c = 0; c < g->nsets; c++) step->np += g->set[c].np;
+    step->nsrc = work == BCR_STEP_REDUCE_CLASSES ? nsides * g->ns : g->ns + (BCRStepBack(step) ? nsides : 0);
+    step->nout = work == BCR_STEP_REDUCE_CLASSES ? 1 : (BCRStepBack(step) ? g->ns : nsides);
+    step->src = w->src ? w->src + w->nsrc : NULL;
+    step->out = w->out ? w->out + w->nout : NULL;
     w->nsteps++;
   }
-  st->count++;
-  if (w->step) w->step[w->nsteps - 1] = *st;
+  step->count++;
+  if (w->step) w->step[w->nsteps - 1] = *step;
 }
 
 static const BCRGroup *level_group(const BCRReductionLevel *lev, PetscInt k)
@@ -153,17 +153,17 @@ PetscErrorCode BCRReductionPlanSteps(BCRReductionPlan *plan)
 }
 
 /* Pole l of set c among poles of a step of classes. ws: [nsrc], wo: [nout] */
-static void class_weights(const BCRReductionPlan *plan, const BCRReductionStep *st, PetscInt c, PetscInt l, double ws[],
-                          double wo[])
+static void class_weights(const BCRReductionPlan *plan, const BCRReductionStep *step, PetscInt c, PetscInt l,
+                          double ws[], double wo[])
 {
-  const BCRGroup *g = st->group;
+  const BCRGroup *g = step->group;
   const BCRPoleSet *p = &g->set[c];
   const double *W = (const double *)g->W + (size_t)c * g->ldw;
   PetscInt k = 0;
 
-  if (st->work == BCR_STEP_REDUCE_CLASSES) {
-    for (PetscInt s = 0; s < g->ns && st->left; s++) ws[k++] = st->twice ? 2 * W[s] : W[s];
-    for (PetscInt s = 0; s < g->ns && st->right; s++) ws[k++] = W[s];
+  if (step->work == BCR_STEP_REDUCE_CLASSES) {
+    for (PetscInt s = 0; s < g->ns && step->left; s++) ws[k++] = step->twice ? 2 * W[s] : W[s];
+    for (PetscInt s = 0; s < g->ns && step->right; s++) ws[k++] = W[s];
     wo[0] = BCRPoleWeight(plan, p->reduce_out, 1, l, 0);
     return;
   }
@@ -172,32 +172,32 @@ static void class_weights(const BCRReductionPlan *plan, const BCRReductionStep *
     wo[s] = W[s] * BCRPoleWeight(plan, p->back_out, 1, l, 0);
   }
   /* separators: their sum for odd classes (counted from 1), left less right for even ones */
-  if (st->left) ws[k++] = BCRPoleWeight(plan, p->back_src, 1, l, 0);
-  if (st->right) ws[k++] = (c % 2 ? -1 : 1) * BCRPoleWeight(plan, p->back_src, 1, l, 0);
+  if (step->left) ws[k++] = BCRPoleWeight(plan, p->back_src, 1, l, 0);
+  if (step->right) ws[k++] = (c % 2 ? -1 : 1) * BCRPoleWeight(plan, p->back_src, 1, l, 0);
 }
 
-PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRReductionStep *st, double **lambda,
+PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRReductionStep *step, double **lambda,
                                        double **wsrc, double **wout)
 {
-  const BCRGroup *g = st->group;
-  const PetscBool back = BCRStepBack(st);
+  const BCRGroup *g = step->group;
+  const PetscBool back = BCRStepBack(step);
 
   PetscFunctionBegin;
   PetscCheck(!plan->single, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The plan has its weights in single precision");
-  PetscCall(PetscMalloc3(st->np, lambda, (size_t)st->np * st->nsrc, wsrc, (size_t)st->np * st->nout, wout));
+  PetscCall(PetscMalloc3(step->np, lambda, (size_t)step->np * step->nsrc, wsrc, (size_t)step->np * step->nout, wout));
   for (PetscInt c = 0, j = 0; c < g->nsets; c++) {
     const BCRPoleSet *p = &g->set[c];
 
     for (PetscInt l = 0; l < p->np; l++, j++) {
-      double *ws = *wsrc + (size_t)j * st->nsrc, *wo = *wout + (size_t)j * st->nout;
+      double *ws = *wsrc + (size_t)j * step->nsrc, *wo = *wout + (size_t)j * step->nout;
 
       (*lambda)[j] = p->lambda[l];
-      if (BCRStepClasses(st)) class_weights(plan, st, c, l, ws, wo);
+      if (BCRStepClasses(step)) class_weights(plan, step, c, l, ws, wo);
       else {
-        for (PetscInt k = 0; k < st->nsrc; k++)
-          ws[k] = BCRPoleWeight(plan, back ? p->back_src : p->reduce_src, st->nsrc, l, k);
-        for (PetscInt k = 0; k < st->nout; k++)
-          wo[k] = BCRPoleWeight(plan, back ? p->back_out : p->reduce_out, st->nout, l, k);
+        for (PetscInt k = 0; k < step->nsrc; k++)
+          ws[k] = BCRPoleWeight(plan, back ? p->back_src : p->reduce_src, step->nsrc, l, k);
+        for (PetscInt k = 0; k < step->nout; k++)
+          wo[k] = BCRPoleWeight(plan, back ? p->back_out : p->reduce_out, step->nout, l, k);
       }
     }
   }
@@ -205,13 +205,14 @@ PetscErrorCode BCRReductionStepWeights(const BCRReductionPlan *plan, const BCRRe
 }
 
 /* Flops for each unknown of a block row of an item, the solutions of its poles not counted. A term of a sum is 2 */
-static double item_flops(const BCRReductionStep *st)
+static double item_flops(const BCRReductionStep *step)
 {
-  const double ns = (double)st->group->ns, nsrc = (double)st->nsrc, nout = (double)st->nout, np = (double)st->np;
+  const double ns = (double)step->group->ns, nsrc = (double)step->nsrc, nout = (double)step->nout,
+               np = (double)step->np;
 
-  switch (st->work) {
+  switch (step->work) {
   case BCR_STEP_REDUCE_CLASSES: /* sums of classes, the solutions' sum, which is added to the separator */
-    return 2 * (st->twice ? 2 * nsrc : nsrc) * ns + 2 * np + 2;
+    return 2 * (step->twice ? 2 * nsrc : nsrc) * ns + 2 * np + 2;
   case BCR_STEP_BACK_CLASSES: /* sums of classes and, for all odd and all even ones, of separators; sums of solutions */
     return 2 * ns * ns + 2 * PetscMin(2, ns) * (nsrc - ns) + (nsrc > ns ? 4 : 2) * np + 2 * ns * ns;
   case BCR_STEP_REDUCE_POLES:
@@ -227,12 +228,12 @@ BCRReductionCost BCRReductionPlanCost(const BCRReductionPlan *plan, PetscInt nro
   BCRReductionCost cost = {0, 0, 0};
 
   for (PetscInt i = 0; i < plan->nsteps; i++) {
-    const BCRReductionStep *st = &plan->step[i];
-    const double count = (double)st->count, np = (double)st->np;
+    const BCRReductionStep *step = &plan->step[i];
+    const double count = (double)step->count, np = (double)step->np;
 
     cost.subproblems += count * np * (inner ? inner->subproblems : 1);
-    cost.flops += count * (item_flops(st) * (double)nrow + np * (inner ? inner->flops : 5. * (double)nrow));
-    cost.moved += count * ((double)st->nsrc + (double)st->nout * (BCRStepBack(st) ? 1 : 2)) * (double)nrow;
+    cost.flops += count * (item_flops(step) * (double)nrow + np * (inner ? inner->flops : 5. * (double)nrow));
+    cost.moved += count * ((double)step->nsrc + (double)step->nout * (BCRStepBack(step) ? 1 : 2)) * (double)nrow;
   }
   return cost;
 }

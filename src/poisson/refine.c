@@ -172,7 +172,7 @@ static PetscErrorCode refine_trial(BCRSolver s, BCRComponent *c, PetscReal *f, P
   p.c = c;
   p.f = f;
   p.u = u;
-  p.es = 1;
+  p.nodestride = 1;
   p.stream = s->options.stream;
   /* for a solution that can be squared */
   PetscCall(s->be->trial(p.stream, (PetscInt)BCRComponentNodes(c), (double)PetscAbsReal(c->op.scale), f));

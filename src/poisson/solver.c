@@ -111,7 +111,7 @@ static PetscErrorCode ones_create(BCRSolver s, void *stream, BCRComponent *c, Pe
     p.s = s;
     p.c = c;
     p.transpose = transpose;
-    p.es = 1;
+    p.nodestride = 1;
     p.f = there;
     p.u = c->ones[transpose];
     p.stream = stream;

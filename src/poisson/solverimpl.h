@@ -2,7 +2,7 @@
   What the files of the solver share: component.c, planes.c (set-up of components), solver.c (of cores,
   workspace), pass.c (the order of a solve), refine.c (mixed precision), backend.h and its two tables.
   A pass is the solve of one real field: one component, one of its real and imaginary part, of one
-  right-hand side. Its vectors are PetscReal arrays whose nodes are es apart.
+  right-hand side. Its vectors are PetscReal arrays whose nodes are nodestride apart.
 */
 #pragma once
 
@@ -179,7 +179,7 @@ typedef struct {
   const PetscReal *f; /* in the backend's memory, as u */
   PetscReal *u;
   /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of each */
-  ptrdiff_t es;
+  ptrdiff_t nodestride;
   PetscBool moves; /* some plane node adds to the box's right-hand side */
   void *stream;
   double *removed; /* the constant that the core removes, in the backend's memory */

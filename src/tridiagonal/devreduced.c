@@ -66,20 +66,20 @@ static void Message(BCRMessage *m, PetscMPIInt rank, double *p, size_t n)
 static PetscErrorCode NearMessages(BCRDeviceReduced d)
 {
   const BCRNeighbours *nb = &d->r->nb;
-  const size_t st = (size_t)nb->ns * (size_t)d->r->nvec;
+  const size_t rowsize = (size_t)nb->ns * (size_t)d->r->nvec;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(nb->nsend, &d->send[0], nb->nrecv, &d->recv[0]));
   for (int tag = 0; tag < 4; tag++) {
     for (PetscInt i = 0; i < nb->nsend; i++) {
       if (nb->send[i].tag == tag)
-        Message(&d->send[0][d->nsend[0]++], nb->send[i].peer, d->array + (size_t)nb->send[i].row * st,
-                (size_t)nb->send[i].rows * st);
+        Message(&d->send[0][d->nsend[0]++], nb->send[i].peer, d->array + (size_t)nb->send[i].row * rowsize,
+                (size_t)nb->send[i].rows * rowsize);
     }
     for (PetscInt i = 0; i < nb->nrecv; i++) {
       if (nb->recv[i].tag == tag)
-        Message(&d->recv[0][d->nrecv[0]++], nb->recv[i].peer, d->array + (size_t)nb->recv[i].row * st,
-                (size_t)nb->recv[i].rows * st);
+        Message(&d->recv[0][d->nrecv[0]++], nb->recv[i].peer, d->array + (size_t)nb->recv[i].row * rowsize,
+                (size_t)nb->recv[i].rows * rowsize);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

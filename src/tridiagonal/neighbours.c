@@ -155,7 +155,7 @@ static PetscErrorCode BCRNeighboursMessages(BCRReduced r, const PetscInt *give)
 }
 
 /* messages to itself: one rank alone has rows of a periodic line */
-static PetscErrorCode BCRNeighboursSelf(BCRReduced r, size_t st, double *array)
+static PetscErrorCode BCRNeighboursSelf(BCRReduced r, size_t rowsize, double *array)
 {
   const BCRNeighbours *nb = &r->nb;
 
@@ -164,15 +164,15 @@ static PetscErrorCode BCRNeighboursSelf(BCRReduced r, size_t st, double *array)
     if (nb->send[i].peer != r->rank) continue;
     for (PetscInt j = 0; j < nb->nrecv; j++) {
       if (nb->recv[j].peer == r->rank && nb->recv[j].tag == nb->send[i].tag)
-        PetscCall(PetscArraymove(array + (size_t)nb->recv[j].row * st, array + (size_t)nb->send[i].row * st,
-                                 (size_t)nb->send[i].rows * st));
+        PetscCall(PetscArraymove(array + (size_t)nb->recv[j].row * rowsize, array + (size_t)nb->send[i].row * rowsize,
+                                 (size_t)nb->send[i].rows * rowsize));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* persistent requests of all messages, of rows of `type` */
-static PetscErrorCode BCRNeighboursRequests(BCRReduced r, size_t st, MPI_Datatype type, double *array)
+static PetscErrorCode BCRNeighboursRequests(BCRReduced r, size_t rowsize, MPI_Datatype type, double *array)
 {
   BCRNeighbours *nb = &r->nb;
 
@@ -184,10 +184,10 @@ static PetscErrorCode BCRNeighboursRequests(BCRReduced r, size_t st, MPI_Datatyp
     nb->requests[i] = MPI_REQUEST_NULL;
     if (m->peer == r->rank || !array) continue;
     if (i < nb->nrecv)
-      PetscCallMPI(MPI_Recv_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
+      PetscCallMPI(MPI_Recv_init(array + (size_t)m->row * rowsize, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
                                  r->comm, &nb->requests[i]));
     else
-      PetscCallMPI(MPI_Send_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
+      PetscCallMPI(MPI_Send_init(array + (size_t)m->row * rowsize, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
                                  r->comm, &nb->requests[i]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -314,26 +314,26 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
 PetscErrorCode BCRNeighboursSetVectors(BCRReduced r)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
+  const size_t rowsize = (size_t)nb->ns * (size_t)r->nvec;
   MPI_Datatype type;
   PetscMPIInt len;
 
   PetscFunctionBegin;
   if (!nb->ns) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRNeighboursRequests(r, st, MPI_DOUBLE, NULL));
+  PetscCall(BCRNeighboursRequests(r, rowsize, MPI_DOUBLE, NULL));
   PetscCall(PetscFree(nb->array));
-  PetscCall(PetscCalloc1(st * (size_t)nb->nrows, &nb->array));
+  PetscCall(PetscCalloc1(rowsize * (size_t)nb->nrows, &nb->array));
   PetscCall(PetscMPIIntCast((PetscInt64)nb->ns * r->nvec, &len));
   PetscCallMPI(MPI_Type_contiguous(len, MPI_DOUBLE, &type));
   PetscCallMPI(MPI_Type_commit(&type));
-  PetscCall(BCRNeighboursRequests(r, st, type, nb->array));
+  PetscCall(BCRNeighboursRequests(r, rowsize, type, nb->array));
   PetscCallMPI(MPI_Type_free(&type)); /* the requests keep what they need of it */
   for (PetscInt i = 0; i < nb->nsend; i++) {
     if (nb->send[i].peer == r->rank) continue;
     r->info.messages++;
-    r->info.bytes_sent += (size_t)nb->send[i].rows * st * sizeof(double);
+    r->info.bytes_sent += (size_t)nb->send[i].rows * rowsize * sizeof(double);
   }
-  r->info.workspace += nb->chains.bytes + st * (size_t)nb->nrows * sizeof(double);
+  r->info.workspace += nb->chains.bytes + rowsize * (size_t)nb->nrows * sizeof(double);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -341,12 +341,12 @@ PetscErrorCode BCRNeighboursSetVectors(BCRReduced r)
 static void BCRNeighboursCopy(BCRReduced r, PetscInt rows, double *x, double *array, PetscBool in)
 {
   const BCRNeighbours *nb = &r->nb;
-  const size_t nvec = (size_t)r->nvec, st = (size_t)nb->ns * nvec;
+  const size_t nvec = (size_t)r->nvec, rowsize = (size_t)nb->ns * nvec;
 
   for (PetscInt i = 0; i < rows; i++) {
-    double *a = x + (size_t)i * (size_t)r->nsys * nvec, *b = array + (size_t)i * st;
+    double *a = x + (size_t)i * (size_t)r->nsys * nvec, *b = array + (size_t)i * rowsize;
 
-    if (!nb->index) memcpy(in ? b : a, in ? a : b, st * sizeof(double));
+    if (!nb->index) memcpy(in ? b : a, in ? a : b, rowsize * sizeof(double));
     else
       for (size_t k = 0; k < (size_t)nb->ns; k++) {
         double *c = a + (size_t)nb->index[k] * nvec, *e = b + k * nvec;
@@ -362,26 +362,27 @@ static void BCRNeighboursCopy(BCRReduced r, PetscInt rows, double *x, double *ar
 PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *add)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
+  const size_t rowsize = (size_t)nb->ns * (size_t)r->nvec;
 
   PetscFunctionBegin;
-  BCRNeighboursCopy(r, nb->own, (double *)g, nb->array + (size_t)nb->first * st, PETSC_TRUE);
-  if (nb->addbefore >= 0) BCRNeighboursCopy(r, 1, (double *)add, nb->array + (size_t)nb->addbefore * st, PETSC_TRUE);
+  BCRNeighboursCopy(r, nb->own, (double *)g, nb->array + (size_t)nb->first * rowsize, PETSC_TRUE);
+  if (nb->addbefore >= 0)
+    BCRNeighboursCopy(r, 1, (double *)add, nb->array + (size_t)nb->addbefore * rowsize, PETSC_TRUE);
   PetscCall(BCRNeighboursStart(r));
-  PetscCall(BCRNeighboursSelf(r, st, nb->array));
+  PetscCall(BCRNeighboursSelf(r, rowsize, nb->array));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double *after)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
+  const size_t rowsize = (size_t)nb->ns * (size_t)r->nvec;
   double *array = nb->array;
 
   PetscFunctionBegin;
   PetscCall(BCRNeighboursWait(r));
 #define BCRAdd(to, from) \
-  for (size_t s_ = 0; s_ < st; s_++) array[(size_t)(to)*st + s_] += array[(size_t)(from)*st + s_]
+  for (size_t s_ = 0; s_ < rowsize; s_++) array[(size_t)(to)*rowsize + s_] += array[(size_t)(from)*rowsize + s_]
   if (nb->addbefore >= 0) {
     if (nb->before) { /* the last row of the rank before */
       BCRAdd(nb->before - 1, nb->addbefore);
@@ -395,10 +396,10 @@ PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double 
   }
 #undef BCRAdd
   PetscCall(BCRChainsSolve(&nb->chains, r->nvec, nb->rows, array));
-  BCRNeighboursCopy(r, nb->own, x, array + (size_t)nb->first * st, PETSC_FALSE);
-  if (before && nb->before) BCRNeighboursCopy(r, 1, before, array + (size_t)(nb->before - 1) * st, PETSC_FALSE);
+  BCRNeighboursCopy(r, nb->own, x, array + (size_t)nb->first * rowsize, PETSC_FALSE);
+  if (before && nb->before) BCRNeighboursCopy(r, 1, before, array + (size_t)(nb->before - 1) * rowsize, PETSC_FALSE);
   if (after && nb->after)
-    BCRNeighboursCopy(r, 1, after, array + (size_t)nb->rows[nb->before + nb->own] * st, PETSC_FALSE);
+    BCRNeighboursCopy(r, 1, after, array + (size_t)nb->rows[nb->before + nb->own] * rowsize, PETSC_FALSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

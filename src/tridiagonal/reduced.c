@@ -469,18 +469,18 @@ PetscErrorCode BCRReducedSolveBegin(BCRReduced r, const double *g, const double 
 static PetscErrorCode BCRReducedShare(BCRReduced r)
 {
   const PetscInt n = r->total;
-  const size_t st = (size_t)r->there.ns * (size_t)r->nvec;
+  const size_t rowsize = (size_t)r->there.ns * (size_t)r->nvec;
 
   PetscFunctionBegin;
-  if (!st) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!rowsize) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->flags & BCR_REDUCED_ADD) {
     for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
       const PetscInt row = o ? o - 1 : (r->periodic ? n - 1 : -1);
-      double *a = r->share + (size_t)r->block[p] * st, *b;
+      double *a = r->share + (size_t)r->block[p] * rowsize, *b;
 
       if (row < 0) continue;
-      b = r->share + (size_t)r->there_rows[row] * st;
-      for (size_t s = 0; s < st; s++) b[s] += a[s];
+      b = r->share + (size_t)r->there_rows[row] * rowsize;
+      for (size_t s = 0; s < rowsize; s++) b[s] += a[s];
     }
   }
   PetscCall(BCRChainsSolve(&r->chains, r->nvec, r->there_rows, r->share));
@@ -488,11 +488,11 @@ static PetscErrorCode BCRReducedShare(BCRReduced r)
     for (int k = 0; k < 2; k++) {
       const PetscInt next = o + r->counts[p];
       const PetscInt row = k ? (next < n ? next : (r->periodic ? 0 : -1)) : (o ? o - 1 : (r->periodic ? n - 1 : -1));
-      double *a = r->share + (size_t)(k ? r->block[p + 1] - 1 : r->block[p]) * st;
+      double *a = r->share + (size_t)(k ? r->block[p + 1] - 1 : r->block[p]) * rowsize;
 
       if (!(r->flags & (k ? BCR_REDUCED_AFTER : BCR_REDUCED_BEFORE))) continue;
-      if (row < 0) PetscCall(PetscArrayzero(a, st));
-      else PetscCall(PetscArraycpy(a, r->share + (size_t)r->there_rows[row] * st, st));
+      if (row < 0) PetscCall(PetscArrayzero(a, rowsize));
+      else PetscCall(PetscArraycpy(a, r->share + (size_t)r->there_rows[row] * rowsize, rowsize));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -274,7 +274,7 @@ static PetscErrorCode Cases(PetscBool lines, PetscInt first, PetscInt cases)
       if (lines && z.rows / z.p.dof < Size) { /* but components may be seen as nodes that are not coupled */
         PetscErrorCode ierr;
 
-        PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
         ierr = PCSetUp(pc);
         PetscCall(PetscPopErrorHandler());
         if (ierr) PetscCall(PetscFree(z.number));
@@ -346,7 +346,7 @@ static PetscErrorCode Options(PetscBool lines)
   PetscCall(PCSetFromOptions(pc));
   PetscCall(Solve(&z, pc, A, "grid by option"));
   if (Size > 1) { /* ranks that want different grids */
-    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     (void)setgrid(pc, 3, Rank ? n : wrong); /* in debug builds PETSc says it at once */
     PetscCall(PetscPopErrorHandler());
     CheckError(PCSetUp(pc), -1, "grid");

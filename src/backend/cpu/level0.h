@@ -34,9 +34,9 @@ typedef struct {
   /* 2 where the line's first (last) column is mirrored, else 1: times the first backward (last
      forward) multiplier */
   double up, low;
-  void *A;  /* [8][8] analysis, row j */
-  void *S;  /* [8][8] synthesis, row p, output scale included */
-  void *sc; /* [8] output scale of a regular group */
+  void *A;        /* [8][8] analysis, row j */
+  void *S;        /* [8][8] synthesis, row p, output scale included */
+  void *outscale; /* [8] output scale of a regular group */
 } BCRLevel0Kind;
 
 typedef struct {

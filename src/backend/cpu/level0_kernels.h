@@ -352,7 +352,7 @@ BCR_INLINE void level0_rows_any(const BCRN(Level0Line) * S, const ptrdiff_t x0, 
   for (int g = 0; g < NG; g++) {
     vec *rg = r + 8 * g, last;
 
-    if (REG) sine7w(rg, (const real *)S->k->sc);
+    if (REG) sine7w(rg, (const real *)S->k->outscale);
     else dense8(rg, (const real *)S->k->S, h, h);
     last = S->sepscale * (nv == VL ? vload(S->uL[g + 1] + x0) : dttloadpart(S->uL[g + 1], x0, nv, 0));
     for (int p = 0; p < h + (S->us[g] ? 1 : 0); p++) {
@@ -407,7 +407,7 @@ BCR_INLINE void level0_offsets(BCRN(Level0Line) * S, int ng, ptrdiff_t sz)
 /* rows of u of one group from the modes, the separator last */
 BCR_INLINE void level0_rows(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int g, vec *v)
 {
-  sine7w(v, (const real *)S->k->sc);
+  sine7w(v, (const real *)S->k->outscale);
   v[7] = S->sepscale * vload(S->uL[g + 1] + x0);
 }
 
@@ -573,7 +573,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
                   for (int p = 0; p < 8; p++) __builtin_prefetch(next + p * S->ldu, 1, 3);
                 }
               }
-              sine7w(r + 8 * g, (const real *)S->k->sc);
+              sine7w(r + 8 * g, (const real *)S->k->outscale);
               r[8 * g + 7] = S->sepscale * vload(S->uL[g + 1] + x0);
 #pragma GCC unroll 8
               for (int p = 0; p < 7; p++) dttstore(w + p * S->ldu, 0, r[8 * g + p], io);

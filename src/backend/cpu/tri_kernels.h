@@ -86,8 +86,8 @@ BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
 /* all cache lines of a row of a tile, wherever it begins */
 BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int io, const int write)
 {
-  const ptrdiff_t es = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real), bytes = NV * BL * es;
-  const char *p = (const char *)f + i * es;
+  const ptrdiff_t size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real), bytes = NV * BL * size;
+  const char *p = (const char *)f + i * size;
 
   for (ptrdiff_t k = 0; k <= bytes; k += 64) {
     const char *at = p + (k < bytes ? k : bytes - 1);
@@ -141,13 +141,13 @@ BCR_INLINE size_t tri_edge_work(ptrdiff_t n, ptrdiff_t panels)
 
 #if BCR_ISA == 2
 /* elements from..to-1 of one vector */
-BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int es)
+BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int size)
 {
   char t[64] __attribute__((aligned(64)));
 
   _mm512_store_si512(t, z);
   for (int k = from; k < to; k++) {
-    if (es == 8) {
+    if (size == 8) {
       long long x;
 
       __builtin_memcpy(&x, t + 8 * k, 8);
@@ -161,9 +161,9 @@ BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int es)
   }
 }
 
-BCR_INLINE __m512i tri_shift(__m512i a, __m512i b, int o, const int es)
+BCR_INLINE __m512i tri_shift(__m512i a, __m512i b, int o, const int size)
 {
-  if (es == 8)
+  if (size == 8)
     return _mm512_permutex2var_epi64(
       a, _mm512_add_epi64(_mm512_set1_epi64(o), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)), b);
   return _mm512_permutex2var_epi32(
@@ -177,9 +177,9 @@ BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, con
 {
 #if BCR_ISA == 2
   if (stream) {
-    const int es = io ? 8 : (int)sizeof(real), ew = 64 / es, words = NV * BL / ew;
-    char *p = (char *)u + i * es;
-    const int o = (int)(-(uintptr_t)p % 64) / es;
+    const int size = io ? 8 : (int)sizeof(real), words = 64 / size, vectors = NV * BL / words;
+    char *p = (char *)u + i * size;
+    const int o = (int)(-(uintptr_t)p % 64) / size;
     __m512i z[2 * BCR_TRI_NV], before;
 
   #pragma GCC unroll 8
@@ -195,33 +195,33 @@ BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, con
   #endif
     }
     before = _mm512_loadu_si512(edge->words + TRI_EDGE * (row & edge->mask));
-    _mm512_storeu_si512(edge->words + TRI_EDGE * (row & edge->mask), z[words - 1]);
+    _mm512_storeu_si512(edge->words + TRI_EDGE * (row & edge->mask), z[vectors - 1]);
     if (o) {
-      if (edge->first) tri_bits(p, z[0], 0, (int)PetscMin(o, lanes), es);
-      else if (lanes >= o) _mm512_stream_si512((__m512i *)(p + es * o - 64), tri_shift(before, z[0], o, es));
+      if (edge->first) tri_bits(p, z[0], 0, (int)PetscMin(o, lanes), size);
+      else if (lanes >= o) _mm512_stream_si512((__m512i *)(p + size * o - 64), tri_shift(before, z[0], o, size));
       else {
-        tri_bits(p - 64, before, o, ew, es);
-        tri_bits(p, z[0], 0, (int)lanes, es);
+        tri_bits(p - 64, before, o, words, size);
+        tri_bits(p, z[0], 0, (int)lanes, size);
       }
     }
     if (__builtin_expect(lanes == NV * BL, 1)) {
       if (o == 0) {
   #pragma GCC unroll 16
-        for (int v = 0; v < words; v++) _mm512_stream_si512((__m512i *)(p + 64 * v), z[v]);
+        for (int v = 0; v < vectors; v++) _mm512_stream_si512((__m512i *)(p + 64 * v), z[v]);
         return;
       }
   #pragma GCC unroll 16
-      for (int v = 0; v < words - 1; v++)
-        _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), tri_shift(z[v], z[v + 1], o, es));
-      if (edge->last) tri_bits(p + 64 * (words - 1), z[words - 1], o, ew, es);
+      for (int v = 0; v < vectors - 1; v++)
+        _mm512_stream_si512((__m512i *)(p + size * o + 64 * v), tri_shift(z[v], z[v + 1], o, size));
+      if (edge->last) tri_bits(p + 64 * (vectors - 1), z[vectors - 1], o, words, size);
     } else {
-      for (int v = 0; v < words && ew * v < lanes; v++) {
-        if (lanes >= ew * (v + 1) + o)
-          _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, es) : z[v]);
+      for (int v = 0; v < vectors && words * v < lanes; v++) {
+        if (lanes >= words * (v + 1) + o)
+          _mm512_stream_si512((__m512i *)(p + size * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, size) : z[v]);
         else {
-          tri_bits(p + 64 * v, z[v], o, (int)PetscMin(ew, lanes - ew * v), es);
-          if (o && v + 1 < words && lanes > ew * (v + 1))
-            tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - ew * (v + 1)), es);
+          tri_bits(p + 64 * v, z[v], o, (int)PetscMin(words, lanes - words * v), size);
+          if (o && v + 1 < vectors && lanes > words * (v + 1))
+            tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - words * (v + 1)), size);
         }
       }
     }
@@ -326,7 +326,7 @@ BCR_INLINE ptrdiff_t tri_size(const int io)
 BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void *u, real *seam, int stream,
                          const int one, const int io)
 {
-  const ptrdiff_t es = tri_size(io), words = 64 / es;
+  const ptrdiff_t size = tri_size(io), words = 64 / size;
 
   A->f = f;
   A->u = u;
@@ -334,8 +334,8 @@ BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void 
   A->lines = s->outer;
   A->period = 1;
   A->seam = (char *)(((uintptr_t)seam + 63) / 64 * 64);
-  A->image = stream && A->len <= TRI_IMAGE && BL * A->len * es >= 128 ? A->seam : NULL;
-  A->stream = stream && !A->image && (uintptr_t)u % (size_t)es == 0 && A->len >= 2 * words;
+  A->image = stream && A->len <= TRI_IMAGE && BL * A->len * size >= 128 ? A->seam : NULL;
+  A->stream = stream && !A->image && (uintptr_t)u % (size_t)size == 0 && A->len >= 2 * words;
   if (A->stream) {
     while (A->period * A->len % words) A->period *= 2;
     if (A->period > 1 && (one || A->lines < BL * A->period)) {
@@ -350,16 +350,16 @@ BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void 
 /* tile t of group g; 0: it has no lines */
 BCR_INLINE int tri_along_tile(TriAlong *A, ptrdiff_t g, ptrdiff_t t, const int io)
 {
-  const ptrdiff_t es = tri_size(io), left = A->lines - BL * A->period * g - t;
+  const ptrdiff_t size = tri_size(io), left = A->lines - BL * A->period * g - t;
 
   if (left <= 0) return 0;
   A->first = BL * A->period * g + t;
   A->pitch = A->period * A->len;
   A->lanes = PetscMin((left + A->period - 1) / A->period, BL);
-  A->shift = A->stream ? (ptrdiff_t)((uintptr_t)((char *)A->u + A->first * A->len * es) % 64) / es : 0;
+  A->shift = A->stream ? (ptrdiff_t)((uintptr_t)((char *)A->u + A->first * A->len * size) % 64) / size : 0;
   A->base = A->first * A->len - A->shift;
   A->next = t + 1 < A->period ? 0 : (BL - 1) * A->pitch;
-  if (A->image) A->image = A->seam + (uintptr_t)((char *)A->u + A->first * A->len * es) % 64;
+  if (A->image) A->image = A->seam + (uintptr_t)((char *)A->u + A->first * A->len * size) % 64;
   return 1;
 }
 
@@ -440,18 +440,18 @@ BCR_INLINE void tri_stream_line(char *to, const char *from)
 static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong *A, ptrdiff_t k, const bun *a,
                                                                  const int io)
 {
-  const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k),
+  const ptrdiff_t size = tri_size(io), words = 64 / size, end = A->shift + A->len, from = PetscMax(A->shift, k),
                   to = PetscMin(end, k + BL);
   /* all of it is never read where words are short */
   char t[BL * sizeof(double)] __attribute__((aligned(64))) = {0};
 
   for (ptrdiff_t p = 0; A->image && p < A->lanes; p++) {
-    if (k + BL <= A->len) bstoreio(A->image + p * A->len * es, k, a[p], io);
-    else bstorepart(A->image + p * A->len * es, k, a[p], (int)(A->len - k), io);
+    if (k + BL <= A->len) bstoreio(A->image + p * A->len * size, k, a[p], io);
+    else bstorepart(A->image + p * A->len * size, k, a[p], (int)(A->len - k), io);
   }
   for (ptrdiff_t p = 0; !A->image && p < A->lanes; p++) {
     const ptrdiff_t l = A->first % (BL * A->period) + A->period * p;
-    char *u = (char *)A->u + (A->base + A->pitch * p) * es;
+    char *u = (char *)A->u + (A->base + A->pitch * p) * size;
 
     bstoreio(t, 0, a[p], io);
     for (ptrdiff_t i = from, stop; i < to; i = stop) {
@@ -459,10 +459,10 @@ static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong 
 
       stop = PetscMin(line + words, to);
       if (A->stream && (line < A->shift || line + words > end))
-        __builtin_memcpy(A->seam + 64 * (line < A->shift ? l : l + 1) + es * (i - line), t + es * (i - k),
-                         (size_t)(es * (stop - i)));
-      else if (A->stream && stop - i == words) tri_stream_line(u + es * i, t + es * (i - k));
-      else __builtin_memcpy(u + es * i, t + es * (i - k), (size_t)(es * (stop - i)));
+        __builtin_memcpy(A->seam + 64 * (line < A->shift ? l : l + 1) + size * (i - line), t + size * (i - k),
+                         (size_t)(size * (stop - i)));
+      else if (A->stream && stop - i == words) tri_stream_line(u + size * i, t + size * (i - k));
+      else __builtin_memcpy(u + size * i, t + size * (i - k), (size_t)(size * (stop - i)));
     }
   }
 }
@@ -488,12 +488,12 @@ BCR_INLINE void tri_along_store(const TriAlong *A, ptrdiff_t k, bun *a, const in
 /* All lines of group g are done: the tile, or the cache lines between them */
 static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, ptrdiff_t g, const int io)
 {
-  const ptrdiff_t es = tri_size(io), words = 64 / es, first = BL * A->period * g,
+  const ptrdiff_t size = tri_size(io), words = 64 / size, first = BL * A->period * g,
                   count = PetscMin(A->lines - first, BL * A->period);
 
   if (A->image) {
-    char *u = (char *)A->u + first * A->len * es, *seam = A->seam;
-    ptrdiff_t i = 0, o = (ptrdiff_t)((uintptr_t)u % 64), end = o + count * A->len * es;
+    char *u = (char *)A->u + first * A->len * size, *seam = A->seam;
+    ptrdiff_t i = 0, o = (ptrdiff_t)((uintptr_t)u % 64), end = o + count * A->len * size;
 
     u -= o;
     if (g == 0 && o) {
@@ -506,12 +506,12 @@ static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, p
   }
   if (!A->stream) return;
   for (ptrdiff_t l = 0; l <= count; l++) {
-    char *u = (char *)A->u + (first + l) * A->len * es;
+    char *u = (char *)A->u + (first + l) * A->len * size;
     const ptrdiff_t o = (ptrdiff_t)((uintptr_t)u % 64);
     const char *seam = A->seam + 64 * l;
 
     if (!o) continue;
-    if (g == 0 && l == 0) __builtin_memcpy(u, seam + o, (size_t)(es * words - o));
+    if (g == 0 && l == 0) __builtin_memcpy(u, seam + o, (size_t)(size * words - o));
     else if (first + l == A->lines) __builtin_memcpy(u - o, seam, (size_t)o);
     else if (l == count) __builtin_memcpy(A->seam, seam, 64);
     else tri_stream_line(u - o, seam);

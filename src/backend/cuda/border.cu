@@ -73,8 +73,8 @@ static __device__ int part_of(int nparts, const int *first, int k)
   return q;
 }
 
-static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, int way,
-                            const double *left, double *sent)
+static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *interface,
+                            int way, const double *previous, double *sent)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -84,15 +84,15 @@ static __global__ void pack(int nparts, int nmodes, const int *first, const doub
   const ptrdiff_t at = 2 * (ptrdiff_t)k0 + k - k0;
   const double f = norm ? norm[k] : 1;
 
-  sent[nparts > 1 ? at : n - 1 - k] = f * own[(ptrdiff_t)way * k];
-  sent[at + n] = f * left[k];
+  sent[nparts > 1 ? at : n - 1 - k] = f * interface[(ptrdiff_t)way * k];
+  sent[at + n] = f * previous[k];
 }
 
-int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own,
-                      int way, const double *left, double *sent)
+int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm,
+                      const double *interface, int way, const double *previous, double *sent)
 {
-  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm,
-                                                                                         own, way, left, sent);
+  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(
+    nparts, nmodes, first, norm, interface, way, previous, sent);
   return bcr_done();
 }
 
@@ -230,12 +230,12 @@ static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double
   double *x = work + j;
 
   for (int p = 0; p < n; p++) {
-    sum += b.cweight[p] * x[(ptrdiff_t)p * b.n];
-    ones += b.cweight[p] * b.cones[p];
+    sum += b.constantmode.weight[p] * x[(ptrdiff_t)p * b.n];
+    ones += b.constantmode.weight[p] * b.constantmode.ones[p];
   }
   mean = sum / ones;
   /* used for periodic axes alone, where all of them are positive */
-  for (int p = 0; p < n; p++) rate += 1 / b.cup[p];
+  for (int p = 0; p < n; p++) rate += 1 / b.constantmode.up[p];
   /* round a periodic axis the steps add up to zero: what d before the first row does that */
   for (int pass = b.periodic ? 0 : 1; pass < 2; pass++) {
     double v = 0, f = pass && b.periodic ? -total / rate : 0;
@@ -244,8 +244,8 @@ static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double
       const double g = x[(ptrdiff_t)p * b.n];
 
       if (pass == 1) x[(ptrdiff_t)p * b.n] = v;
-      d = (p ? b.clow[p] * d : f) - (g - mean * b.cones[p]);
-      d = p + 1 < n || b.periodic ? d / b.cup[p] : 0;
+      d = (p ? b.constantmode.low[p] * d : f) - (g - mean * b.constantmode.ones[p]);
+      d = p + 1 < n || b.periodic ? d / b.constantmode.up[p] : 0;
       v += d;
     }
     total = v;

@@ -28,10 +28,10 @@ BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const B
                                double *y);
 
 /* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before
-   gets, each first[q+1] - first[q] long, times norm (NULL: as they are); mode m of own at way m.
+   gets, each first[q+1] - first[q] long, times norm (NULL: as they are); mode m of interface at way m.
    nparts 1: all modes, its own row's backwards, as BCRCudaBorderSolve() has them for one part */
 BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm,
-                                   const double *own, int way, const double *left, double *sent);
+                                   const double *interface, int way, const double *previous, double *sent);
 /* and what it gets back: from part q at 2 first[q] + q, the solution in its own row, in the row
    before, and a mean that is not 0 in one of them */
 BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received,
@@ -67,8 +67,10 @@ typedef struct {
   int n, k0, nrow, nparts, periodic;
   const double *low, *up, *inv, *q, *den; /* up: divided by the pivot */
   const double *lowlast, *uplast;         /* periodic: of the last row */
-  int constant;                           /* a mode of these that is singular, or -1 */
-  const double *clow, *cup, *cones, *cweight;
+  int constant; /* a mode of these that is singular, or -1: its rows of all parts [ninterface] are in constantmode */
+  struct {
+    const double *low, *up, *ones, *weight;
+  } constantmode;
   /* few parts: of the inverse, the rows [2][nrow][n] of a part's own interface and of the one before, or NULL */
   const double *inverse;
 } BCRCudaBorderRows;

@@ -616,7 +616,7 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaB
           pw *= mu;
           v[i * p.ld + k + 1] = (T)c;
         } else if (OPEN && row + i < rows)
-          p.own[-(ptrdiff_t)blockIdx.x * (N - 1) - k] = g; /* what is beyond is added below */
+          p.interface[-(ptrdiff_t)blockIdx.x * (N - 1) - k] = g; /* what is beyond is added below */
       }
       state[k] = c;
       state[N + k] = X1;
@@ -632,17 +632,17 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaB
       const double *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
 
-      const double own =
-        p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
-      const double left = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
+      const double interface =
+        p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.interface[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
+      const double previous = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
 
-      p.own[-o] = own;
-      p.left[o] = left;
+      p.interface[-o] = interface;
+      p.previous[o] = previous;
       if (red.window.n) { /* on its way while other planes go down */
         const ptrdiff_t slot = window_slot(red.window);
 
-        window_put(red.window, slot, 0, (int)o, own);
-        window_put(red.window, slot, 1, (int)o, left);
+        window_put(red.window, slot, 0, (int)o, interface);
+        window_put(red.window, slot, 1, (int)o, previous);
       }
     }
   }

@@ -35,12 +35,12 @@ typedef struct {
   const void *extra;
   ptrdiff_t extrald, extraplane;
   /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where
-     open[1]. BCRCudaSepLines has border, the rest is in natural order, (N - 1) planes; own (mode m
-     at own[-m]) and left, times a: what Down leaves for the row after and for the row before;
+     open[1]. BCRCudaSepLines has border, the rest is in natural order, (N - 1) planes; interface (mode m at
+     interface[-m]) and previous, times a: what Down leaves for the row after and for the row before;
      after, before: solutions there, for Up */
   int open[2];
   const double *border, *after, *before;
-  double *own, *left, a;
+  double *interface, *previous, a;
 } BCRCudaBoxPlanes;
 BCR_CUDA_API int BCRCudaBoxPossible(int N);
 /* L for BCRCudaBoxColumns(): N where that is possible, else of a convolution where these take less

@@ -16,7 +16,7 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
   const bool half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank * K + rows == p.n, last = rank == nrank - 1;
   const double mu = t[0], hs = t[stride];
   const T m = (T)mu, h = (T)hs;
-  double own = 0, left = 0;
+  double interface = 0, previous = 0;
   ClusterChain c;
 
   cluster_chain<T, K, N, 1>(&c, stride, rank, nrank, rows, tail, half0, half1, &mu, &hs, E,
@@ -26,10 +26,11 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
     if (last) { /* for the others, as soon as can be */
       const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k;
 
-      if (p.open[1]) own = 4 * p.a * (e6[4 * stride] * (double)at(rows) + e6[2 * stride] * c.X1 + e6[3 * stride] * c.C);
-      if (p.open[0]) left = 4 * p.a * (e6[0] * c.X1 + e6[stride] * c.C);
-      window_put(red.window, window_slot(red.window), 0, plane * stride + k, own);
-      window_put(red.window, window_slot(red.window), 1, plane * stride + k, left);
+      if (p.open[1])
+        interface = 4 * p.a * (e6[4 * stride] * (double)at(rows) + e6[2 * stride] * c.X1 + e6[3 * stride] * c.C);
+      if (p.open[0]) previous = 4 * p.a * (e6[0] * c.X1 + e6[stride] * c.C);
+      window_put(red.window, window_slot(red.window), 0, plane * stride + k, interface);
+      window_put(red.window, window_slot(red.window), 1, plane * stride + k, previous);
     }
     const double A = (t[3 * stride] * c.X1 + t[4 * stride] * c.C) / mu,
                  Bn = (t[6 * stride] * c.X1 + t[7 * stride] * c.C) / mu;
@@ -46,7 +47,7 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
       const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k, f = e6[5 * stride] / mu;
       double after, before;
 
-      reduced(red, plane * stride + k, own, left, &after, &before);
+      reduced(red, plane * stride + k, interface, previous, &after, &before);
       before *= 0.25;
       after *= 0.25;
       X[k] = f * (e6[0] * before + e6[2 * stride] * after);

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
     const int ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]),
                        (int)(line / (unsigned)m.n[1])};
     const int o[3] = {ix[0] - r.b[0], ix[1] - r.b[1], ix[2] - r.b[2]};
-    double st[7] = {0, 0, 0, 0, 0, 0, 0}, left;
+    double stride[7] = {0, 0, 0, 0, 0, 0, 0}, left;
     const I end = ai[row + 1];
     bool plane = false;
     int index;
@@ -189,9 +189,9 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
       if (parts == 2 && aa[parts * p + parts - 1] != 0) found |= BCR_CUDA_FIT_ODD;
 #pragma unroll
       for (int q = 0; q < 7; q++)
-        if (q == k) st[q] = __dadd_rn(st[q], v);
+        if (q == k) stride[q] = __dadd_rn(stride[q], v);
     }
-    if (st[CENTRE] == 0) found |= BCR_CUDA_FIT_ODD;
+    if (stride[CENTRE] == 0) found |= BCR_CUDA_FIT_ODD;
 #pragma unroll
     for (int d = 0; d < 3; d++) plane = plane || o[d] < 0 || o[d] >= F.n[d];
 #define PLANE(d) (d == 0 ? ix[1] + m.n[1] * ix[2] : (d == 1 ? ix[0] + m.n[0] * ix[2] : ix[0] + m.n[0] * ix[1]))
@@ -200,18 +200,19 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
       for (int d = 0; d < 3; d++)
 #pragma unroll
         for (int s = 0; s < 2; s++)
-          if (r.present[d][s] && ix[d] == (s ? m.n[d] - 1 : 0)) ((R *)r.inv[d][s])[PLANE(d)] = (R)(1.0 / st[CENTRE]);
+          if (r.present[d][s] && ix[d] == (s ? m.n[d] - 1 : 0))
+            ((R *)r.inv[d][s])[PLANE(d)] = (R)(1.0 / stride[CENTRE]);
       continue;
     }
     index = o[0] + F.n[0] * (o[1] + F.n[1] * o[2]);
-    left = st[CENTRE] = __dmul_rn(st[CENTRE], r.sign);
+    left = stride[CENTRE] = __dmul_rn(stride[CENTRE], r.sign);
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-      st[k] = st[k] == 0 ? 0 : __dmul_rn(-r.sign, st[k]);
-      if (st[k] != 0) found |= BCR_CUDA_FIT_ANY;
+      stride[k] = stride[k] == 0 ? 0 : __dmul_rn(-r.sign, stride[k]);
+      if (stride[k] != 0) found |= BCR_CUDA_FIT_ANY;
     }
 #pragma unroll
-    for (int d = 0; d < 3; d++) left = __dadd_rn(left, -__dadd_rn(st[2 * d], st[2 * d + 1]));
+    for (int d = 0; d < 3; d++) left = __dadd_rn(left, -__dadd_rn(stride[2 * d], stride[2 * d + 1]));
     F.rest[index] = left;
 #pragma unroll
     for (int d = 0; d < 3; d++) {
@@ -219,15 +220,15 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
 #pragma unroll
       for (int s = 0; s < 2; s++) {
         if (!r.present[d][s] || o[d] != (s ? F.n[d] - 1 : 0)) continue;
-        ((R *)r.couplings[d][s])[PLANE(d)] = (R)st[2 * d + s];
-        if (st[2 * d + s] != 0) found |= BCR_CUDA_FIT_PLANE << (2 * d + s);
-        st[CENTRE] = __dadd_rn(st[CENTRE], -__dmul_rn(st[2 * d + s], r.slope[d][s]));
+        ((R *)r.couplings[d][s])[PLANE(d)] = (R)stride[2 * d + s];
+        if (stride[2 * d + s] != 0) found |= BCR_CUDA_FIT_PLANE << (2 * d + s);
+        stride[CENTRE] = __dadd_rn(stride[CENTRE], -__dmul_rn(stride[2 * d + s], r.slope[d][s]));
       }
-      F.low[d][index] = st[2 * d];
-      F.C[d][index] = st[2 * d + 1];
+      F.low[d][index] = stride[2 * d];
+      F.C[d][index] = stride[2 * d + 1];
     }
 #undef PLANE
-    F.D[index] = st[CENTRE];
+    F.D[index] = stride[CENTRE];
   }
   for (int step = 16; step > 0; step >>= 1) found |= __shfl_down_sync(0xffffffffu, found, step);
   for (int k = 0; k < BCR_CUDA_FIT_FLAGS && (threadIdx.x & 31) == 0; k++)
@@ -248,7 +249,7 @@ int BCRCudaFitTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaFitRo
 static __global__ void __launch_bounds__(THREADS)
   ends(BCRCudaFit F, int d, int low, int high, double (*parts)[BCR_CUDA_FIT_SUMS])
 {
-  const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F.n[d], st = stride_of(F, d);
+  const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F.n[d], stride = stride_of(F, d);
   double q[BCR_CUDA_FIT_SUMS] = {0}, *const link = q, *const side = q + 6, *const sum = q + 10, *const count = q + 12,
          *const wraps = q + 14;
 
@@ -260,7 +261,7 @@ static __global__ void __launch_bounds__(THREADS)
     o[u] = k % F.n[u];
     o[v] = k / F.n[u];
     for (int s = 0; s < 2; s++) {
-      const int end = base + (s ? n - 1 : 0) * st;
+      const int end = base + (s ? n - 1 : 0) * stride;
 
       if (s ? high : low) continue;
       wraps[0] += s ? F.C[d][end] : F.low[d][end];
@@ -271,17 +272,17 @@ static __global__ void __launch_bounds__(THREADS)
     }
     if (n < 2) continue;
     link[0] += F.C[d][base];
-    link[1] += F.low[d][base + st];
-    link[3] += F.low[d][base + (n - 1) * st];
-    link[4] += F.C[d][base + (n - 2) * st];
+    link[1] += F.low[d][base + stride];
+    link[3] += F.low[d][base + (n - 1) * stride];
+    link[4] += F.C[d][base + (n - 2) * stride];
     if (n > 2) {
-      link[2] += F.low[d][base + 2 * st];
-      link[5] += F.C[d][base + (n - 3) * st];
+      link[2] += F.low[d][base + 2 * stride];
+      link[5] += F.C[d][base + (n - 3) * stride];
     }
     for (int e = 0; e < F.dim; e++) {
       if (e == d) continue;
       for (int s = 0; s < 4; s++) { /* the first two layers, the last and the one before it */
-        const int at = base + (s == 0 ? 0 : (s == 1 ? 1 : (s == 2 ? n - 1 : n - 2))) * st;
+        const int at = base + (s == 0 ? 0 : (s == 1 ? 1 : (s == 2 ? n - 1 : n - 2))) * stride;
 
         side[s] += F.low[e][at] + F.C[e][at];
       }
@@ -311,12 +312,12 @@ static __global__ void __launch_bounds__(THREADS) joins(BCRCudaFit F, BCRCudaFit
 
 #pragma unroll
     for (int d = 0; d < 3; d++) {
-      const int st = stride_of(F, d), n = F.n[d];
+      const int stride = stride_of(F, d), n = F.n[d];
 
       if (d >= F.dim || n < 2) continue;
-      if (N.o[d] < n - 1) F.C[d][i] = join(F.C[d][i], F.low[d][i + st]);
+      if (N.o[d] < n - 1) F.C[d][i] = join(F.C[d][i], F.low[d][i + stride]);
       else {
-        const double first = r.present[d][0] ? 0 : F.low[d][i - (n - 1) * st];
+        const double first = r.present[d][0] ? 0 : F.low[d][i - (n - 1) * stride];
 
         F.C[d][i] = r.present[d][1] ? first : join(first, F.C[d][i]);
       }
@@ -355,13 +356,13 @@ static __device__ __forceinline__ double beyond(double c, double next)
 
 static __device__ __forceinline__ void beside(const BCRCudaFit &F, const Node &N, int d, double *below, double *above)
 {
-  const int st = stride_of(F, d), n = F.n[d], i = N.o[d];
+  const int stride = stride_of(F, d), n = F.n[d], i = N.o[d];
   const double *C = F.C[d] + N.index;
 
-  if (n == 2) *below = *above = C[-i * st];
+  if (n == 2) *below = *above = C[-i * stride];
   else {
-    *below = i > 0 ? C[-st] : (F.wrap[d] ? C[(n - 1) * st] : beyond(C[0], C[st]));
-    *above = i < n - 1 || F.wrap[d] ? C[0] : beyond(C[-st], C[-2 * st]);
+    *below = i > 0 ? C[-stride] : (F.wrap[d] ? C[(n - 1) * stride] : beyond(C[0], C[stride]));
+    *above = i < n - 1 || F.wrap[d] ? C[0] : beyond(C[-stride], C[-2 * stride]);
   }
 }
 
@@ -433,8 +434,8 @@ int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, double *v)
 template <typename R>
 static __device__ __forceinline__ double link_from(const BCRCudaFit &F, const Node &N, int d)
 {
-  const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, st = stride_of(F, d),
-            next = N.index + (N.o[d] < F.n[d] - 1 ? st : -(F.n[d] - 1) * st);
+  const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, stride = stride_of(F, d),
+            next = N.index + (N.o[d] < F.n[d] - 1 ? stride : -(F.n[d] - 1) * stride);
   const double f = 1 / __dmul_rn(u ? weight_of(F, u, N.o[u]) : 1, weight_of(F, v, N.o[v]));
   double q = __dmul_rn(F.C[d][N.index], f);
 

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Nodes of a plane of boundary rows beside the box (src/poisson/planes.c); vectors of the type of
-   single, nodes es apart */
+   single, nodes nodestride apart */
 typedef struct {
   ptrdiff_t at, stride[2], q, qstride[2], inward;
   int n[2];
@@ -18,12 +18,12 @@ typedef struct {
   double inv0, slope;
 } BCRCudaFace;
 /* u_b = f_b (times inv if scaled) */
-BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f,
-                                  void *u, int scaled);
+BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t nodestride,
+                                  const void *f, void *u, int scaled);
 /* u_b += slope u_1 */
-BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u);
+BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t nodestride, void *u);
 /* u_b = inv (u_b + entry u_1), entry = couplings or coupling w0 w1, over all[..] if given (then times scale) */
-BCR_CUDA_API int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u,
+BCR_CUDA_API int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t nodestride, void *u,
                                 int couple, double coupling, double scale, const double *w0, const double *w1,
                                 const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
 /* What a face adds to the box's right-hand side in the nodes beside it: factor [couplings] [w0 w1]
@@ -37,8 +37,8 @@ typedef struct {
   ptrdiff_t all0, alls[2];
 } BCRCudaFaceTerm;
 /* t: the box's right-hand side */
-BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t es, const void *u,
-                                 int t_single, void *t, const ptrdiff_t ts[3]);
+BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t nodestride,
+                                 const void *u, int t_single, void *t, const ptrdiff_t ts[3]);
 
 /* nodes that lie in several planes: at, from, inv, slope in arrays on the device */
 typedef struct {
@@ -46,16 +46,17 @@ typedef struct {
   double inv, slope;
 } BCRCudaEdge;
 /* Rows apart (their at and inv): w = inv f at n nodes, and u = w there */
-BCR_CUDA_API int BCRCudaApartBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es,
+BCR_CUDA_API int BCRCudaApartBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride,
                                    const void *f, double *w);
-BCR_CUDA_API int BCRCudaApartEnd(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es,
+BCR_CUDA_API int BCRCudaApartEnd(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride,
                                  const double *w, void *u);
-BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es,
+BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride,
                                   const void *f, void *u, int scaled);
 /* u_at += slope u_from; transposed u_from += slope u_at, edges with the same neighbour one behind another in e */
-BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u,
-                                  int transpose);
-BCR_CUDA_API int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u);
+BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride,
+                                  void *u, int transpose);
+BCR_CUDA_API int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride,
+                                  void *u);
 
 #if defined(__cplusplus)
 }

@@ -13,9 +13,9 @@ struct BCRReduced {
 
 /* Solutions of a mode in the row of this part and in the one before: two rows of the inverse, which
    are positive, times the right-hand sides of all interfaces. What other parts send is in received,
-   or has to come to the window; own, left: of this part */
-static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double own, double left, double *after,
-                                               double *before)
+   or has to come to the window; interface, previous: this part's, in its own row and in the one before */
+static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double interface, double previous,
+                                               double *after, double *before)
 {
   const BCRCudaBorderRows &b = r.rows;
   const double *c = b.inverse + mode;
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, do
     const int p = (i + 1) / 2 < b.nparts ? (i + 1) / 2 : 0;
     double v = 0;
 
-    if (p == r.part) v = i % 2 ? left : own;
+    if (p == r.part) v = i % 2 ? previous : interface;
     else if (!w.n) v = r.received[(2 * (ptrdiff_t)p + 1) * b.n + (i % 2 ? mode : -1 - mode)];
     else if (window_goes(w, p, r.part, i % 2, mode)) v = window_wait(at + window_at(w, p, i % 2, mode), w.turn);
     sa += c[(ptrdiff_t)(i / 2) * b.n] * v;

@@ -12,51 +12,51 @@
 
 /* G[item][p] = sum_s w[p][s] U[src[item][s]], P right-hand sides of an item at a time */
 template <typename T, int P>
-__global__ void form(BCRCudaStep st, BCRCudaPlanes u, const T *U, T *G, ptrdiff_t g1, ptrdiff_t gline)
+__global__ void form(BCRCudaStep step, BCRCudaPlanes u, const T *U, T *G, ptrdiff_t g1, ptrdiff_t gline)
 {
-  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.np + P - 1) / P;
-  const long all = (long)st.count * chunks * u.n1;
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (step.np + P - 1) / P;
+  const long all = (long)step.count * chunks * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
       const int j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), item = (int)(k / u.n1 / chunks), p0 = c * P;
-      const int *src = st.src + (size_t)item * st.nsrc;
-      const T *at = U + i * u.s0 + j * u.s1 + b * u.sb, *w = (const T *)st.wsrc + (size_t)p0 * st.nsrc;
+      const int *src = step.src + (size_t)item * step.nsrc;
+      const T *at = U + i * u.s0 + j * u.s1 + b * u.sb, *w = (const T *)step.wsrc + (size_t)p0 * step.nsrc;
       double sum[P];
 
 #pragma unroll
       for (int p = 0; p < P; p++) sum[p] = 0;
-      for (int s = 0; s < st.nsrc; s++) {
+      for (int s = 0; s < step.nsrc; s++) {
         const double v = (double)at[src[s] * u.sr];
 
 #pragma unroll
-        for (int p = 0; p < P; p++) sum[p] += (p0 + p < st.np ? (double)w[(size_t)p * st.nsrc + s] : 0) * v;
+        for (int p = 0; p < P; p++) sum[p] += (p0 + p < step.np ? (double)w[(size_t)p * step.nsrc + s] : 0) * v;
       }
 #pragma unroll
       for (int p = 0; p < P; p++)
-        if (p0 + p < st.np) G[(((size_t)b * st.count + item) * st.np + p0 + p) * gline + i + j * g1] = (T)sum[p];
+        if (p0 + p < step.np) G[(((size_t)b * step.count + item) * step.np + p0 + p) * gline + i + j * g1] = (T)sum[p];
     }
 }
 
 /* U[out[item][o]] (+)= sum_p w[p][o] G[item][p], O rows at a time; or sums of `terms` of them each
    to parts[item][sum][o] */
 template <typename T, int O>
-__global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts,
+__global__ void sums(BCRCudaStep step, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts,
                      T *U)
 {
-  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.nout + O - 1) / O,
-            nsum = (st.np + terms - 1) / terms;
-  const long all = (long)st.count * nsum * chunks * u.n1;
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (step.nout + O - 1) / O,
+            nsum = (step.np + terms - 1) / terms;
+  const long all = (long)step.count * nsum * chunks * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
       const int j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), sum = (int)(k / u.n1 / chunks % nsum),
                 item = (int)(k / u.n1 / chunks / nsum), o0 = c * O;
-      const int first = sum * terms, last = min(st.np, first + terms);
-      const size_t of = (size_t)b * st.count + item;
-      const T *at = G + (of * st.np) * gline + i + j * g1, *w = (const T *)st.wout + o0;
+      const int first = sum * terms, last = min(step.np, first + terms);
+      const size_t of = (size_t)b * step.count + item;
+      const T *at = G + (of * step.np) * gline + i + j * g1, *w = (const T *)step.wout + o0;
       double v[O];
 
 #pragma unroll
@@ -65,16 +65,16 @@ __global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, 
         const double g = (double)at[(size_t)p * gline];
 
 #pragma unroll
-        for (int o = 0; o < O; o++) v[o] += (o0 + o < st.nout ? (double)w[(size_t)p * st.nout + o] : 0) * g;
+        for (int o = 0; o < O; o++) v[o] += (o0 + o < step.nout ? (double)w[(size_t)p * step.nout + o] : 0) * g;
       }
 #pragma unroll
       for (int o = 0; o < O; o++) {
-        if (o0 + o >= st.nout) continue;
-        if (nsum > 1) parts[((of * nsum + sum) * st.nout + o0 + o) * gline + i + j * g1] = (T)v[o];
+        if (o0 + o >= step.nout) continue;
+        if (nsum > 1) parts[((of * nsum + sum) * step.nout + o0 + o) * gline + i + j * g1] = (T)v[o];
         else {
-          T *to = U + i * u.s0 + j * u.s1 + b * u.sb + st.out[(size_t)item * st.nout + o0 + o] * u.sr;
+          T *to = U + i * u.s0 + j * u.s1 + b * u.sb + step.out[(size_t)item * step.nout + o0 + o] * u.sr;
 
-          *to = (T)(v[o] + (st.add ? (double)*to : 0));
+          *to = (T)(v[o] + (step.add ? (double)*to : 0));
         }
       }
     }
@@ -82,20 +82,20 @@ __global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, 
 
 /* U[out[item][o]] (+)= sum over the sub-sums */
 template <typename T>
-__global__ void total(BCRCudaStep st, BCRCudaPlanes u, const T *parts, ptrdiff_t g1, ptrdiff_t gline, int nsum, T *U)
+__global__ void total(BCRCudaStep step, BCRCudaPlanes u, const T *parts, ptrdiff_t g1, ptrdiff_t gline, int nsum, T *U)
 {
   const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  const long all = (long)st.count * st.nout * u.n1;
+  const long all = (long)step.count * step.nout * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
-      const int j = (int)(k % u.n1), o = (int)(k / u.n1 % st.nout), item = (int)(k / u.n1 / st.nout);
-      const size_t of = (size_t)b * st.count + item;
-      T *to = U + i * u.s0 + j * u.s1 + b * u.sb + st.out[(size_t)item * st.nout + o] * u.sr;
-      double v = st.add ? (double)*to : 0;
+      const int j = (int)(k % u.n1), o = (int)(k / u.n1 % step.nout), item = (int)(k / u.n1 / step.nout);
+      const size_t of = (size_t)b * step.count + item;
+      T *to = U + i * u.s0 + j * u.s1 + b * u.sb + step.out[(size_t)item * step.nout + o] * u.sr;
+      double v = step.add ? (double)*to : 0;
 
-      for (int q = 0; q < nsum; q++) v += (double)parts[((of * nsum + q) * st.nout + o) * gline + i + j * g1];
+      for (int q = 0; q < nsum; q++) v += (double)parts[((of * nsum + q) * step.nout + o) * gline + i + j * g1];
       *to = (T)v;
     }
 }
@@ -105,57 +105,58 @@ static dim3 step_grid(const BCRCudaPlanes *u, long rows)
   return dim3((unsigned)((u->n0 + 127) / 128), bcr_blocks(rows * u->n1, 1, 65535), bcr_blocks(u->nb, 1, 65535));
 }
 
-int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *U, void *G,
-                    ptrdiff_t g1, ptrdiff_t gline)
+int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlanes *u, int single, const void *U,
+                    void *G, ptrdiff_t g1, ptrdiff_t gline)
 {
-  const long np = st->np;
+  const long np = step->np;
   cudaStream_t s = bcr_stream(stream);
 
   if (np < 2)
-    BCR_CUDA_TYPE(single, form<T, 1><<<step_grid(u, st->count), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single,
+                  form<T, 1><<<step_grid(u, step->count), 128, 0, s>>>(*step, *u, (const T *)U, (T *)G, g1, gline));
   else if (np < 4)
-    BCR_CUDA_TYPE(single, form<T, 2>
-                  <<<step_grid(u, st->count * ((np + 1) / 2)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single, form<T, 2><<<step_grid(u, step->count * ((np + 1) / 2)), 128, 0, s>>>(*step, *u, (const T *)U,
+                                                                                                (T *)G, g1, gline));
   else
-    BCR_CUDA_TYPE(single, form<T, 4>
-                  <<<step_grid(u, st->count * ((np + 3) / 4)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single, form<T, 4><<<step_grid(u, step->count * ((np + 3) / 4)), 128, 0, s>>>(*step, *u, (const T *)U,
+                                                                                                (T *)G, g1, gline));
   return bcr_done();
 }
 
-int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *G,
+int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlanes *u, int single, const void *G,
                    ptrdiff_t g1, ptrdiff_t gline, int terms, void *parts, void *U)
 {
-  const long nsum = (st->np + terms - 1) / terms, no = st->nout;
+  const long nsum = (step->np + terms - 1) / terms, no = step->nout;
   cudaStream_t s = bcr_stream(stream);
 
   if (no < 2)
-    BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline,
-                                                                                    terms, (T *)parts, (T *)U));
+    BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, step->count * nsum), 128, 0, s>>>(
+                            *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   else if (no < 5)
-    BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline,
-                                                                                    terms, (T *)parts, (T *)U));
+    BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, step->count * nsum), 128, 0, s>>>(
+                            *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   else
-    BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, st->count * nsum * ((no + 7) / 8)), 128, 0, s>>>(
-                            *st, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
+    BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, step->count * nsum * ((no + 7) / 8)), 128, 0, s>>>(
+                            *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   if (nsum > 1)
-    BCR_CUDA_TYPE(single, total<T><<<step_grid(u, st->count * no), 128, 0, s>>>(*st, *u, (const T *)parts, g1, gline,
-                                                                                (int)nsum, (T *)U));
+    BCR_CUDA_TYPE(single, total<T><<<step_grid(u, step->count * no), 128, 0, s>>>(*step, *u, (const T *)parts, g1,
+                                                                                  gline, (int)nsum, (T *)U));
   return bcr_done();
 }
 
 /* shift of each plane that a step in three dimensions solves: to[(b count + item) np + p] = shift[b] + a lambda[p] */
-static __global__ void plane_shifts(BCRCudaStep st, int nb, const double *shift, double a, double *to)
+static __global__ void plane_shifts(BCRCudaStep step, int nb, const double *shift, double a, double *to)
 {
-  const long all = (long)nb * st.count * st.np;
+  const long all = (long)nb * step.count * step.np;
 
   for (long k = (long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += (long)gridDim.x * blockDim.x)
-    to[k] = shift[k / st.np / st.count] + a * st.lambda[k % st.np];
+    to[k] = shift[k / step.np / step.count] + a * step.lambda[k % step.np];
 }
 
-int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const double *shift, double a, double *to)
+int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *step, int nb, const double *shift, double a, double *to)
 {
-  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * st->count * st->np, 256, 1024), 256, 0, bcr_stream(stream)>>>(*st, nb,
-                                                                                                          shift, a, to);
+  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * step->count * step->np, 256, 1024), 256, 0, bcr_stream(stream)>>>(
+    *step, nb, shift, a, to);
   return bcr_done();
 }
 
@@ -280,21 +281,21 @@ static __host__ __device__ inline int third_width(int n)
 }
 
 template <typename T>
-__global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double a, const double *shift, int first,
+__global__ void lines_cyclic(BCRCudaStep step, int nb, int n, double scale, double a, const double *shift, int first,
                              int last, T *G, ptrdiff_t ld, int rows)
 {
   extern __shared__ __align__(16) char bcr_lines_shared[];
   __shared__ Factors f;
   T *sm = (T *)bcr_lines_shared;
   const int W = blockDim.x, w = threadIdx.x;
-  const long lines = (long)nb * st.count * st.np;
+  const long lines = (long)nb * step.count * step.np;
 
   for (long line = blockIdx.x; line < lines; line += gridDim.x) {
     T *g = G + line * ld;
-    const int p = (int)(line % st.np), b = (int)(line / st.np / st.count);
+    const int p = (int)(line % step.np), b = (int)(line / step.np / step.count);
     int level = 0, m = n, top, base = 0, r2 = 0;
 
-    line_factors(&f, n, scale * (shift[b] + a * st.lambda[p]), first, last);
+    line_factors(&f, n, scale * (shift[b] + a * step.lambda[p]), first, last);
     if (w == 0) { /* rows times their weights are symmetric */
       const T w0 = (T)BCREndGetRule((BCREnd)first).weight, wn = (T)BCREndGetRule((BCREnd)last).weight;
 
@@ -414,10 +415,10 @@ int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows,
   return 0;
 }
 
-int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a,
+int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *step, int nb, int n, double scale, double a,
                        const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows)
 {
-  const long lines = (long)nb * st->count * st->np;
+  const long lines = (long)nb * step->count * step->np;
   ptrdiff_t most = 2 * width; /* the third stage has up to twice that */
   size_t bytes;
   cudaError_t e = cudaSuccess;
@@ -433,6 +434,6 @@ int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, d
   if (e != cudaSuccess) return (int)e;
   BCR_CUDA_TYPE(single, lines_cyclic<T>
                 <<<(unsigned)(lines < (1 << 30) ? lines : (1 << 30)), width, bytes, bcr_stream(stream)>>>(
-                  *st, nb, n, scale, a, shift, first, last, (T *)G, ld, rows));
+                  *step, nb, n, scale, a, shift, first, last, (T *)G, ld, rows));
   return bcr_done();
 }

@@ -32,9 +32,9 @@ static __device__ __forceinline__ double rhs_at(const BCRCudaRefineRhs &g, int i
   for (int q = 0; q < g.nface; q++) {
     const BCRCudaFaceTerm &t = g.face[q];
 
-    if (t.axis == 0 && i == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, j, k);
-    if (t.axis == 1 && j == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, i, k);
-    if (t.axis == 2 && k == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, i, j);
+    if (t.axis == 0 && i == t.end) v += bcr_face_term(t, g.nodestride, (const R *)g.u, j, k);
+    if (t.axis == 1 && j == t.end) v += bcr_face_term(t, g.nodestride, (const R *)g.u, i, k);
+    if (t.axis == 2 && k == t.end) v += bcr_face_term(t, g.nodestride, (const R *)g.u, i, j);
   }
   return v;
 }
@@ -113,12 +113,12 @@ __global__ void correct(BCRCudaBox b, const float *e, ptrdiff_t e1, ptrdiff_t e2
     }
 }
 
-int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3], double *v,
-                         double inverse, int keep, const double *removed, double *scalars)
+int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t estride[3],
+                         double *v, double inverse, int keep, const double *removed, double *scalars)
 {
   cudaStream_t st = bcr_stream(stream);
 
-  correct<<<grid3(v_box->n), 128, 0, st>>>(*v_box, e, es[1], es[2], v, inverse, scalars, keep);
+  correct<<<grid3(v_box->n), 128, 0, st>>>(*v_box, e, estride[1], estride[2], v, inverse, scalars, keep);
   if (removed) add_removed<<<1, 1, 0, st>>>(scalars, removed);
   return bcr_done();
 }

@@ -16,7 +16,7 @@ typedef struct {
   BCRCudaBox box;
   int single, nface;
   const void *f, *u;
-  ptrdiff_t es;             /* of the faces' nodes in u */
+  ptrdiff_t nodestride;     /* of the faces' nodes in u */
   const double *w[3], *all; /* or NULL */
   BCRCudaFaceTerm face[6];
 } BCRCudaRefineRhs;
@@ -25,8 +25,9 @@ typedef struct {
 BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaRefineRhs *g, float *r, const ptrdiff_t rs[3],
                                     double *scalars);
 /* v = (keep ? v : 0) + inverse/rs e; the mean grows by *removed/rs */
-BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3],
-                                      double *v, double inverse, int keep, const double *removed, double *scalars);
+BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e,
+                                      const ptrdiff_t estride[3], double *v, double inverse, int keep,
+                                      const double *removed, double *scalars);
 /* r = rs (g - mean - K v), K of rows -low diag -up along each axis, the first and last low and up
    for periodic neighbours */
 BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v,

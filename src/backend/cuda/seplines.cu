@@ -466,8 +466,8 @@ enum {
 /* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the
    rows; chunks from which nothing reaches an end are not read */
 template <typename T>
-__global__ void __launch_bounds__(32 * ENDS)
-  sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
+__global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a,
+                                                      double *__restrict__ interface, double *__restrict__ previous)
 {
   __shared__ double part[4][ENDS][32];
   const int lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);
@@ -517,18 +517,18 @@ __global__ void __launch_bounds__(32 * ENDS)
 
     X1 *= hs;
     C *= hs;
-    own[-mode] = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
-    left[mode] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
+    interface[-mode] = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
+    previous[mode] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
   }
 }
 
-int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own,
-                   double *left)
+int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *interface,
+                   double *previous)
 {
   const dim3 grid((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
   int error = 0;
 
-  BCR_CUDA_TYPE(
-    single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a, own, left));
+  BCR_CUDA_TYPE(single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a,
+                                           interface, previous));
   return error;
 }

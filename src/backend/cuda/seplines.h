@@ -49,10 +49,10 @@ typedef struct {
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
-/* open ends: right-hand sides of the row after (own, mode m at own[-m]) and what the row before
-   gets, times a, with what is left of lines that end at these rows */
+/* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets (previous),
+   times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
-                                double *own, double *left);
+                                double *interface, double *previous);
 
 #if defined(__cplusplus)
 }

@@ -5,7 +5,8 @@
 
 /* Level 0 and the lines over the separators but those of other ranks and to them; D's rows:
    separators, the own interface row, the first group's part of the one before */
-static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const void *f, double *left, double *own)
+static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const void *f, double *previous,
+                                double *interface)
 {
   const BCRPlanePlan *p = &c->plane[k];
   const BCRCpuTable *cpu = c->cpu;
@@ -32,11 +33,12 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
   for (PetscInt i = 0; i < c->n[0]; i++) {
     if (c->border.open[0])
-      left[i] =
-        p->scale * c->border.meet[0] * (nrm[i] * get(pd, D, sh->left * c->ldd + i) + p->reach[0][i] * get(pd, D, i));
+      previous[i] = p->scale * c->border.frominterface[0] *
+                    (nrm[i] * get(pd, D, sh->left * c->ldd + i) + p->tointerface[0][i] * get(pd, D, i));
     if (c->border.open[1])
-      own[i] = p->scale * c->border.meet[1] *
-               (nrm[i] * get(pd, D, nsep * c->ldd + i) + p->reach[1][i] * get(pd, D, (nsep - 1) * c->ldd + i));
+      interface[i] =
+        p->scale * c->border.frominterface[1] *
+        (nrm[i] * get(pd, D, nsep * c->ldd + i) + p->tointerface[1][i] * get(pd, D, (nsep - 1) * c->ldd + i));
   }
 }
 
@@ -55,8 +57,8 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   const double *nrm = c->norm[0];
 
   for (PetscInt i = 0; i < c->n[0]; i++) {
-    c->edge[0][i] = c->border.open[0] ? p->reach[0][i] * before[i] / (p->scale * nrm[i]) : 0;
-    c->edge[1][i] = c->border.open[1] ? p->reach[1][i] * x[i] / (p->scale * nrm[i]) : 0;
+    c->edge[0][i] = c->border.open[0] ? p->tointerface[0][i] * before[i] / (p->scale * nrm[i]) : 0;
+    c->edge[1][i] = c->border.open[1] ? p->tointerface[1][i] * x[i] / (p->scale * nrm[i]) : 0;
     if (c->border.open[0]) set(pd, D, sh->left * c->ldd + i, before[i] / p->scale);
     if (c->border.open[1]) set(pd, D, nsep * c->ldd + i, x[i] / p->scale);
   }
@@ -77,7 +79,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
 
 /* the same for the plan without level 0, on u */
 static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
-                                 double *left, double *own)
+                                 double *previous, double *interface)
 {
   const BCRPlanePlan *p = &c->plane[k];
   const ptrdiff_t ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
@@ -89,10 +91,10 @@ static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, doub
   if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
   else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
   for (PetscInt i = 0; i < c->n[0]; i++) {
-    if (c->border.open[0]) left[i] = c->border.meet[0] * get(c->io, u, i);
+    if (c->border.open[0]) previous[i] = c->border.frominterface[0] * get(c->io, u, i);
     if (c->border.open[1])
-      own[i] =
-        nrm[i] * norm * c->factor * get(c->io, u, n * ld + i) + c->border.meet[1] * get(c->io, u, (n - 1) * ld + i);
+      interface[i] = nrm[i] * norm * c->factor * get(c->io, u, n * ld + i) +
+                     c->border.frominterface[1] * get(c->io, u, (n - 1) * ld + i);
   }
 }
 
@@ -108,8 +110,8 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
     /* axis[1].a is in the tables' norm and divides the couplings, too */
     const double unit = p->general ? 1 : nrm[i] * norm * c->factor;
 
-    c->edge[0][i] = c->border.open[0] ? c->border.reach[0] * before[i] / unit : 0;
-    c->edge[1][i] = c->border.open[1] ? c->border.reach[1] * x[i] / unit : 0;
+    c->edge[0][i] = c->border.open[0] ? c->border.tointerface[0] * before[i] / unit : 0;
+    c->edge[1][i] = c->border.open[1] ? c->border.tointerface[1] * x[i] / unit : 0;
   }
   c->cpu->lines->border(p->general ? NULL : &p->tab, p->general ? &p->gen : NULL, io, c->edge[0], c->edge[1], u, ld,
                         c->work);
@@ -119,10 +121,11 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
 
     for (ptrdiff_t s = 0; s < n; s++) {
       BCRAxisGetRow(&c->axis[1], s, &low, &diag, &up);
-      if (s == 0 && c->border.open[0]) low = c->border.reach[0]; /* a Dirichlet end has it in its diagonal alone */
+      if (s == 0 && c->border.open[0])
+        low = c->border.tointerface[0]; /* a Dirichlet end has it in its diagonal alone */
       g[s] = c->factor * (nrm[i] * norm * g[s] - mean);
-      if (s == 0 && c->border.open[0]) g[s] += c->border.reach[0] * before[i];
-      if (s == n - 1 && c->border.open[1]) g[s] += c->border.reach[1] * x[i];
+      if (s == 0 && c->border.open[0]) g[s] += c->border.tointerface[0] * before[i];
+      if (s == n - 1 && c->border.open[1]) g[s] += c->border.tointerface[1] * x[i];
       if (s) g[s] += low * g[s - 1];
       num = (diag - low - up) + (s ? low * num / P : low);
       P = up + num;
@@ -136,8 +139,8 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
   c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
 }
 
-PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double left[],
-                                  double own[])
+PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double previous[],
+                                  double interface[])
 {
   const double *nz = c->dim == 3 ? c->norm[2] : NULL;
 
@@ -151,10 +154,10 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const voi
     const ptrdiff_t o = c->dim == 3 ? k * c->stride[2] : 0;
 
     if (c->kind == BCR_PLAN_LEVEL0)
-      border_level0_begin(c, k, singular, at(c->io, f, o), left + k * c->n[0], own + k * c->n[0]);
+      border_level0_begin(c, k, singular, at(c->io, f, o), previous + k * c->n[0], interface + k * c->n[0]);
     else
-      border_fourier_begin(c, k, singular, nz ? nz[k] : 1, at(c->io, f, o), at(c->io, u, o), left + k * c->n[0],
-                           own + k * c->n[0]);
+      border_fourier_begin(c, k, singular, nz ? nz[k] : 1, at(c->io, f, o), at(c->io, u, o), previous + k * c->n[0],
+                           interface + k * c->n[0]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

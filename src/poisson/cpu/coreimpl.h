@@ -17,7 +17,7 @@ typedef struct { /* of one plane */
   BCRPoleLine line;
   PetscBool general;
   /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
-  double *reach[2];
+  double *tointerface[2];
 } BCRPlanePlan;
 
 struct _n_BCRCore {

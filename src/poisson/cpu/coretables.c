@@ -197,8 +197,8 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
     s->lines = PetscMax(s->lines, c->cpu->lines->work(rows->n));
   }
   for (int e = 0; e < 2 && c->bordered; e++) {
-    PetscCall(BCRArenaGet(&c->arena, x->n * sizeof(double), &p->reach[e]));
-    for (PetscInt i = 0; i < x->n; i++) p->reach[e][i] = BCRLineRowsReach(rows, e, s->delta[i]);
+    PetscCall(BCRArenaGet(&c->arena, x->n * sizeof(double), &p->tointerface[e]));
+    for (PetscInt i = 0; i < x->n; i++) p->tointerface[e][i] = BCRLineRowsReach(rows, e, s->delta[i]);
   }
   s->level0 = PetscMax(s->level0, c->cpu->level0->work(&p->shape));
   s->rows = rows->n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);

@@ -20,16 +20,17 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own,
-                                        double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *interface,
+                                        double *previous, const BCRCudaBorderRows *rows, int part,
+                                        const BCRCudaWindow *w)
 {
   const BCRPlan p = c->plan;
   BCRDeviceWalk walk;
 
   PetscFunctionBegin;
   if (on_chip(c)) {
-    if (rows) PetscCall(BCRDeviceBoxReducedBegin(c->box, stream, f, u, own, left, rows, part, w));
-    else PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, own, left));
+    if (rows) PetscCall(BCRDeviceBoxReducedBegin(c->box, stream, f, u, interface, previous, rows, part, w));
+    else PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, interface, previous));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   walk.at = f;
@@ -37,7 +38,7 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
   PetscCall(BCRDeviceCoreStages(c, stream, 0, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE), &walk, u));
   if (!w)
     PetscCallBCRCuda(
-      BCRCudaSepEnds(stream, &c->sep, c->single, BCRDeviceSeparators(c), p->axis[p->blocks].a, own, left));
+      BCRCudaSepEnds(stream, &c->sep, c->single, BCRDeviceSeparators(c), p->axis[p->blocks].a, interface, previous));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -60,15 +61,15 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own,
-                                      const double *before, const double *mean)
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u,
+                                      const double *interface, const double *before, const double *mean)
 {
   PetscFunctionBegin;
   if (on_chip(c)) {
-    PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
+    PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, interface, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  c->sep.after = own;
+  c->sep.after = interface;
   c->sep.before = before;
   c->sep.removed = (double *)mean;
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, BCRDeviceSeparators(c)));

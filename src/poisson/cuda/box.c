@@ -93,33 +93,35 @@ PetscErrorCode BCRDeviceBoxPlanes(BCRDeviceBox b, BCRStream stream, void *u)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own,
-                                       double *left)
+PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *interface,
+                                       double *previous)
 {
   PetscFunctionBegin;
-  b->planes.own = own;
-  b->planes.left = left;
+  b->planes.interface = interface;
+  b->planes.previous = previous;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->plan->single, f, u));
   PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 0, b->plan->single, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox b, BCRStream stream, void *u, const double *own, const double *before)
+PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox b, BCRStream stream, void *u, const double *interface,
+                                     const double *before)
 {
   PetscFunctionBegin;
-  b->planes.after = own;
+  b->planes.after = interface;
   b->planes.before = before;
   PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 1, b->plan->single, u));
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->plan->single, u, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own,
-                                        double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *interface,
+                                        double *previous, const BCRCudaBorderRows *rows, int part,
+                                        const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
-  b->planes.own = own;
-  b->planes.left = left;
+  b->planes.interface = interface;
+  b->planes.previous = previous;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->plan->single, f, u));
   if (!(b->plan->box.stays && w))
     PetscCallBCRCuda(BCRCudaBoxHalfReduced(stream, &b->planes, 0, b->plan->single, u, rows, NULL, part, w));

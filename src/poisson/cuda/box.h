@@ -18,14 +18,14 @@ PETSC_INTERN PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox box, BCRStream stre
 PETSC_INTERN PetscErrorCode BCRDeviceBoxPlanes(BCRDeviceBox box, BCRStream stream, void *u);
 /* A box that goes on at open ends on other ranks, as BCRDeviceCoreCreateBorder() has it */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u,
-                                                    double *own, double *left);
-PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox box, BCRStream stream, void *u, const double *own,
+                                                    double *interface, double *previous);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox box, BCRStream stream, void *u, const double *interface,
                                                   const double *before);
 /* The same with the reduced systems in it, BCRDeviceCoreBorderLines(). w: what goes between ranks
    is stored there and waited for, or NULL; then planes can stay on chip */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u,
-                                                     double *own, double *left, const BCRCudaBorderRows *rows, int part,
-                                                     const BCRCudaWindow *w);
+                                                     double *interface, double *previous, const BCRCudaBorderRows *rows,
+                                                     int part, const BCRCudaWindow *w);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxReducedPlanes(BCRDeviceBox box, BCRStream stream, void *u,
                                                       const BCRCudaBorderRows *rows, const double *received, int part,
                                                       const BCRCudaWindow *w);
