@@ -12,6 +12,7 @@
                             5. every entry of every row: within a step along each axis
 */
 #include "findany.h"
+#include <petscbt.h>
 
 #define MOST 26 /* links of a node, diagonals of the box with it */
 #define AXES 6  /* three rings of four look like six axes of two nodes */
@@ -524,26 +525,35 @@ static PetscErrorCode AnySweepLine(AnyBox *B, PetscInt base, PetscInt j, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All nodes of a component, whose edges are known. rows: how many it may have. base: its first number */
+/* Nodes along the edges get their places; base: the first number of the component */
+static PetscErrorCode AnyEdges(AnyBox *B, PetscInt base, PetscBool *ok)
+{
+  PetscFunctionBegin;
+  *ok = PETSC_TRUE;
+  for (PetscInt d = 0; d < B->dim && *ok; d++)
+    for (PetscInt m = d ? 1 : 0; m < B->N[d] && *ok; m++) {
+      const PetscInt row = B->line[d].row[m];
+
+      *ok = (PetscBool)(B->place[row] == BCR_PLACE_OPEN);
+      if (*ok) B->place[row] = base + m * B->step[d];
+      else
+        AnyRefuse(B, base + m,
+                  "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is on two edges of a grid, or twice on one", row,
+                  B->line[d].row[m ? m - 1 : 0]);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All nodes of a component, line after line. rows: how many it may have */
 static PetscErrorCode AnySweep(AnyBox *B, PetscInt rows, PetscInt base, PetscBool *ok)
 {
   const PetscInt last = PetscMin(rows, B->size);
   PetscInt q = 0;
 
   PetscFunctionBegin;
+  PetscCall(AnyEdges(B, base, ok));
+  if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   *ok = PETSC_FALSE;
-  for (PetscInt d = 0; d < B->dim; d++)
-    for (PetscInt m = d ? 1 : 0; m < B->N[d]; m++) {
-      const PetscInt row = B->line[d].row[m];
-
-      if (B->place[row] != BCR_PLACE_OPEN) {
-        AnyRefuse(B, base + m,
-                  "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is on two edges of a grid, or twice on one", row,
-                  B->line[d].row[m ? m - 1 : 0]);
-        PetscFunctionReturn(PETSC_SUCCESS);
-      }
-      B->place[row] = base + m * B->step[d];
-    }
   for (PetscInt k = 0; k < B->N[2] && q < last; k++)
     for (PetscInt j = 0; j < B->N[1] && q < last; j++) {
       const PetscInt end = (j + 1 + k * B->N[1]) * B->N[0];
@@ -558,6 +568,123 @@ static PetscErrorCode AnySweep(AnyBox *B, PetscInt rows, PetscInt base, PetscBoo
               " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes, and there are %" PetscInt_FMT " rows for them",
               B->line[0].row[0], B->line[0].row[1], B->N[0], B->N[1], B->N[2], rows);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The same in stars, by distance from the seed: rows in Cuthill-McKee order, and those of each distance in others, are
+  near one another in memory then. A node is one step farther than those before it, along one axis each, so that its
+  numbers are the farthest of theirs; those on edges have theirs. While a node waits its numbers are in its place, side by
+  side in some bits each.
+*/
+typedef struct {
+  PetscInt shift[3], mask[3], N[3];
+  PetscBool ring[3];
+} AnyBits;
+
+#define AnyWaits(numbers) (BCR_PLACE_OPEN - 1 - (numbers)) /* and back */
+
+/* PETSC_FALSE: an integer has too few bits */
+static PetscBool AnyBitsFill(const AnyBox *B, AnyBits *bits)
+{
+  PetscInt all = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    PetscInt n = 0;
+
+    while ((B->N[d] - 1) >> n) n++;
+    bits->shift[d] = all;
+    bits->mask[d] = ((PetscInt)1 << n) - 1;
+    bits->N[d] = B->N[d];
+    bits->ring[d] = B->ring[d];
+    all += n;
+    if (all > (PetscInt)(8 * sizeof(PetscInt)) - 2) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+static inline PetscInt AnyBitsAt(const AnyBits *bits, PetscInt numbers, PetscInt d)
+{
+  return numbers >> bits->shift[d] & bits->mask[d];
+}
+
+static inline PetscInt AnyBitsAway(const AnyBits *bits, PetscInt d, PetscInt i)
+{
+  return bits->ring[d] ? PetscMin(i, bits->N[d] - i) : i;
+}
+
+/* Along each axis the number that is farther from the seed */
+static inline PetscInt AnyBitsFarther(const AnyBits *bits, PetscInt a, PetscInt b)
+{
+  PetscInt farther = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt i = AnyBitsAt(bits, a, d), j = AnyBitsAt(bits, b, d);
+
+    farther |= (AnyBitsAway(bits, d, j) > AnyBitsAway(bits, d, i) ? j : i) << bits->shift[d];
+  }
+  return farther;
+}
+
+/* A node on an edge: the next ones on it, which wait with their numbers */
+static PetscInt AnyEdgeOn(AnyBox *B, const AnyBits *bits, const PetscInt at[3], PetscInt tail)
+{
+  for (PetscInt d = 0; d < B->dim; d++)
+    for (PetscInt t = 1; t >= -1; t -= 2) {
+      const PetscInt i = at[d], j = (i + t + B->N[d]) % B->N[d];
+
+      if (at[0] + at[1] + at[2] != i || AnyBitsAway(bits, d, j) != AnyBitsAway(bits, d, i) + 1) continue;
+      if (t < 0 && (!B->ring[d] || 2 * j <= B->N[d])) continue; /* the node across a ring once */
+      if (tail < B->rest) B->node[tail++] = B->line[d].row[j];
+    }
+  return tail;
+}
+
+static PetscErrorCode AnyLevels(AnyBox *B, PetscInt rows, PetscInt base, PetscBool *ok)
+{
+  PetscInt head = 0, tail = 1;
+  AnyBits bits;
+  PetscBT seen;
+
+  PetscFunctionBegin;
+  *ok = PETSC_FALSE;
+  if (B->size > rows || !AnyBitsFill(B, &bits)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscBTCreate(B->size, &seen));
+  for (PetscInt d = 0; d < B->dim; d++)
+    for (PetscInt m = d ? 1 : 0; m < B->N[d]; m++) B->place[B->line[d].row[m]] = AnyWaits(m << bits.shift[d]);
+  B->node[0] = B->line[0].row[0];
+  for (; head < tail && tail <= rows; head++) {
+    const PetscInt u = B->node[head], numbers = AnyWaits(B->place[u]);
+    PetscInt at[3], number = 0;
+
+    AnyAhead(B, head, tail);
+    if (head + 8 < tail)
+      for (PetscInt k = B->i[B->node[head + 8]]; k < B->i[B->node[head + 8] + 1]; k++)
+        __builtin_prefetch(B->place + B->j[k], 1, 3);
+    for (PetscInt d = 0; d < 3; d++) {
+      at[d] = AnyBitsAt(&bits, numbers, d);
+      number += at[d] * B->step[d];
+    }
+    if (B->place[u] >= BCR_PLACE_OPEN || PetscBTLookupSet(seen, number)) break;
+    B->place[u] = base + number;
+    if ((at[0] != 0) + (at[1] != 0) + (at[2] != 0) <= 1) tail = AnyEdgeOn(B, &bits, at, tail);
+    for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++) {
+      const PetscInt w = B->j[k], p = B->place[w];
+
+      if (p > BCR_PLACE_OPEN) continue;
+      if (p == BCR_PLACE_OPEN && tail < rows) B->node[tail++] = w;
+      B->place[w] = AnyWaits(p == BCR_PLACE_OPEN ? numbers : AnyBitsFarther(&bits, AnyWaits(p), numbers));
+    }
+  }
+  *ok = (PetscBool)(head == B->size && tail == head);
+  PetscCall(PetscBTDestroy(&seen));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that have a place from base on, or wait for one, have none */
+static void AnyReopen(AnyBox *B, PetscInt base)
+{
+  for (PetscInt r = 0; r < B->graph->n; r++)
+    if (B->place[r] >= base || B->place[r] < BCR_PLACE_OPEN) B->place[r] = BCR_PLACE_OPEN;
 }
 
 /* The grid that has a seed as one of its corners */
@@ -594,6 +721,10 @@ static PetscErrorCode AnyComponent(AnyBox *B, PetscInt seed, PetscInt rows, Pets
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B->size = (PetscInt)size;
+  *ok = PETSC_FALSE;
+  if (B->reach == 1) PetscCall(AnyLevels(B, rows, B->components * B->size, ok));
+  if (*ok) PetscFunctionReturn(PETSC_SUCCESS);
+  AnyReopen(B, B->components * B->size);
   PetscCall(AnySweep(B, rows, B->components * B->size, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -791,8 +922,7 @@ static PetscErrorCode AnyAttempt(AnyBox *B, PetscBool *ok)
 
     PetscCall(AnyGrids(B, seed, ok));
     B->reach = reach; /* of the seed's stencil, meanwhile */
-    for (PetscInt r = 0; r < B->graph->n && !*ok; r++)
-      if (B->place[r] >= 0 || B->place[r] < BCR_PLACE_OPEN) B->place[r] = BCR_PLACE_OPEN;
+    if (!*ok) AnyReopen(B, 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
