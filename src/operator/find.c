@@ -154,7 +154,7 @@ static void DistancesOfBlock(const BCRFindRows *R, int b, BCRDistances *list)
   for (PetscInt r = 0; R->i[b] && r < R->n; r++) {
     const PetscInt row = R->first + r;
 
-    if (b == 0 && r > 0 && BCRFindRepeats(R, r)) continue;
+    if (b == 0 && r > 0 && BCRFindRepeats(R, r, 1)) continue;
     for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
       const PetscInt column = BCRFindColumn(R, b, k), apart = PetscAbs(column - row);
 

@@ -156,27 +156,36 @@ static PetscBool CheckRow(const BCRFindRows *R, const BCRDistances *list, const 
   return PETSC_FALSE;
 }
 
-/* Rows from to end of this rank, to the first contradiction */
+/* The kind of a line of nodes along x: which ends of the other axes it lies at */
+static int LineKind(const PetscInt n[3], const PetscInt x[3])
+{
+  return (x[1] == 0) << 2 | (x[1] == n[1] - 1) << 3 | (x[2] == 0) << 4 | (x[2] == n[2] - 1) << 5;
+}
+
+/* Rows from to end of this rank, to the first contradiction. Those that repeat the row before, or that of the line before,
+   at a node of the same kind, need no look */
 static void CheckRows(const BCRFindRows *R, const BCRDistances *list, const BCRFindBox *box, BCRFindTable table,
                       PetscInt from, PetscInt end, BCRFindMet *met)
 {
-  const PetscInt node = (box->start + from) / box->dof, nx = box->n[0], ny = box->n[1], nz = box->n[2];
-  PetscInt c = (box->start + from) % box->dof, x[3] = {node % nx, node / nx % ny, node / nx / ny % nz};
-  int before = -1, outer = (x[1] == 0) << 2 | (x[1] == ny - 1) << 3 | (x[2] == 0) << 4 | (x[2] == nz - 1) << 5;
+  const PetscInt *n = box->n, node = (box->start + from) / box->dof, line = box->dof * n[0];
+  PetscInt c = (box->start + from) % box->dof, x[3] = {node % n[0], node / n[0] % n[1], node / n[0] / n[1] % n[2]};
+  int before = -1, linebefore = -1, linekind = LineKind(n, x);
 
   for (PetscInt r = from; r < end; r++) {
-    const int kind = (x[0] == 0) | (x[0] == nx - 1) << 1 | outer;
+    const int kind = (x[0] == 0) | (x[0] == n[0] - 1) << 1 | linekind;
 
-    if (kind != before || !BCRFindRepeats(R, r)) {
-      if (!CheckRow(R, list, box, table[kind], r, x, met)) return;
-      before = kind;
-    }
+    if ((kind != before || !BCRFindRepeats(R, r, 1)) &&
+        (linekind != linebefore || r < line || !BCRFindRepeats(R, r, line)) &&
+        !CheckRow(R, list, box, table[kind], r, x, met))
+      return;
+    before = kind;
     if (++c < box->dof) continue;
     c = 0;
-    if (++x[0] < nx) continue;
+    if (++x[0] < n[0]) continue;
     x[0] = 0;
-    if (++x[1] == ny) x[1] = 0, x[2] = x[2] + 1 < nz ? x[2] + 1 : 0;
-    outer = (x[1] == 0) << 2 | (x[1] == ny - 1) << 3 | (x[2] == 0) << 4 | (x[2] == nz - 1) << 5;
+    if (++x[1] == n[1]) x[1] = 0, x[2] = x[2] + 1 < n[2] ? x[2] + 1 : 0;
+    linebefore = linekind;
+    linekind = LineKind(n, x);
   }
 }
 

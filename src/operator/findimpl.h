@@ -68,20 +68,21 @@ static inline PetscBool BCRFindLink(const BCRFindRows *R, int b, PetscInt k)
   return (PetscBool)(!R->a[b] || R->a[b][k] != (PetscScalar)0);
 }
 
-/* Row r (local) is row r - 1 moved by one column, entry by entry, and both have columns of this rank only. Rows may be
-   the same and not be found so: then they are looked at entry by entry */
-static inline PetscBool BCRFindRepeats(const BCRFindRows *R, PetscInt r)
+/* Row r (local) is row r - back moved by back columns, entry by entry, and both have columns of this rank only. Rows may
+   be the same and not be found so: then they are looked at entry by entry */
+static inline PetscBool BCRFindRepeats(const BCRFindRows *R, PetscInt r, PetscInt back)
 {
-  const PetscInt *i = R->i[0], s = i[r], n = i[r + 1] - s;
-  const PetscInt *now = R->j[0] + s, *before = now - n;
+  const PetscInt *i = R->i[0], *far = R->i[1], s = i[r], n = i[r + 1] - s, move = i[r - back] - s;
+  const PetscInt *now = R->j[0] + s;
   PetscInt differ = 0;
 
-  if (s - i[r - 1] != n || (R->i[1] && R->i[1][r + 1] != R->i[1][r - 1])) return PETSC_FALSE;
-  for (PetscInt k = 0; k < n; k++) differ |= now[k] ^ (before[k] + 1);
+  if (i[r - back + 1] - i[r - back] != n) return PETSC_FALSE;
+  if (far && (far[r + 1] != far[r] || far[r - back + 1] != far[r - back])) return PETSC_FALSE;
+  for (PetscInt k = 0; k < n; k++) differ |= now[k] ^ (now[k + move] + back);
   if (R->a[0] && !differ) {
     const PetscScalar *a = R->a[0] + s;
 
-    for (PetscInt k = 0; k < n; k++) differ |= (a[k] == (PetscScalar)0) ^ (a[k - n] == (PetscScalar)0);
+    for (PetscInt k = 0; k < n; k++) differ |= (a[k] == (PetscScalar)0) ^ (a[k + move] == (PetscScalar)0);
   }
   return (PetscBool)!differ;
 }
