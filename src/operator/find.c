@@ -5,12 +5,12 @@
 #include "findimpl.h"
 #include "grid.h"
 
-/* In this order. alone: not where another one finds a star
-   with all links, nor in matrices of many rows where another one finds any grid */
+/* In this order. last: not where another one, with or without explicit zeros, finds a star with all links, nor in matrices
+   of many rows where another one finds any grid */
 static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
-  PetscBool alone;
+  PetscBool last;
 } ways[] = {
   {"natural order",                  BCRFindNatural, PETSC_FALSE},
   {"the order of a DMDA over ranks", BCRFindBoxes,   PETSC_FALSE},
@@ -54,26 +54,26 @@ static PetscErrorCode RowsClose(BCRFindRows *R)
 
   PetscFunctionBegin;
   for (int b = 0; b < 2; b++) {
-    if (R->a[b]) PetscCall(MatSeqAIJRestoreArrayRead(R->block[b], &R->a[b]));
+    if (R->values[b]) PetscCall(MatSeqAIJRestoreArrayRead(R->block[b], &R->values[b]));
     if (R->i[b]) PetscCall(MatRestoreRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Explicit zeros from here on are no links. Collective; *any: there are some */
-static PetscErrorCode RowsDropZeros(BCRFindRows *R, PetscBool *any)
+/* Collective. Whether there are explicit zeros */
+static PetscErrorCode RowsZeros(BCRFindRows *R, PetscBool *any)
 {
   PetscInt zeros = 0;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   for (int b = 0; b < 2 && !ierr; b++)
-    if (R->block[b]) ierr = MatSeqAIJGetArrayRead(R->block[b], &R->a[b]);
+    if (R->block[b]) ierr = MatSeqAIJGetArrayRead(R->block[b], &R->values[b]);
   PetscCall(BCRFaultShare(R->comm, ierr, "could not bring the values of the matrix to the host"));
   for (int b = 0; b < 2 && !zeros; b++) {
     const PetscInt end = R->block[b] ? R->i[b][R->n] : 0;
 
-    for (PetscInt k = 0; k < end && !zeros; k++) zeros = R->a[b][k] == (PetscScalar)0;
+    for (PetscInt k = 0; k < end && !zeros; k++) zeros = R->values[b][k] == (PetscScalar)0;
   }
   if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &zeros, 1, MPIU_INT, MPI_MAX, R->comm));
   *any = (PetscBool)(zeros > 0);
@@ -261,84 +261,91 @@ static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The simplest grid of all ways; where none finds one found has the reason of the way that came furthest, of several the
-   most general */
-static PetscErrorCode FindWays(BCRFindRows *R, const PetscInt links[], PetscBool dropzeros, BCRFound *found,
-                               PetscInt *complexity)
+/* What the ways have found so far */
+typedef struct {
+  BCRFound found;
+  PetscInt complexity;
+} Best;
+
+/* The ways that come last, or the others: what is simpler than the best is the best; where none has found a grid it has the
+   reason of the way that came furthest, of several the most general */
+static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], PetscBool dropzeros, PetscBool last,
+                               Best *best)
 {
+  BCRFound *found = &best->found;
+
   PetscFunctionBegin;
-  *complexity = BCR_NO_GRID;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ways); k++) {
     BCRFound mine;
     PetscInt its;
     PetscBool better;
 
-    if (*complexity == 0 || (ways[k].alone && (*complexity < BCR_REACHES || (found->order && !links)))) continue;
+    if (ways[k].last != last || best->complexity == 0) continue;
+    if (last && (best->complexity < BCR_REACHES || (found->order && !links))) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
     PetscCall(ways[k].find(R, dropzeros, &mine));
-    PetscCall(PetscInfo(R->block[0], "%s: %s\n", ways[k].name, mine.order ? "a grid" : mine.why));
+    PetscCall(PetscInfo(R->block[0], "%s%s: %s\n", ways[k].name, dropzeros ? ", without explicit zeros" : "",
+                        mine.order ? "a grid" : mine.why));
     BCRCallElse(Complexity(R, links, &mine, &its), (void)BCRFoundDestroy(&mine));
-    if (mine.order || found->order) better = (PetscBool)(its < *complexity);
+    if (mine.order || found->order) better = (PetscBool)(its < best->complexity);
     else better = (PetscBool)(mine.why[0] && (!found->why[0] || mine.fits >= found->fits));
     if (better) {
       PetscCall(BCRFoundDestroy(found));
       *found = mine;
-      *complexity = its;
+      found->zeros = (PetscBool)(found->zeros || dropzeros);
+      best->complexity = its;
     } else PetscCall(BCRFoundDestroy(&mine));
   }
-  found->zeros = (PetscBool)(found->zeros || dropzeros);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, BCRFound *found, PetscInt *complexity)
+static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, PetscBool last, Best *best)
 {
   PetscInt *links;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(found, sizeof(*found)));
-  PetscCall(DistancesCollect(R));
+  if (best->complexity == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int b = 0; b < 2; b++) R->a[b] = dropzeros ? R->values[b] : NULL;
+  if (!last) PetscCall(DistancesCollect(R));
   PetscCall(CountLinks(R, &links));
-  ierr = FindWays(R, links, dropzeros, found, complexity);
+  ierr = FindWays(R, links, dropzeros, last, best);
   PetscCall(PetscFree(links));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode FindBest(BCRFindRows *R, BCRFound *found)
+/* Ways in any order cost more than the others do without explicit zeros */
+static PetscErrorCode FindBest(BCRFindRows *R, Best *best)
 {
-  BCRFound other;
-  PetscInt complexity[2];
   PetscBool zeros = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (R->N == 0) {
-    PetscCall(PetscStrncpy(found->why, "the matrix has no rows", sizeof(found->why)));
+    PetscCall(PetscStrncpy(best->found.why, "the matrix has no rows", sizeof(best->found.why)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(FindOnce(R, PETSC_FALSE, found, &complexity[0]));
-  if (complexity[0] == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(RowsDropZeros(R, &zeros));
-  if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(FindOnce(R, PETSC_TRUE, &other, &complexity[1]));
-  if (complexity[1] < complexity[0] || (!other.order && !found->order && other.fits > found->fits)) {
-    PetscCall(BCRFoundDestroy(found));
-    *found = other;
-  } else PetscCall(BCRFoundDestroy(&other));
+  PetscCall(FindOnce(R, PETSC_FALSE, PETSC_FALSE, best));
+  if (best->complexity == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RowsZeros(R, &zeros));
+  if (zeros) PetscCall(FindOnce(R, PETSC_TRUE, PETSC_FALSE, best));
+  PetscCall(FindOnce(R, PETSC_FALSE, PETSC_TRUE, best));
+  if (zeros) PetscCall(FindOnce(R, PETSC_TRUE, PETSC_TRUE, best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRGridFind(Mat P, BCRFound *found)
 {
+  Best best = {.complexity = BCR_NO_GRID};
   BCRFindRows rows;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(found, sizeof(*found)));
   PetscCall(RowsOpen(P, &rows));
-  ierr = FindBest(&rows, found);
+  ierr = FindBest(&rows, &best);
   PetscCall(RowsClose(&rows));
-  if (ierr) (void)BCRFoundDestroy(found);
+  if (ierr) (void)BCRFoundDestroy(&best.found);
+  *found = best.found;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

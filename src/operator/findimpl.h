@@ -52,10 +52,11 @@ typedef struct {
   const PetscInt *starts; /* [size + 1]: the first row of each rank */
   const PetscInt *i[2], *j[2];
   PetscInt ghosts;
-  const PetscInt *ghost;   /* [ghosts]: global columns of block 1, ascending */
-  const PetscScalar *a[2]; /* explicit zeros are no links; NULL: they are */
-  BCRDistances near, all;  /* of block 0, on this rank; of both, on all ranks */
-  Mat block[2];            /* NULL: there is none, and i[b] is NULL too */
+  const PetscInt *ghost;        /* [ghosts]: global columns of block 1, ascending */
+  const PetscScalar *a[2];      /* values, explicit zeros of which are no links; NULL: they are */
+  BCRDistances near, all;       /* of block 0, on this rank; of both, on all ranks */
+  Mat block[2];                 /* NULL: there is none, and i[b] is NULL too */
+  const PetscScalar *values[2]; /* once they have been asked for */
 } BCRFindRows;
 
 /* The global column of entry k of block b, and whether it counts */
