@@ -197,8 +197,8 @@ static PetscErrorCode AnyStar(AnyBox *B, PetscInt seed, PetscBool *ok)
 }
 
 /*
-  What a seed of a box stencil and its links along axes have: nodes linked to one or the same, itself with them. An end of
-  an axis has 2 nodes there and the next one 3, any node of a ring has 3; reach of the axes count at once.
+  What a seed of a box stencil and its links along axes have: nodes linked to one or the same, itself with them. An end
+  of an axis has 2 nodes there and the next one 3, any node of a ring has 3; reach of the axes count at once.
 */
 static const struct {
   PetscInt dim, reach, rings, seed; /* nodes at the seed */
@@ -276,8 +276,8 @@ static PetscInt AnyMiddle(const AnyBox *B, PetscInt n, const PetscInt nodes[])
 }
 
 /*
-  Is v between u and w? Where they meet is beside v, then, or at the other side of a ring of four; if the way from u to w
-  is a diagonal of a 19-point stencil, some of it is beside what is beside v.
+  Is v between u and w? Where they meet is beside v, then, or at the other side of a ring of four; if the way from u to
+  w is a diagonal of a 19-point stencil, some of it is beside what is beside v.
 */
 static PetscBool AnyBetween(const AnyBox *B, PetscInt u, PetscInt v, PetscInt w)
 {
@@ -488,7 +488,7 @@ static inline void AnyAhead(const AnyBox *B, PetscInt at, PetscInt below)
   if (at + 16 < below) __builtin_prefetch(B->j + B->i[B->node[at + 16]], 0, 3);
 }
 
-/* Grid line (0 .. N[0] - 1, j, k) in the order of its nodes. number: of its first node; out: of the first that has no row */
+/* Grid line (0 .. N[0] - 1, j, k) in the order of its nodes. number: of its first node; out: of the first without a row */
 static PetscErrorCode AnySweepLine(AnyBox *B, PetscInt base, PetscInt j, PetscInt k, PetscInt last, PetscInt *number)
 {
   PetscInt i = 0, at[3] = {0, j, k}, behind[3], off, q = *number;
@@ -573,8 +573,8 @@ static PetscErrorCode AnySweep(AnyBox *B, PetscInt rows, PetscInt base, PetscBoo
 /*
   The same in stars, by distance from the seed: rows in Cuthill-McKee order, and those of each distance in others, are
   near one another in memory then. A node is one step farther than those before it, along one axis each, so that its
-  numbers are the farthest of theirs; those on edges have theirs. While a node waits its numbers are in its place, side by
-  side in some bits each.
+  numbers are the farthest of theirs; those on edges have theirs. While a node waits its numbers are in its place, side
+  by side in some bits each.
 */
 typedef struct {
   PetscInt shift[3], mask[3], N[3];
@@ -757,7 +757,7 @@ static PetscInt AnyRow(const AnyBox *B, PetscInt r, const PetscInt a[3], PetscIn
   for (*entry = B->i[r]; *entry < B->i[r + 1]; ++*entry) {
     const PetscInt span = AnyEntry(B, a, B->place[r], B->place[B->j[*entry]]);
 
-    if (span < 0) return -1;
+    if (span < 0 || span > B->reach) return -1;
     reach = PetscMax(reach, span);
   }
   return reach;
@@ -784,13 +784,13 @@ static inline PetscInt AnyRowInside(const AnyBox *B, PetscInt r)
   return none ? -1 : corner ? 3 : 1 + diagonal;
 }
 
-/* Every entry of every row that has a node */
+/* Every entry of every row that has a node, by the stencil that the seed has: few nodes are all beside one another */
 static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
 {
   const PetscInt *const N = B->N;
 
   PetscFunctionBegin;
-  *reach = 0;
+  *reach = 1;
   for (PetscInt r = 0; r < B->graph->n; r++) {
     PetscInt a[3], entry, span = -1;
 
@@ -798,21 +798,21 @@ static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
     AnyNode(B, B->place[r], a);
     if (a[0] && a[0] < N[0] - 1 && (N[1] == 1 || (a[1] && a[1] < N[1] - 1)) && (N[2] == 1 || (a[2] && a[2] < N[2] - 1)))
       span = AnyRowInside(B, r);
-    if (span < 0) span = AnyRow(B, r, a, &entry);
+    if (span < 0 || span > B->reach) span = AnyRow(B, r, a, &entry);
     *reach = PetscMax(*reach, span);
     *ok = (PetscBool)(span >= 0);
     if (*ok) continue;
     AnyRefuse(B, PetscMax(r, B->size),
               "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
               ", %" PetscInt_FMT ", %" PetscInt_FMT ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
-              " and one that is not beside it",
+              " and one that is not beside it in its stencil",
               r, B->j[entry], a[0], a[1], a[2], N[0], N[1], N[2]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows without a node, component after component in list, behind those of the first one; ok: all are as large as that */
+/* Rows without a node, component after component in list, behind those of the first one; ok: all are of its size */
 static PetscErrorCode AnyFlood(AnyBox *B, PetscInt list[], PetscBool *ok)
 {
   PetscInt head = 0, tail = 0;
@@ -844,8 +844,8 @@ static PetscErrorCode AnyFlood(AnyBox *B, PetscInt list[], PetscBool *ok)
 }
 
 /*
-  Further components, of the size of the first one: most often their rows are in the same order, and have the same nodes;
-  else each is found as the first one was.
+  Further components, of the size of the first one: most often their rows are in the same order, and have the same
+  nodes; else each is found as the first one was.
 */
 static PetscErrorCode AnyFurther(AnyBox *B, PetscInt list[], PetscInt next[], PetscBool *ok)
 {
@@ -945,8 +945,8 @@ static PetscBool AnyUnlinked(AnyBox *B)
 }
 
 /*
-  Links that only one of their rows has are made those of both. That costs a search for each, so where no grid can come of
-  it, it is not done: of three neighbours on a grid two are on different axes, and beside both of them is one more node.
+  Links that only one of their rows has are made those of both. That costs a search for each, so where no grid can come
+  of it, it is not done: of three neighbours on a grid two are on different axes, and beside both of them is one more node.
 */
 #define SAMPLES 512
 
@@ -1051,8 +1051,8 @@ static PetscInt AnyInclude(AnyBox *B)
 }
 
 /*
-  Rows by themselves need no node, and where they lie along faces the others are a box. Where they do not, as single rows
-  that have been fixed, all rows may be one.
+  Rows by themselves need no node, and where they lie along faces the others are a box. Where they do not, as single
+  rows that have been fixed, all rows may be one.
 */
 static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
 {

@@ -1,7 +1,7 @@
 /*
   The grid of rows in any order: findany.c finds it in the graph that the matrix is, where one rank has all of it;
-  findranks.c says which rows are to be found at all, and brings rows of several ranks together; where these are too many,
-  finddistances.c finds it over the ranks.
+  findranks.c says which rows are to be found at all, and brings rows of several ranks together; where these are too
+  many, finddistances.c finds it over the ranks.
 */
 #pragma once
 
@@ -22,8 +22,8 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCRFindLinks(const BCRLinks *links, BCRFound *found);
 
 /*
-  Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and such
-  without anything. The latter are of no use to a grid unless others refer to them.
+  Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and
+  such without anything. The latter are of no use to a grid unless others refer to them.
 */
 typedef struct {
   const BCRFindRows *R;

@@ -1,9 +1,9 @@
 /*
   Rows in any order over several ranks, without all of the graph on one of them: stars on boxes without rings.
 
-  Distances count links along the shortest way, on a box the steps along all axes together. What is farthest from any node
-  is a corner. From one of its neighbours, the next node along an axis, all nodes are nearer by one, but those of the face
-  where this axis begins. The distance from this face is the number along the axis.
+  Distances count links along the shortest way, on a box the steps along all axes together. What is farthest from any
+  node is a corner. From one of its neighbours, the next node along an axis, all nodes are nearer by one, but those of the
+  face where this axis begins. The distance from this face is the number along the axis.
 
       distances from  0 . . .     less those from  . 1 . .     the face  0 . . .
       a corner        . . . .     its neighbour    . . . .               0 . . .
@@ -79,7 +79,7 @@ static void SearchOwn(Search *s, PetscInt d[])
   }
 }
 
-/* Collective. Distances from the rows where they are 0 on entry, on all ranks; others are FAR. ok: they have come to an end */
+/* Collective. Distances from the rows where they are 0 on entry, on all ranks; others are FAR. ok: there was an end */
 static PetscErrorCode SearchSpread(Search *s, PetscInt d[], PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
@@ -192,7 +192,7 @@ static PetscErrorCode SearchCorner(Search *s, PetscInt *corner, PetscInt *axes, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. Numbers along the axis from the corner to a node beside it, added to those of nodes; nodes of that axis */
+/* Collective. Numbers along the axis from the corner to a node beside it, added to those of nodes; its nodes */
 static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, PetscInt step, PetscInt *nodes,
                                  PetscBool *ok)
 {
@@ -230,7 +230,7 @@ static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The row of another rank or the same that has the same node as one of this rank's, if there is one: ok says not */
+/* Collective. ok: no two rows, of this rank or others, have the same node */
 static PetscErrorCode SearchUnique(Search *s, PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
@@ -258,28 +258,25 @@ static PetscErrorCode SearchUnique(Search *s, PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How many axes an entry between two nodes spans, -1: they are not beside one another */
-static PetscInt SearchSpan(const PetscInt N[3], PetscInt p, PetscInt q)
+/* May there be an entry between these places? */
+static PetscBool SearchBeside(const PetscInt N[3], PetscInt p, PetscInt q)
 {
-  PetscInt span = 0;
+  PetscInt steps = 0;
 
-  if (q < 0) return q == BCR_PLACE_OPEN ? -1 : 0;
+  if (q < 0) return (PetscBool)(q != BCR_PLACE_OPEN);
   for (int d = 0; d < 3; d++) {
-    const PetscInt apart = PetscAbsInt(p % N[d] - q % N[d]);
-
-    if (apart > 1) return -1;
-    span += apart;
+    steps += PetscAbsInt(p % N[d] - q % N[d]);
     p /= N[d];
     q /= N[d];
   }
-  return span;
+  return (PetscBool)(steps <= 1);
 }
 
 /* Collective. Every entry of every row; place is what comes out */
 static PetscErrorCode SearchCheck(Search *s, PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
-  PetscInt *place = s->A->place, *ghost = s->A->ghost, wrong = FAR, column = 0, reach = 1;
+  PetscInt *place = s->A->place, *ghost = s->A->ghost, wrong = FAR, column = 0;
   double largest;
 
   PetscFunctionBegin;
@@ -290,16 +287,11 @@ static PetscErrorCode SearchCheck(Search *s, PetscBool *ok)
   for (PetscInt r = 0; r < R->n && wrong == FAR; r++)
     for (int b = 0; b < 2 && R->i[b] && place[r] >= 0 && wrong == FAR; b++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1] && wrong == FAR; k++) {
-        PetscInt span;
-
-        if (!BCRFindLink(R, b, k)) continue;
-        span = SearchSpan(s->found->N, place[r], b ? ghost[R->j[1][k]] : place[R->j[0][k]]);
-        reach = PetscMax(reach, span);
-        if (span >= 0) continue;
+        if (!BCRFindLink(R, b, k) || SearchBeside(s->found->N, place[r], b ? ghost[R->j[1][k]] : place[R->j[0][k]]))
+          continue;
         wrong = R->first + r;
         column = BCRFindColumn(R, b, k);
       }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &reach, 1, MPIU_INT, MPI_MAX, R->comm));
   if (wrong < FAR)
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT
@@ -309,7 +301,7 @@ static PetscErrorCode SearchCheck(Search *s, PetscBool *ok)
   PetscCall(BCRTakeFrom(R->comm, -(double)wrong, s->found->why, sizeof(s->found->why), &largest));
   *ok = (PetscBool)(largest <= -(double)FAR);
   s->found->fits = *ok ? s->found->fits : (PetscInt)-largest;
-  s->found->reach = reach;
+  s->found->reach = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
