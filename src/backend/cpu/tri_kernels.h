@@ -766,7 +766,7 @@ BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *
 
 /* A tile of ALONG: element e of the lines is at k = shift + e; w: k = 0 */
 BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, real *w, const int NV, const int perline,
-                                  const int io)
+                                  const int PERIODIC, const int io)
 {
   /* perline: tiles of neighbours */
   const ptrdiff_t n = t->shape.n, begin = A->shift, end = begin + n * NV, tile = A->first / BL;
@@ -779,7 +779,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
   }
   for (ptrdiff_t k = 0, j = 0, v = 0; k < end; k += BL) {
     tri_along_load(A, k, a, io);
-    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end &&
+    if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
       const ptrdiff_t step = j + BL <= t->nt ? 1 : 0;
       const real *l = (const real *)t->l + (step ? j : t->nt - 1);
@@ -796,12 +796,12 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     for (ptrdiff_t p = PetscMax(begin - k, 0); p < BL && k + p < end; p++) {
       real *y = w + BL * (k + p);
 
-      if (t->periodic && j == n - 1) bstore(y, bsub(a[p], s[v]));
+      if (PERIODIC && j == n - 1) bstore(y, bsub(a[p], s[v]));
       else {
         const bun yp = bfnma(tri_coef(t, t->l, tile, j, (int)v, NV, perline), bload(y - BL * NV), a[p]);
 
         bstore(y, yp);
-        if (t->periodic) s[v] = bfma(tri_coef(t, t->r, tile, j, (int)v, NV, perline), yp, s[v]);
+        if (PERIODIC) s[v] = bfma(tri_coef(t, t->r, tile, j, (int)v, NV, perline), yp, s[v]);
       }
       if (++v == NV) {
         v = 0;
@@ -814,7 +814,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     /* the next tile, from its beginning on; of short lines a later one */
     if (A->first + A->lanes < A->lines)
       tri_ahead(A->f, A->base + PetscMax(A->len + A->next, TRI_SOON) + ahead, A->pitch, io);
-    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end &&
+    if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
       const ptrdiff_t step = k - begin + BL <= t->nt ? 1 : 0;
       const real *P = (const real *)t->p + (step ? k - begin : t->nt - 1),
@@ -838,7 +838,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
       }
       a[p] = bfnma(tri_coef(t, t->q, tile, j, (int)v, NV, perline), bload(y + BL * NV),
                    bmul(tri_coef(t, t->p, tile, j, (int)v, NV, perline), bload(y)));
-      if (t->periodic) {
+      if (PERIODIC) {
         if (j == n - 1) z[v] = a[p];
         else a[p] = bfnma(tri_coef(t, t->e, tile, j, (int)v, NV, perline), z[v], a[p]);
       }
@@ -853,7 +853,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
 }
 
 BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV,
-                                  const int perline, const int io)
+                                  const int perline, const int PERIODIC, const int io)
 {
   real *w = work + BL * (t->shape.nv + 2 * BL);
   TriAlong A;
@@ -861,7 +861,7 @@ BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u
   tri_along(&A, &t->shape, f, u, work + tri_tile_work(&t->shape) + BL * TRI_EDGE, t->stream, perline, io);
   for (ptrdiff_t g = 0; g < A.groups; g++) {
     for (ptrdiff_t tile = 0; tile < A.period && tri_along_tile(&A, g, tile, io); tile++)
-      tri_factors_along(t, &A, w, NV, perline, io);
+      tri_factors_along(t, &A, w, NV, perline, PERIODIC, io);
     BCRN(tri_along_group)(&A, g, io);
   }
 }
@@ -951,9 +951,10 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
   #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__)
   #define TRI_RUN(io, name, ...)    ((void)(io), BCRN(name)(__VA_ARGS__))
 #endif
-TRI_IO(TRI_FACTORS, factors_along, tri_factors_tiles(t, f, u, work, 1, 0, IO))
-TRI_IO(TRI_FACTORS, factors_along_perline, tri_factors_tiles(t, f, u, work, 1, 1, IO))
-TRI_IO(TRI_FACTORS, factors_along_few, tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, IO))
+TRI_IO(TRI_FACTORS, factors_along, tri_factors_tiles(t, f, u, work, 1, 0, 0, IO))
+TRI_IO(TRI_FACTORS, factors_along_periodic, tri_factors_tiles(t, f, u, work, 1, 0, 1, IO))
+TRI_IO(TRI_FACTORS, factors_along_perline, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, IO))
+TRI_IO(TRI_FACTORS, factors_along_few, tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, IO))
 TRI_IO(TRI_FACTORS, factors_line, (void)work; tri_factors_lines(t, f, u, IO))
 TRI_IO(TRI_FACTORS, factors_strips, tri_factors_strips(t, f, u, work, 0, IO, 0))
 TRI_IO(TRI_FACTORS, factors_strips_periodic, tri_factors_strips(t, f, u, work, 1, IO, t->stream))
@@ -967,6 +968,7 @@ static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, voi
   else if (t->shape.kind == BCR_TRI_ALONG) {
     if (t->shape.nv > 1) TRI_RUN(io, factors_along_few, t, f, u, work);
     else if (t->perline) TRI_RUN(io, factors_along_perline, t, f, u, work);
+    else if (t->periodic) TRI_RUN(io, factors_along_periodic, t, f, u, work);
     else TRI_RUN(io, factors_along, t, f, u, work);
   } else if (t->perline) {
     if (t->shape.nv == 4) TRI_RUN(io, factors_across4, t, f, u, work);
