@@ -203,15 +203,18 @@ static PetscErrorCode order_room(Mat mat, const Blocks *b, BCROrder *order, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An empty matrix with the rows of the grid, and columns as those of a vector */
-static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, const PetscInt room[], Mat *made)
+/* An empty matrix with the rows of the grid, and columns as those of a vector. room: of each row, which is made that of a matrix
+   with so many columns */
+static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, PetscInt room[], Mat *made)
 {
-  PetscInt m, n;
+  PetscInt m, n, all;
   MatType type;
 
   PetscFunctionBegin;
+  PetscCall(VecGetSize(columns, &all));
   PetscCall(VecGetLocalSize(f, &m));
   PetscCall(VecGetLocalSize(columns, &n));
+  for (PetscInt r = 0; r < m; r++) room[r] = PetscMin(room[r], all);
   PetscCall(MatGetType(like, &type));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)like), made));
   PetscCall(MatSetSizes(*made, m, n, PETSC_DETERMINE, PETSC_DETERMINE));
