@@ -805,7 +805,7 @@ static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
     AnyRefuse(B, PetscMax(r, B->size),
               "row %" PetscInt_FMT ", column %" PetscInt_FMT ": an entry between grid point (%" PetscInt_FMT
               ", %" PetscInt_FMT ", %" PetscInt_FMT ") of %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
-              " and one that is not beside it in its stencil",
+              " and one that is not beside it",
               r, B->j[entry], a[0], a[1], a[2], N[0], N[1], N[2]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
