@@ -203,25 +203,29 @@ static PetscErrorCode order_room(Mat mat, const Blocks *b, BCROrder *order, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An empty matrix with the rows of the grid, and columns as those of a vector. room: of each row, which is made that of a matrix
-   with so many columns */
-static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, PetscInt room[], Mat *made)
+/* An empty matrix with the rows of the grid, and columns as those of a vector; room: of each row, wherever its columns are */
+static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, const PetscInt room[], Mat *made)
 {
-  PetscInt m, n, all;
+  PetscInt m, n, all, *here, *there; /* no more than there are columns of this rank, and of others */
   MatType type;
 
   PetscFunctionBegin;
   PetscCall(VecGetSize(columns, &all));
   PetscCall(VecGetLocalSize(f, &m));
   PetscCall(VecGetLocalSize(columns, &n));
-  for (PetscInt r = 0; r < m; r++) room[r] = PetscMin(room[r], all);
+  PetscCall(PetscMalloc2(m, &here, m, &there));
+  for (PetscInt r = 0; r < m; r++) {
+    here[r] = PetscMin(room[r], n);
+    there[r] = PetscMin(room[r], all - n);
+  }
   PetscCall(MatGetType(like, &type));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)like), made));
   PetscCall(MatSetSizes(*made, m, n, PETSC_DETERMINE, PETSC_DETERMINE));
   PetscCall(MatSetType(*made, type));
-  PetscCall(MatSeqAIJSetPreallocation(*made, 0, room));
-  PetscCall(MatMPIAIJSetPreallocation(*made, 0, room, 0, room));
+  PetscCall(MatSeqAIJSetPreallocation(*made, 0, here));
+  PetscCall(MatMPIAIJSetPreallocation(*made, 0, here, 0, there));
   PetscCall(MatSetOption(*made, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(PetscFree2(here, there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
