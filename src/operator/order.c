@@ -289,6 +289,7 @@ static PetscErrorCode order_update(Mat mat, const Blocks *b, BCROrder *order)
   PetscInt n, *room;
 
   PetscFunctionBegin;
+  PetscCall(MatDestroy(&order->transposed));
   if (!order->mat) {
     PetscCall(order_ghosts(mat, order));
     PetscCall(VecGetLocalSize(order->f, &n));
@@ -375,6 +376,7 @@ PetscErrorCode BCROrderDestroy(BCROrder *order)
   PetscCall(ISDestroy(&order->single));
   PetscCall(VecScatterDestroy(&order->alone));
   PetscCall(MatDestroy(&order->coupling));
+  PetscCall(MatDestroy(&order->transposed));
   PetscCall(VecDestroy(&order->fs));
   PetscCall(VecDestroy(&order->us));
   PetscCall(VecDestroy(&order->inverse));
@@ -409,7 +411,8 @@ PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, Vec x, Vec y)
   PetscCall(scatter(order->grid, order->u, y, SCATTER_REVERSE));
   if (!order->single || !transpose) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(scatter(order->alone, x, order->fs, SCATTER_FORWARD));
-  PetscCall(MatMultTranspose(order->coupling, order->u, order->us));
+  if (!order->transposed) PetscCall(MatTranspose(order->coupling, MAT_INITIAL_MATRIX, &order->transposed));
+  PetscCall(MatMult(order->transposed, order->u, order->us));
   PetscCall(VecAYPX(order->us, -1, order->fs));
   PetscCall(VecPointwiseMult(order->us, order->us, order->inverse));
   PetscCall(scatter(order->alone, order->us, y, SCATTER_REVERSE));
