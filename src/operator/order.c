@@ -172,7 +172,7 @@ static PetscErrorCode blocks_close(const Mat block[2], Blocks *b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Entry k of a block: the column of A_gg, or BCR_SINGLE() of one of A_gs */
+/* Entry k of a block: the column of A_gg, negative if it is one of A_gs */
 static PetscInt order_column(const BCROrder *order, const Blocks *b, int block, PetscInt k)
 {
   return block ? order->ghost[b->j[1][k]] : order->row[b->j[0][k]];
@@ -203,24 +203,23 @@ static PetscErrorCode order_room(Mat mat, const Blocks *b, BCROrder *order, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An empty matrix with the rows of the grid, and columns as those of a vector; room: of each row, wherever its columns are */
-static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, const PetscInt room[], Mat *made)
+/* An empty matrix on the grid; room: of each row, wherever its columns are */
+static PetscErrorCode order_matrix(Mat like, Vec f, const PetscInt room[], Mat *made)
 {
-  PetscInt m, n, all, *here, *there; /* no more than there are columns of this rank, and of others */
+  PetscInt n, all, *here, *there; /* no more than there are columns of this rank, and of others */
   MatType type;
 
   PetscFunctionBegin;
-  PetscCall(VecGetSize(columns, &all));
-  PetscCall(VecGetLocalSize(f, &m));
-  PetscCall(VecGetLocalSize(columns, &n));
-  PetscCall(PetscMalloc2(m, &here, m, &there));
-  for (PetscInt r = 0; r < m; r++) {
+  PetscCall(VecGetSize(f, &all));
+  PetscCall(VecGetLocalSize(f, &n));
+  PetscCall(PetscMalloc2(n, &here, n, &there));
+  for (PetscInt r = 0; r < n; r++) {
     here[r] = PetscMin(room[r], n);
     there[r] = PetscMin(room[r], all - n);
   }
   PetscCall(MatGetType(like, &type));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)like), made));
-  PetscCall(MatSetSizes(*made, m, n, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetSizes(*made, n, n, all, all));
   PetscCall(MatSetType(*made, type));
   PetscCall(MatSeqAIJSetPreallocation(*made, 0, here));
   PetscCall(MatMPIAIJSetPreallocation(*made, 0, here, 0, there));
@@ -229,7 +228,7 @@ static PetscErrorCode order_matrix(Mat like, Vec f, Vec columns, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The entries of both matrices from those of mat */
+/* The entries of A_gg from those of mat */
 static PetscErrorCode order_fill(const Blocks *b, BCROrder *order)
 {
   PetscFunctionBegin;
@@ -239,16 +238,12 @@ static PetscErrorCode order_fill(const Blocks *b, BCROrder *order)
       for (PetscInt k = b->i[block][r]; k < b->i[block][r + 1]; k++) {
         const PetscInt column = order_column(order, b, block, k);
 
-        PetscCall(MatSetValue(column < 0 ? order->coupling : order->mat, order->row[r],
-                              column < 0 ? BCR_SINGLE(column) : column, b->a[block][k], INSERT_VALUES));
+        if (column >= 0) PetscCall(MatSetValue(order->mat, order->row[r], column, b->a[block][k], INSERT_VALUES));
       }
     }
   }
   PetscCall(MatAssemblyBegin(order->mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(order->mat, MAT_FINAL_ASSEMBLY));
-  if (!order->coupling) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAssemblyBegin(order->coupling, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(order->coupling, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -289,14 +284,12 @@ static PetscErrorCode order_update(Mat mat, const Blocks *b, BCROrder *order)
   PetscInt n, *room;
 
   PetscFunctionBegin;
-  PetscCall(MatDestroy(&order->transposed));
   if (!order->mat) {
     PetscCall(order_ghosts(mat, order));
     PetscCall(VecGetLocalSize(order->f, &n));
     PetscCall(PetscMalloc1(n, &room));
     BCRCallElse(order_room(mat, b, order, n, room), (void)PetscFree(room));
-    PetscCall(order_matrix(mat, order->f, order->f, room, &order->mat));
-    if (order->single) PetscCall(order_matrix(mat, order->f, order->us, room, &order->coupling));
+    PetscCall(order_matrix(mat, order->f, room, &order->mat));
     PetscCall(PetscFree(room));
     PetscCall(PetscObjectCompose((PetscObject)order->mat, BCR_ROW_NUMBERS, (PetscObject)order->rows));
   }
@@ -346,9 +339,12 @@ static PetscErrorCode order_create(Mat P, Mat mat, const BCRFound *found, const 
     PetscCall(VecCreate(grid->comm, &order->us));
     PetscCall(VecSetSizes(order->us, singles, PETSC_DETERMINE));
     PetscCall(VecSetType(order->us, type));
-    PetscCall(VecDuplicate(order->us, &order->fs));
     PetscCall(VecDuplicate(order->us, &order->inverse));
     PetscCall(VecScatterCreate(x, order->single, order->us, NULL, &order->alone));
+    PetscCall(VecDuplicate(x, &order->part));
+    PetscCall(VecDuplicate(x, &order->product));
+    PetscCall(PetscObjectReference((PetscObject)P));
+    order->P = P;
   }
   PetscCall(VecDestroy(&x));
   if (mat) PetscCall(BCROrderUpdate(mat, order));
@@ -375,9 +371,9 @@ PetscErrorCode BCROrderDestroy(BCROrder *order)
   PetscCall(VecScatterDestroy(&order->grid));
   PetscCall(ISDestroy(&order->single));
   PetscCall(VecScatterDestroy(&order->alone));
-  PetscCall(MatDestroy(&order->coupling));
-  PetscCall(MatDestroy(&order->transposed));
-  PetscCall(VecDestroy(&order->fs));
+  PetscCall(MatDestroy(&order->P));
+  PetscCall(VecDestroy(&order->part));
+  PetscCall(VecDestroy(&order->product));
   PetscCall(VecDestroy(&order->us));
   PetscCall(VecDestroy(&order->inverse));
   PetscCall(PetscMemzero(order, sizeof(*order)));
@@ -392,16 +388,31 @@ static PetscErrorCode scatter(VecScatter between, Vec from, Vec to, ScatterMode 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* part becomes x less the product of P, or its transpose, with part */
+static PetscErrorCode order_subtract(BCROrder *order, PetscBool transpose, Vec x)
+{
+  PetscFunctionBegin;
+  if (transpose) PetscCall(MatMultTranspose(order->P, order->part, order->product));
+  else PetscCall(MatMult(order->P, order->part, order->product));
+  PetscCall(VecCopy(x, order->part));
+  PetscCall(VecAXPY(order->part, -1, order->product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCROrderTake(BCROrder *order, PetscBool transpose, Vec x, Vec y)
 {
   PetscFunctionBegin;
-  PetscCall(scatter(order->grid, x, order->f, SCATTER_FORWARD));
-  if (!order->single || transpose) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!order->single || transpose) {
+    PetscCall(scatter(order->grid, x, order->f, SCATTER_FORWARD));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(scatter(order->alone, x, order->us, SCATTER_FORWARD));
   PetscCall(VecPointwiseMult(order->us, order->us, order->inverse));
   PetscCall(scatter(order->alone, order->us, y, SCATTER_REVERSE));
-  PetscCall(MatMult(order->coupling, order->us, order->u));
-  PetscCall(VecAXPY(order->f, -1, order->u));
+  PetscCall(VecSet(order->part, 0));
+  PetscCall(scatter(order->alone, order->us, order->part, SCATTER_REVERSE));
+  PetscCall(order_subtract(order, PETSC_FALSE, x));
+  PetscCall(scatter(order->grid, order->part, order->f, SCATTER_FORWARD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -410,10 +421,10 @@ PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(scatter(order->grid, order->u, y, SCATTER_REVERSE));
   if (!order->single || !transpose) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(scatter(order->alone, x, order->fs, SCATTER_FORWARD));
-  if (!order->transposed) PetscCall(MatTranspose(order->coupling, MAT_INITIAL_MATRIX, &order->transposed));
-  PetscCall(MatMult(order->transposed, order->u, order->us));
-  PetscCall(VecAYPX(order->us, -1, order->fs));
+  PetscCall(VecSet(order->part, 0));
+  PetscCall(scatter(order->grid, order->u, order->part, SCATTER_REVERSE));
+  PetscCall(order_subtract(order, PETSC_TRUE, x));
+  PetscCall(scatter(order->alone, order->part, order->us, SCATTER_FORWARD));
   PetscCall(VecPointwiseMult(order->us, order->us, order->inverse));
   PetscCall(scatter(order->alone, order->us, y, SCATTER_REVERSE));
   PetscFunctionReturn(PETSC_SUCCESS);

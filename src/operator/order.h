@@ -20,14 +20,12 @@ typedef struct {
   /* What the rows of this rank of the matrix, and the columns of others that they refer to, are: numbers of rows of the grid,
      or BCR_SINGLE() of a number of a single row */
   PetscInt *row, *ghost;
-  PetscInt singles; /* on all ranks together; where there are none the following is NULL */
-  IS single;        /* their numbers in the matrix, each on the rank that has it */
-  VecScatter alone; /* from vectors of the matrix to those of single rows */
-  Mat coupling;     /* A_gs */
-  /* its transpose, made when first needed: in PETSc 3.26.1 with CUDA 13 the first MatMult() behind a MatMultTranspose() of the
-     same matrix of type AIJCUSPARSE is wrong */
-  Mat transposed;
-  Vec fs, us, inverse; /* f_s, u_s; diagonal of D^-1, 0 for rows that are empty */
+  PetscInt singles;  /* on all ranks together; where there are none the following is NULL */
+  IS single;         /* their numbers in the matrix, each on the rank that has it */
+  VecScatter alone;  /* from vectors of the matrix to us */
+  Vec us, inverse;   /* u_s; diagonal of D^-1, 0 for rows that are empty */
+  Mat P;             /* the matrix, referenced: its products have A_gs in them */
+  Vec part, product; /* of the matrix: a vector that is zero but for u_s or u_g, and P times that */
 } BCROrder;
 #define BCR_SINGLE(number) (-1 - (number)) /* and back */
 
