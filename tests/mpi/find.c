@@ -234,6 +234,7 @@ static PetscErrorCode Assemble(const Pattern *p, const Layout *l, Mat *A)
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, n, n, p->n, p->n));
   PetscCall(MatSetType(*A, Below(2) ? MATAIJ : MATMPIAIJ));
+  PetscCall(MatSetFromOptions(*A)); /* -mat_type aijcusparse: scripts/check-gpu */
   PetscCall(MatSeqAIJSetPreallocation(*A, widest, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, widest, NULL, widest, NULL));
   for (PetscInt k = 0; k < p->count; k++) {
