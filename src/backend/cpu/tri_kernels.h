@@ -952,7 +952,7 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
   #define TRI_RUN(io, name, ...)    ((void)(io), BCRN(name)(__VA_ARGS__))
 #endif
 TRI_IO(TRI_FACTORS, factors_along, tri_factors_tiles(t, f, u, work, 1, 0, 0, IO))
-TRI_IO(TRI_FACTORS, factors_along_periodic, tri_factors_tiles(t, f, u, work, 1, 0, 1, IO))
+TRI_IO(TRI_FACTORS, factors_along_periodic, tri_factors_tiles(t, f, u, work, 1, 0, t->periodic, IO))
 TRI_IO(TRI_FACTORS, factors_along_perline, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, IO))
 TRI_IO(TRI_FACTORS, factors_along_few, tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, IO))
 TRI_IO(TRI_FACTORS, factors_line, (void)work; tri_factors_lines(t, f, u, IO))
