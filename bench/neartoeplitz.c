@@ -266,14 +266,14 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
 
     for (int k = 0; k < 4; ++k) w[k] = r->tile[k] + margin;
     if (r->kind == GENERAL) {
-      tri->pack(&r->shape, 0, t, r->a, w[1]);
-      tri->pack(&r->shape, 0, t, r->b, w[2]);
-      tri->pack(&r->shape, 0, t, r->c, w[3]);
+      tri->pack(&r->shape, t, r->a, w[1]);
+      tri->pack(&r->shape, t, r->b, w[2]);
+      tri->pack(&r->shape, t, r->c, w[3]);
     }
-    tri->pack(&r->shape, 0, t, b->f, w[0]);
+    tri->pack(&r->shape, t, b->f, w[0]);
     if (r->kind == GENERAL) SolveGeneral(b->n, width, w[1], w[2], w[3], w[0]);
     else SolveStored(b->n, width, r->table, w[0]);
-    tri->unpack(&r->shape, 0, t, w[0], b->u);
+    tri->unpack(&r->shape, t, w[0], b->u);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

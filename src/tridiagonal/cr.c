@@ -356,9 +356,9 @@ static PetscErrorCode TriSolve_CR(BCRTriLocal t, const PetscReal *f, PetscReal *
     char *w = (char *)t->work + size * t->cpu->bundle * (shape->nv + 2 * t->cpu->bundle);
 
     for (ptrdiff_t tile = 0; tile < shape->tiles; tile++) {
-      t->cpu->tri->pack(shape, t->io, tile, f, w);
+      t->cpu->tri->pack(shape, tile, f, w);
       cr_solve(cr, t, (PetscInt)tile, w, t->cpu->bundle * shape->nv);
-      t->cpu->tri->unpack(shape, t->io, tile, w, u);
+      t->cpu->tri->unpack(shape, tile, w, u);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

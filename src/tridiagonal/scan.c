@@ -397,7 +397,7 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
 static PetscErrorCode TriSolve_Scan(BCRTriLocal t, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-  t->cpu->tri->scan(&((const Tables *)t->data)->scan, t->io, f, u, t->work);
+  t->cpu->tri->scan(&((const Tables *)t->data)->scan, f, u, t->work);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

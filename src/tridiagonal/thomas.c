@@ -200,7 +200,7 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
 static PetscErrorCode TriSolve_Thomas(BCRTriLocal t, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-  t->cpu->tri->factors((const BCRTriFactors *)t->data, t->io, f, u, t->work);
+  t->cpu->tri->factors((const BCRTriFactors *)t->data, f, u, t->work);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

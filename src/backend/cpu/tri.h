@@ -2,14 +2,14 @@
   Batches of tridiagonal lines for src/tridiagonal and src/recurrence: tiles of lines whose lanes
   are solved side by side.
 
-  A field holds inner * n * outer reals, (i, j, o) at i + inner*(j + n*o), j along the lines. Tiles,
+  A field holds inner * n * outer numbers, (i, j, o) at i + inner*(j + n*o), j along the lines. Tiles,
   by BCRTriShape.kind:
     ACROSS  nv*BL neighbouring i of one o: rows of the tile are contiguous in memory (lines along y and z)
     ALONG   BL neighbouring o, all inner (few) i: memory is transposed on the way (lines along x); nv = inner
     LINE    one line at a time (few lines)
   In a tile's scratch row j is nv bundles of BL lanes: element (j, v, lane) at (j*nv + v)*BL + lane.
-  BL is BCRCpuTable.bundle. Lanes that hold no line are zero. io: the field is of double (1) while
-  the kernel's work type is float; else 0.
+  BL is BCRCpuTable.bundle. Lanes that hold no line are zero. Fields are of PetscReal, scratch and tables of the work
+  type.
 */
 #pragma once
 
@@ -76,8 +76,8 @@ typedef struct {
   size_t (*scanwork)(const BCRTriScan *); /* elements, with lag */
   /* elements of a tile's scratch, margins included */
   size_t (*work)(const BCRTriShape *);
-  void (*pack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *f, void *w); /* w: row 0 */
-  void (*unpack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *w, void *u);
-  void (*factors)(const BCRTriFactors *, int io, const void *f, void *u, void *work); /* all tiles; u may be f */
-  void (*scan)(const BCRTriScan *, int io, const void *f, void *u, void *work);
+  void (*pack)(const BCRTriShape *, ptrdiff_t tile, const void *f, void *w); /* w: row 0 */
+  void (*unpack)(const BCRTriShape *, ptrdiff_t tile, const void *w, void *u);
+  void (*factors)(const BCRTriFactors *, const void *f, void *u, void *work); /* all tiles; u may be f */
+  void (*scan)(const BCRTriScan *, const void *f, void *u, void *work);
 } BCRTriTable;

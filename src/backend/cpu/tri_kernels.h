@@ -1,6 +1,13 @@
 /* Batches of tridiagonal lines (tri.h): tiles in and out, stored factors. Included by kernels.h. */
 #include "tri.h"
 
+/* Fields are of PetscReal: 1 where that is double and work is float. Functions have it as an argument, io */
+#if defined(BCR_REAL_SINGLE) && !defined(PETSC_USE_REAL_SINGLE)
+  #define TRI_IO 1
+#else
+  #define TRI_IO 0
+#endif
+
 /* first element in memory of a tile's row 0, lanes that hold lines */
 BCR_INLINE ptrdiff_t tri_tile(const BCRTriShape *s, ptrdiff_t tile, ptrdiff_t *lanes)
 {
@@ -550,7 +557,7 @@ static size_t BCRN(tri_work)(const BCRTriShape *s)
   return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n, s->inner)) : tile + BL * TRI_EDGE + TRI_SEAM;
 }
 
-static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
+static void BCRN(tri_pack)(const BCRTriShape *s, ptrdiff_t tile, const void *f, void *work)
 {
   real *w = (real *)work;
   ptrdiff_t lanes;
@@ -560,22 +567,20 @@ static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const v
     for (ptrdiff_t j = 0; j < s->n; j++) {
       bun x[BCR_TRI_NV];
 
-      if (io) tri_load(x, f, base + s->inner * j, lanes, s->nv, 1);
-      else tri_load(x, f, base + s->inner * j, lanes, s->nv, 0);
+      tri_load(x, f, base + s->inner * j, lanes, s->nv, TRI_IO);
       for (int v = 0; v < s->nv; v++) bstore(w + BL * (s->nv * j + v), x[v]);
     }
   } else {
     for (ptrdiff_t k = 0; k < len; k += BL) {
       bun a[BL];
 
-      if (io) tri_loadx(a, f, base, k, len, lanes, 1);
-      else tri_loadx(a, f, base, k, len, lanes, 0);
+      tri_loadx(a, f, base, k, len, lanes, TRI_IO);
       for (int p = 0; p < BL; p++) bstore(w + BL * (k + p), a[p]);
     }
   }
 }
 
-static void BCRN(tri_unpack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *work, void *u)
+static void BCRN(tri_unpack)(const BCRTriShape *s, ptrdiff_t tile, const void *work, void *u)
 {
   const real *w = (const real *)work;
   ptrdiff_t lanes;
@@ -586,16 +591,14 @@ static void BCRN(tri_unpack)(const BCRTriShape *s, int io, ptrdiff_t tile, const
       bun x[BCR_TRI_NV];
 
       for (int v = 0; v < s->nv; v++) x[v] = bload(w + BL * (s->nv * j + v));
-      if (io) tri_store(u, base + s->inner * j, x, lanes, s->nv, 1, 0);
-      else tri_store(u, base + s->inner * j, x, lanes, s->nv, 0, 0);
+      tri_store(u, base + s->inner * j, x, lanes, s->nv, TRI_IO, 0);
     }
   } else {
     for (ptrdiff_t k = 0; k < len; k += BL) {
       bun a[BL];
 
       for (int p = 0; p < BL; p++) a[p] = bload(w + BL * (k + p));
-      if (io) tri_storex(u, base, k, len, a, lanes, 1, 0);
-      else tri_storex(u, base, k, len, a, lanes, 0, 0);
+      tri_storex(u, base, k, len, a, lanes, TRI_IO, 0);
     }
   }
 }
@@ -935,48 +938,41 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
   for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
 }
 
-/* Functions of all tiles, one for each pair of a kernel's constant arguments and a type of memory: what a compiler needs
-   for a function grows faster than its length (GCC 12 at -O3: all of them in one 90 s, apart TTT s) */
-#define TRI_FACTORS(name, io, body) \
-  static __attribute__((noinline)) void BCRN(name)(const BCRTriFactors *t, const void *f, void *u, real *work) \
+/* A function of all tiles for each set of a kernel's constant arguments: what a compiler needs for a function grows
+   faster than its length (GCC 12 at -O3: tri_f0.c with all of them in two functions 90 s, so 22 s, 12 s of it for fields
+   of double, the only ones there are where PETSc is not in single precision) */
+#define TRI_KERNEL(name, Type, call) \
+  static __attribute__((noinline)) void BCRN(name)(const Type *t, const void *f, void *u, real *work) \
   { \
-    const int IO = io; \
-\
-    body; \
+    call; \
   }
-#if defined(BCR_REAL_SINGLE)
-  #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__) KERNEL(name##_io, 1, __VA_ARGS__)
-  #define TRI_RUN(io, name, ...)    ((io) ? BCRN(name##_io)(__VA_ARGS__) : BCRN(name)(__VA_ARGS__))
-#else
-  #define TRI_IO(KERNEL, name, ...) KERNEL(name, 0, __VA_ARGS__)
-  #define TRI_RUN(io, name, ...)    ((void)(io), BCRN(name)(__VA_ARGS__))
-#endif
-TRI_IO(TRI_FACTORS, factors_along, tri_factors_tiles(t, f, u, work, 1, 0, 0, IO))
-TRI_IO(TRI_FACTORS, factors_along_periodic, tri_factors_tiles(t, f, u, work, 1, 0, 1, IO))
-TRI_IO(TRI_FACTORS, factors_along_perline, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, IO))
-TRI_IO(TRI_FACTORS, factors_along_few, tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, IO))
-TRI_IO(TRI_FACTORS, factors_line, (void)work; tri_factors_lines(t, f, u, IO))
-TRI_IO(TRI_FACTORS, factors_strips, tri_factors_strips(t, f, u, work, 0, IO, 0))
-TRI_IO(TRI_FACTORS, factors_strips_periodic, tri_factors_strips(t, f, u, work, 1, IO, t->stream))
-TRI_IO(TRI_FACTORS, factors_strips_stream, tri_factors_strips(t, f, u, work, 0, IO, 1))
-TRI_IO(TRI_FACTORS, factors_across4, tri_factors_perline(t, f, u, work, 4, IO))
-TRI_IO(TRI_FACTORS, factors_across, tri_factors_perline(t, f, u, work, t->shape.nv, IO))
+TRI_KERNEL(factors_along, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, 0, TRI_IO))
+TRI_KERNEL(factors_along_periodic, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, t->periodic, TRI_IO))
+TRI_KERNEL(factors_along_perline, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, TRI_IO))
+TRI_KERNEL(factors_along_few, BCRTriFactors,
+           tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, TRI_IO))
+TRI_KERNEL(factors_line, BCRTriFactors, (void)work; tri_factors_lines(t, f, u, TRI_IO))
+TRI_KERNEL(factors_strips, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, TRI_IO, 0))
+TRI_KERNEL(factors_strips_periodic, BCRTriFactors, tri_factors_strips(t, f, u, work, 1, TRI_IO, t->stream))
+TRI_KERNEL(factors_strips_stream, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, TRI_IO, 1))
+TRI_KERNEL(factors_across4, BCRTriFactors, tri_factors_perline(t, f, u, work, 4, TRI_IO))
+TRI_KERNEL(factors_across, BCRTriFactors, tri_factors_perline(t, f, u, work, t->shape.nv, TRI_IO))
 
-static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, void *u, void *work)
+static void BCRN(tri_factors)(const BCRTriFactors *t, const void *f, void *u, void *work)
 {
-  if (t->shape.kind == BCR_TRI_LINE) TRI_RUN(io, factors_line, t, f, u, work);
+  if (t->shape.kind == BCR_TRI_LINE) BCRN(factors_line)(t, f, u, work);
   else if (t->shape.kind == BCR_TRI_ALONG) {
-    if (t->shape.nv > 1) TRI_RUN(io, factors_along_few, t, f, u, work);
-    else if (t->perline) TRI_RUN(io, factors_along_perline, t, f, u, work);
-    else if (t->periodic) TRI_RUN(io, factors_along_periodic, t, f, u, work);
-    else TRI_RUN(io, factors_along, t, f, u, work);
+    if (t->shape.nv > 1) BCRN(factors_along_few)(t, f, u, work);
+    else if (t->perline) BCRN(factors_along_perline)(t, f, u, work);
+    else if (t->periodic) BCRN(factors_along_periodic)(t, f, u, work);
+    else BCRN(factors_along)(t, f, u, work);
   } else if (t->perline) {
-    if (t->shape.nv == 4) TRI_RUN(io, factors_across4, t, f, u, work);
-    else TRI_RUN(io, factors_across, t, f, u, work);
+    if (t->shape.nv == 4) BCRN(factors_across4)(t, f, u, work);
+    else BCRN(factors_across)(t, f, u, work);
   } else {
-    if (t->periodic) TRI_RUN(io, factors_strips_periodic, t, f, u, work);
-    else if (t->stream) TRI_RUN(io, factors_strips_stream, t, f, u, work);
-    else TRI_RUN(io, factors_strips, t, f, u, work);
+    if (t->periodic) BCRN(factors_strips_periodic)(t, f, u, work);
+    else if (t->stream) BCRN(factors_strips_stream)(t, f, u, work);
+    else BCRN(factors_strips)(t, f, u, work);
   }
   tri_fence(t->stream);
 }

@@ -366,14 +366,8 @@ BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
 
 static __attribute__((noinline)) void BCRN(lag_along_run)(LagLines *S, const bun below, const int io)
 {
-#if defined(BCR_REAL_SINGLE)
-  if (io) {
-    lag_along_blocks(S, below, 1);
-    return;
-  }
-#endif
   (void)io;
-  lag_along_blocks(S, below, 0);
+  lag_along_blocks(S, below, TRI_IO);
 }
 
 /* Rows from..to-1 forward, nothing kept but the last y and the sum; rows: f itself is kept, no more */

@@ -359,49 +359,41 @@ BCR_INLINE void scan_tiles(const BCRTriScan *t, const void *f, void *u, real *wo
 }
 
 /* whether the lag is faster: not where memory ought to be written past the caches and is not */
-BCR_INLINE int scan_lag(const BCRTriScan *t, const void *f, void *u, const int io)
+BCR_INLINE int scan_lag(const BCRTriScan *t, const void *f, void *u)
 {
   TriAlong A;
 
-  return t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, io));
+  return t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, TRI_IO));
 }
 
-/* as TRI_FACTORS */
-#define TRI_SCAN(name, io, body) \
-  static __attribute__((noinline)) void BCRN(name)(const BCRTriScan *t, const void *f, void *u, real *work) \
-  { \
-    const int IO = io; \
-\
-    body; \
-  }
-TRI_IO(TRI_SCAN, lag_lines, lag_lines(t, f, u, work, IO))
-TRI_IO(TRI_SCAN, lag_across, lag_across(t, f, u, work, IO, 0))
-TRI_IO(TRI_SCAN, lag_across_stream, lag_across(t, f, u, work, IO, 1))
-TRI_IO(TRI_SCAN, scan_along, scan_tiles(t, f, u, work, 1, 1, 0, IO))
-TRI_IO(TRI_SCAN, scan_along_perline, scan_tiles(t, f, u, work, 1, 1, 1, IO))
-TRI_IO(TRI_SCAN, scan_along2, scan_tiles(t, f, u, work, 1, 2, 0, IO))
-TRI_IO(TRI_SCAN, scan_along_few, scan_tiles(t, f, u, work, 1, t->shape.nv, t->perline, IO))
-TRI_IO(TRI_SCAN, scan_across4, scan_tiles(t, f, u, work, 0, 4, 0, IO))
-TRI_IO(TRI_SCAN, scan_across8, scan_tiles(t, f, u, work, 0, 8, 0, IO))
-TRI_IO(TRI_SCAN, scan_across, scan_tiles(t, f, u, work, 0, t->shape.nv, t->perline, IO))
+TRI_KERNEL(lag_lines, BCRTriScan, lag_lines(t, f, u, work, TRI_IO))
+TRI_KERNEL(lag_across, BCRTriScan, lag_across(t, f, u, work, TRI_IO, 0))
+TRI_KERNEL(lag_across_stream, BCRTriScan, lag_across(t, f, u, work, TRI_IO, 1))
+TRI_KERNEL(scan_along, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 0, TRI_IO))
+TRI_KERNEL(scan_along_perline, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 1, TRI_IO))
+TRI_KERNEL(scan_along2, BCRTriScan, scan_tiles(t, f, u, work, 1, 2, 0, TRI_IO))
+TRI_KERNEL(scan_along_few, BCRTriScan, scan_tiles(t, f, u, work, 1, t->shape.nv, t->perline, TRI_IO))
+TRI_KERNEL(scan_across4, BCRTriScan, scan_tiles(t, f, u, work, 0, 4, 0, TRI_IO))
+TRI_KERNEL(scan_across8, BCRTriScan, scan_tiles(t, f, u, work, 0, 8, 0, TRI_IO))
+TRI_KERNEL(scan_across, BCRTriScan, scan_tiles(t, f, u, work, 0, t->shape.nv, t->perline, TRI_IO))
 
-static void BCRN(tri_scan)(const BCRTriScan *t, int io, const void *f, void *u, void *work)
+static void BCRN(tri_scan)(const BCRTriScan *t, const void *f, void *u, void *work)
 {
   const int nv = t->shape.nv, along = t->shape.kind == BCR_TRI_ALONG;
 
-  if (scan_lag(t, f, u, io)) {
-    if (t->shape.kind != BCR_TRI_ACROSS) TRI_RUN(io, lag_lines, t, f, u, work);
-    else if (t->stream) TRI_RUN(io, lag_across_stream, t, f, u, work);
-    else TRI_RUN(io, lag_across, t, f, u, work);
+  if (scan_lag(t, f, u)) {
+    if (t->shape.kind != BCR_TRI_ACROSS) BCRN(lag_lines)(t, f, u, work);
+    else if (t->stream) BCRN(lag_across_stream)(t, f, u, work);
+    else BCRN(lag_across)(t, f, u, work);
   } else if (along) {
-    if (nv == 1 && !t->perline) TRI_RUN(io, scan_along, t, f, u, work);
-    else if (nv == 1) TRI_RUN(io, scan_along_perline, t, f, u, work);
-    else if (nv == 2 && !t->perline) TRI_RUN(io, scan_along2, t, f, u, work);
-    else TRI_RUN(io, scan_along_few, t, f, u, work);
+    if (nv == 1 && !t->perline) BCRN(scan_along)(t, f, u, work);
+    else if (nv == 1) BCRN(scan_along_perline)(t, f, u, work);
+    else if (nv == 2 && !t->perline) BCRN(scan_along2)(t, f, u, work);
+    else BCRN(scan_along_few)(t, f, u, work);
   } else {
-    if (nv == 8 && !t->perline) TRI_RUN(io, scan_across8, t, f, u, work);
-    else if (nv == 4 && !t->perline) TRI_RUN(io, scan_across4, t, f, u, work);
-    else TRI_RUN(io, scan_across, t, f, u, work);
+    if (nv == 8 && !t->perline) BCRN(scan_across8)(t, f, u, work);
+    else if (nv == 4 && !t->perline) BCRN(scan_across4)(t, f, u, work);
+    else BCRN(scan_across)(t, f, u, work);
   }
   tri_fence(t->stream);
 }
