@@ -28,7 +28,7 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
       " eigenvectors of that axis, which cost more than to move vectors\n",
       xyz[general], bcr->size[general]));
   PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT
+                                   "redistributed: the grid is cut %" PetscInt_FMT " x %" PetscInt_FMT
                                    " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f "
                                    "bytes between ranks, %.0f by the rank that sends most\n",
                                    g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
@@ -61,9 +61,9 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
-  PetscCall(
-    PetscViewerASCIIPrintf(viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n",
-                           (int)g->size, -all[0], all[1], xyz[m->axis], m->inplace ? ", as the DMDA has them" : ""));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n", (int)g->size, -all[0],
+    all[1], xyz[m->axis], m->inplace ? (bcr->place.dm ? ", as the DMDA has them" : ", as the grid is cut") : ""));
   if (bcr->solver) {
     BCRSolverInfo info;
 
