@@ -28,10 +28,11 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
       " eigenvectors of that axis, which cost more than to move vectors\n",
       xyz[general], bcr->size[general]));
   PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "redistributed: the grid is cut %" PetscInt_FMT " x %" PetscInt_FMT
-                                   " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f "
+                                   "redistributed: the %s is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+                                   ", each application brings its vectors to slabs and back: %.0f "
                                    "bytes between ranks, %.0f by the rank that sends most\n",
-                                   g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
+                                   bcr->place.dm ? "DMDA" : "grid", g->parts[0], g->parts[1], g->parts[2],
+                                   bytes * m->moved, bytes * m->most));
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->N[axis] < (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
   if (g->N[axis] < (PetscInt)g->size)
