@@ -128,8 +128,9 @@ PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *c
   PetscCall(PetscArraycpy(first, mine, n));
   PetscCallMPI(MPI_Bcast(first, (PetscMPIInt)n, MPI_DOUBLE, 0, comm));
   for (PetscInt k = 0; k < n; k++) {
-    /* a NaN may be the same */
-    if (memcmp(&mine[k], &first[k], sizeof(first[k])) && mine[k] != first[k])
+    const int both = isnan(mine[k]) && isnan(first[k]); /* a NaN is the same as another */
+
+    if (!both && mine[k] != first[k])
       PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE,
                             "%s%s differs from that of rank 0: give the same on every rank", of, names[k]));
   }

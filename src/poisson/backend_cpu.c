@@ -501,7 +501,7 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
   const PetscBool deep = c->op.axis[2].n > 1 || (split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt lag = deep ? ny : 1;
   /* rows that go first, for they are neighbours of the first ones */
-  const PetscInt rows = ny * nz, early = (deep ? wrapz : wrapy) ? lag : 0;
+  const PetscInt rows = ny * nz, early = rows && (deep ? wrapz : wrapy) ? lag : 0;
   PetscInt done = 0, left = rows - early;
   const PetscReal *halo[2] = {NULL, NULL};
   BCRResidualRow w = {0};

@@ -244,7 +244,7 @@ PetscErrorCode BCRModesBytes(BCRModes m, size_t *tables, double *flops)
 
     if (a->dtt) {
       *tables += BCRDttTableBytes(a->dtt);
-      *flops += BCRDttFlops(a->dtt) * (double)(m->size / a->n);
+      *flops += BCRDttFlops(a->dtt) * (double)m->size / (double)a->n;
     } else if (a->to) *flops += 2. * (double)a->n * (double)m->size;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
