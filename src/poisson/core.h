@@ -78,7 +78,16 @@ PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
 
-/* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest */
+/* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest. The
+   rows of the axis that is cut, o eliminated here, I interface rows:
+
+      rank before      this rank           rank after
+      ... o  o  I    | o  o  o ... o  I  | o  o ...
+                |      `- eliminated -'  |
+            previous                 interface
+
+   The couplings are tointerface[0] from the first row o to the I before it and frominterface[0] back, tointerface[1] from
+   the last row o to the I behind it and frominterface[1] back */
 typedef struct {
   /* the block rows' axis; axes[axis] has this rank's rows, general coefficients with the couplings
      beyond, Dirichlet ends where open */

@@ -34,7 +34,7 @@ PETSC_INTERN double BCRLineRowsReach(const BCRLineRows *rows, int end, double de
 /* Solves the open line of the mode with delta = 0 in place, for a unit norm; work: n numbers */
 PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double work[]);
 
-/* The groups of level 0 of that radix: separators as rows of a line (gapend: rows of the first and
+/* The groups of level 0 of that radix (picture: src/backend/cpu/level0.h): separators as rows of a line (gapend: rows of the first and
    the last group), number of groups. open: rows of other ranks go on at that end; the last row of
    the axis is then a separator itself, but not a row of the line */
 PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,

@@ -3,6 +3,17 @@
   are eliminated in physical space, one pass over f (reduce), and substituted back, one pass over f
   and u (back). docs/method.md, "Level 0".
 
+  The rows of a plane, here 19 of them with radix 8:
+
+      row   0  1  2  3  4  5  6 | 7 | 8  9 10 11 12 13 14 |15 |16 17 18
+            `---- group 0 ----'   |   `----- group 1 ----'  |  group 2
+                             separator 0               separator 1
+
+  reduce leaves in D what the separators' right-hand sides are when the groups are eliminated; back takes the separators'
+  solutions from there. Groups between separators have 7 rows, the last one what is left, 1 to 8. Where an interface to
+  the rows of the next rank ends the plane it is one more separator, behind the last group (right); the interface of the
+  rank before is the separator before group 0 (left).
+
   Block rows y, lines along x. In a group of h rows with eigenpairs (lambda_j, S), A = S^-1, unit block coupling:
 
      T_j v_j = (A f)_j / r,   T_j = tridiag(-1, 2 + delta_j, -1) and ends,   r = a_x/a_y,   delta_j = (shift + a_y lambda_j)/a_x
@@ -49,9 +60,9 @@ typedef struct {
   /* first row of each group; a separator follows every group but the last, the last too if right */
   const ptrdiff_t *row;
   int right; /* on a periodic y axis, and where an interface to another rank's rows is the last row */
-  ptrdiff_t
-    left; /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
-                                  what the first group adds to a separator that is not here */
+  /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own,
+     which gets what the first group adds to a separator that is not here */
+  ptrdiff_t left;
   /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself is enough */
   int far;
 } BCRLevel0Shape;

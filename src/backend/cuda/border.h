@@ -2,6 +2,16 @@
   Poisson across ranks on the device (src/poisson/ranks_cuda.c): rows next to interfaces in and out,
   the interfaces' reduced systems for one share of the modes. See src/poisson/ranks.c for the
   formulas.
+
+  The rows of the axis that is cut, o eliminated by their rank (its interior), I interface rows, which are the last rows
+  of the parts:
+
+      part 0             part 1             part 2
+      o  o  o  o  o  I | o  o  o  o  o  I | o  o  o  o  o
+                     |   `- interior -' |
+                 previous           interface      of part 1: in its own row, and in the one before its first
+
+  The last part has no interface row, unless the axis is periodic. A reduced system of each mode couples the rows I.
 */
 #pragma once
 

@@ -13,11 +13,31 @@ static inline int bcr_done()
 {
   return (int)cudaGetLastError();
 }
+enum {
+  /* of a block whose threads have an element or a row each: four warps, so that a box of few rows still gives many blocks.
+     Such kernels wait for memory, however large their blocks are; other sizes were not timed */
+  BCR_THREADS = 128,
+  BCR_SUM_THREADS = 256, /* of a block that sums: a power of two */
+  BCR_WARP = 32,
+  /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there are
+     more */
+  BCR_GRID_YZ = 65535,
+  BCR_GRID_ROWS = 32768,
+  BCR_GRID_PLANES = 1024
+};
 static inline unsigned bcr_blocks(ptrdiff_t n, int per, unsigned most)
 {
   const ptrdiff_t b = (n + per - 1) / per;
 
   return (unsigned)(b < 1 ? 1 : (b > (ptrdiff_t)most ? (ptrdiff_t)most : b));
+}
+
+/* for the elements of a box, BCR_THREADS of a row to a block */
+static inline dim3 bcr_grid3(const int n[3])
+{
+  return dim3((unsigned)((n[0] + BCR_THREADS - 1) / BCR_THREADS),
+              (unsigned)(n[1] < BCR_GRID_ROWS ? n[1] : BCR_GRID_ROWS),
+              (unsigned)(n[2] < BCR_GRID_PLANES ? n[2] : BCR_GRID_PLANES));
 }
 
 /* Kernels of one solve overlap: one that is launched as dependent may begin before the one before it has ended, and

@@ -7,8 +7,10 @@
 #include "transforms.h"
 
 enum {
-  TILE = 64,
-  STEP = 16
+  TILE = 64, /* outputs and lines of a block */
+  STEP = 16, /* inputs that are in shared memory at a time */
+  SIDE = 16, /* threads along outputs, and along lines: 4 x 4 products in the registers of each */
+  THREADS = SIDE * SIDE
 };
 
 template <typename T>
@@ -28,7 +30,7 @@ static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int
 
 /* 64 outputs of 64 lines a block, 4 x 4 a thread */
 template <typename T>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(THREADS)
   dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u,
         const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
@@ -41,7 +43,7 @@ __global__ void __launch_bounds__(256)
     double acc[4][4] = {}; /* many terms: in double, for single too */
 
     for (int j0 = 0; j0 < m.n; j0 += STEP) {
-      for (int e = tid; e < TILE * STEP; e += 256) {
+      for (int e = tid; e < TILE * STEP; e += THREADS) {
         const int jj = e % STEP, ii = e / STEP, i = i0 + ii, j = j0 + jj;
         T v = 0;
 
@@ -51,7 +53,7 @@ __global__ void __launch_bounds__(256)
         }
         A[jj][ii] = v;
       }
-      for (int e = tid; e < TILE * STEP; e += 256) {
+      for (int e = tid; e < TILE * STEP; e += THREADS) {
         const int jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
         const long l = l0 + ll;
 
@@ -74,8 +76,8 @@ __global__ void __launch_bounds__(256)
 
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-          a[q] = A[jj][(along ? tx : ty) + 16 * q];
-          b[q] = B[jj][(along ? ty : tx) + 16 * q];
+          a[q] = A[jj][(along ? tx : ty) + SIDE * q];
+          b[q] = B[jj][(along ? ty : tx) + SIDE * q];
         }
 #pragma unroll
         for (int p = 0; p < 4; p++)
@@ -92,8 +94,8 @@ __global__ void __launch_bounds__(256)
     for (int p = 0; p < 4; p++)
 #pragma unroll
       for (int q = 0; q < 4; q++) {
-        const int i = i0 + (along ? tx : ty) + 16 * p;
-        const long l = l0 + (along ? ty : tx) + 16 * q;
+        const int i = i0 + (along ? tx : ty) + SIDE * p;
+        const long l = l0 + (along ? ty : tx) + SIDE * q;
 
         if (i < m.n && l < nlines) u[(l % ul.na) * ul.sa + (l / ul.na) * ul.sb + i * ul.s] = (T)acc[p][q];
       }
@@ -105,10 +107,11 @@ int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int
                  ptrdiff_t extrald, ptrdiff_t extrab)
 {
   const ptrdiff_t lines = (ptrdiff_t)fl->na * fl->nb;
-  const dim3 grid(bcr_blocks(lines, TILE, 65535), (unsigned)((modes->n + TILE - 1) / TILE));
+  const dim3 grid(bcr_blocks(lines, TILE, BCR_GRID_YZ), (unsigned)((modes->n + TILE - 1) / TILE));
 
   if (lines < 1) return 0;
-  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u,
-                                                                    (const T *)extra, extraof, extrald, extrab));
+  BCR_CUDA_TYPE(single,
+                dense<<<grid, THREADS, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u,
+                                                                (const T *)extra, extraof, extrald, extrab));
   return bcr_done();
 }

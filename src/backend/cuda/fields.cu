@@ -27,17 +27,10 @@ __global__ void scale_copy(Strides s, const A *from, B *to, Three w, const doubl
   }
 }
 
-static dim3 grid3(const int n[3], int threads)
-{
-  return dim3((unsigned)((n[0] + threads - 1) / threads), (unsigned)(n[1] < 32768 ? n[1] : 32768),
-              (unsigned)(n[2] < 1024 ? n[2] : 1024));
-}
-
 int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3],
                      int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
 {
-  const int threads = 128;
-  const dim3 grid = grid3(n, threads);
+  const dim3 grid = bcr_grid3(n);
   Three three = {
     {NULL, NULL, NULL}
   };
@@ -50,24 +43,25 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
     s.f[d] = fs[d];
     s.t[d] = ts[d];
   }
-  if (from_single && to_single) scale_copy<<<grid, threads, 0, st>>>(s, (const float *)from, (float *)to, three, all);
-  else if (from_single) scale_copy<<<grid, threads, 0, st>>>(s, (const float *)from, (double *)to, three, all);
-  else if (to_single) scale_copy<<<grid, threads, 0, st>>>(s, (const double *)from, (float *)to, three, all);
-  else scale_copy<<<grid, threads, 0, st>>>(s, (const double *)from, (double *)to, three, all);
+  if (from_single && to_single)
+    scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const float *)from, (float *)to, three, all);
+  else if (from_single) scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const float *)from, (double *)to, three, all);
+  else if (to_single) scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const double *)from, (float *)to, three, all);
+  else scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const double *)from, (double *)to, three, all);
   return bcr_done();
 }
 
 /* in a fixed order, whatever the schedule of the blocks */
 static __device__ double block_sum(double v)
 {
-  __shared__ double part[32];
+  __shared__ double part[BCR_WARP];
 
-  for (int s = 16; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
+  for (int s = BCR_WARP / 2; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
   if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
   __syncthreads();
-  if (threadIdx.x < 32) {
+  if (threadIdx.x < BCR_WARP) {
     v = threadIdx.x < (blockDim.x >> 5) ? part[threadIdx.x] : 0;
-    for (int s = 16; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
+    for (int s = BCR_WARP / 2; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
   }
   return v;
 }
@@ -109,8 +103,9 @@ int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *
   };
 
   for (int d = 0; d < 3 && w; d++) three.w[d] = w[d];
-  BCR_CUDA_TYPE(single, sum_rows<<<blocks, 256, 0, bcr_stream(stream)>>>(*box, (const T *)u, three, partial));
-  sum_partials<<<1, 256, 0, bcr_stream(stream)>>>((int)blocks, partial, sum);
+  BCR_CUDA_TYPE(single,
+                sum_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, (const T *)u, three, partial));
+  sum_partials<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, sum);
   return bcr_done();
 }
 
@@ -133,8 +128,8 @@ __global__ void add_value(BCRCudaBox b, const T *from, T *u, const double *value
 int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value,
                     double factor)
 {
-  BCR_CUDA_TYPE(single, add_value<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, (T *)u,
-                                                                                      value, factor));
+  BCR_CUDA_TYPE(single, add_value<<<bcr_grid3(box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(*box, (const T *)from,
+                                                                                             (T *)u, value, factor));
   return bcr_done();
 }
 
@@ -158,7 +153,7 @@ __global__ void add_scaled(BCRCudaBox b, const T *__restrict__ from, ptrdiff_t s
 int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from, const ptrdiff_t fs[3],
                      void *u, const double *value, double factor)
 {
-  BCR_CUDA_TYPE(single, add_scaled<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(
+  BCR_CUDA_TYPE(single, add_scaled<<<bcr_grid3(box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(
                           *box, (const T *)from, fs[0], fs[1], fs[2], (T *)u, value, factor));
   return bcr_done();
 }

@@ -10,6 +10,23 @@
 extern "C" {
 #endif
 
+/*
+  Rows (of blocks), groups and separators are those of src/backend/cpu/level0.h. Here 27 rows with radix 8 between two
+  Neumann ends (beside a Dirichlet end a group of 7 rows is regular, too), and what a kernel's blocks have of them where
+  per is 1:
+
+      row      0 .. 6  | 7 | 8 .. 14 |15 |16 .. 22 |23 |24 .. 26
+               group 0   s0  group 1   s1  group 2   s2  group 3
+      kind     1: first      0: regular    0: regular    2: last, 1 to 8 rows
+                             g0 = 1        g1 - 1 = 2
+      blocks   one for it    strip 0       strip 1       one for it
+
+  A block has a tile of columns of its groups, and columns more on either side, its halo, from where the recurrences
+  along the row begin:
+
+      columns    ...|  halo  |   tile   |  halo  |...
+*/
+
 /* level0*.cu: level 0 of the default plan, of radix 8 or, where couplings along the row are not the
    stronger ones, 4 (a row fits one tile, all groups are regular) or 16 (single precision). Tables
    for each plane and kind of group (0 regular, 1 first, 2 last), in the work type:

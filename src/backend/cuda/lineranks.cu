@@ -246,12 +246,12 @@ static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void 
                             const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  const dim3 grid(ranks_blocks(columns, 32), p->n > 1 ? 2 : 1), block(32 * RANKS_LANES);
+  const dim3 grid(ranks_blocks(columns, BCR_WARP), p->n > 1 ? 2 : 1), block(BCR_WARP * RANKS_LANES);
   BCRCudaRanks q = *p;
 
   if (p->n == 1) q.mfirst = q.mlast = 0;
-  return p->inner < 32 ? bcr_launch_cluster(ranks_gather<T, 1>, grid, block, 0, 1, stream, q, (const T *)f, g, w)
-                       : bcr_launch_cluster(ranks_gather<T, 0>, grid, block, 0, 1, stream, q, (const T *)f, g, w);
+  return p->inner < BCR_WARP ? bcr_launch_cluster(ranks_gather<T, 1>, grid, block, 0, 1, stream, q, (const T *)f, g, w)
+                             : bcr_launch_cluster(ranks_gather<T, 0>, grid, block, 0, 1, stream, q, (const T *)f, g, w);
 }
 
 int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow *w)
@@ -268,8 +268,8 @@ int BCRCudaRanksEnds(BCRStream stream, const BCRCudaRanks *p, const void *u, dou
   int e = 0;
 
   if (p->n < 2 || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, 128)),
-                                                  dim3(128), 0, 1, stream, *p, (const T *)u, g));
+  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, BCR_THREADS)),
+                                                  dim3(BCR_THREADS), 0, 1, stream, *p, (const T *)u, g));
   return e ? e : bcr_done();
 }
 
@@ -278,17 +278,28 @@ int BCRCudaRanksWaits(const BCRCudaRanks *p)
   return p->n > 1 && (p->nfirst > p->nlast ? p->nfirst : p->nlast) <= RANKS_SHORT;
 }
 
+enum {
+  CORRECT_LINES = 4 /* ranks_correct(): lines along x of a block, a warp each */
+};
+
 template <typename T, int WAITS>
 static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
 
-  if (p->inner < 32)
-    return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), 32 * 4, 0, bcr_stream(stream), *p,
-                      (const double *)g, (T *)u, w);
-  return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), 32 * (most < 16 ? 16 : 32), 0,
-                    bcr_stream(stream), *p, (const double *)g, (T *)u, w);
+  if (p->inner < BCR_WARP)
+    return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, CORRECT_LINES)),
+                      BCR_WARP * CORRECT_LINES, 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
+  return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, BCR_WARP)),
+                    BCR_WARP * (most < 16 ? 16 : 32), 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
 }
+
+enum { /* ranks_add(): of a block */
+  ADD_THREADS = 256,
+  ADD_COLUMNS = 64, /* neighbouring columns, at most: two cache lines and more of a row */
+  ADD_ROWS = 8,     /* of a thread */
+  ADD_MOST = 4096   /* blocks along the rows, at most */
+};
 
 template <typename T>
 static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
@@ -297,20 +308,21 @@ static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g,
   int e;
 
   if (p->n == 1 || most > RANKS_SHORT) {
-    const ptrdiff_t side = columns < 64 ? columns : 64;
+    const ptrdiff_t side = columns < ADD_COLUMNS ? columns : ADD_COLUMNS;
     unsigned tx = 1, z;
 
-    e = bcr_launch_cluster(ranks_set<T>, dim3(ranks_blocks(columns, 128)), dim3(128), 0, 1, stream, *p, g, (T *)u);
+    e = bcr_launch_cluster(ranks_set<T>, dim3(ranks_blocks(columns, BCR_THREADS)), dim3(BCR_THREADS), 0, 1, stream, *p,
+                           g, (T *)u);
     if (e || p->n < 3 || !most) return e;
     if (p->inner == 1) { /* neighbouring rows to neighbouring threads */
-      z = bcr_blocks(2 * most, 8 * 256, 4096);
-      return bcr_launch_cluster(ranks_add<T>, dim3((unsigned)columns, z), dim3(1, 256), 0, 1, stream, *p,
+      z = bcr_blocks(2 * most, ADD_ROWS * ADD_THREADS, ADD_MOST);
+      return bcr_launch_cluster(ranks_add<T>, dim3((unsigned)columns, z), dim3(1, ADD_THREADS), 0, 1, stream, *p,
                                 (const double *)g, (T *)u);
     }
     while ((ptrdiff_t)tx < side) tx *= 2;
-    z = bcr_blocks(2 * most, 8 * (256 / (int)tx), 4096);
-    return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, 256 / tx), 0, 1, stream,
-                              *p, (const double *)g, (T *)u);
+    z = bcr_blocks(2 * most, ADD_ROWS * (ADD_THREADS / (int)tx), ADD_MOST);
+    return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, ADD_THREADS / tx), 0, 1,
+                              stream, *p, (const double *)g, (T *)u);
   }
   return w ? ranks_correct_short<T, 1>(stream, p, g, u, *w)
            : ranks_correct_short<T, 0>(stream, p, g, u, BCRCudaRanksWindow());

@@ -10,7 +10,7 @@
 
 static dim3 face_grid(const BCRCudaFace *f)
 {
-  return dim3((unsigned)((f->n[0] + 127) / 128), (unsigned)f->n[1]);
+  return dim3((unsigned)((f->n[0] + BCR_THREADS - 1) / BCR_THREADS), (unsigned)f->n[1]);
 }
 static int face_empty(const BCRCudaFace *f)
 {
@@ -31,8 +31,8 @@ int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrd
                      void *u, int scaled)
 {
   if (face_empty(face)) return 0;
-  BCR_CUDA_TYPE(single, face_begin<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, nodestride, (const T *)f,
-                                                                                    (T *)u, scaled));
+  BCR_CUDA_TYPE(single, face_begin<<<face_grid(face), BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          *face, nodestride, (const T *)f, (T *)u, scaled));
   return bcr_done();
 }
 
@@ -46,7 +46,7 @@ __global__ void face_slope(BCRCudaFace face, ptrdiff_t nodestride, T *u)
 int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t nodestride, void *u)
 {
   if (face_empty(face)) return 0;
-  BCR_CUDA_TYPE(single, face_slope<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, nodestride, (T *)u));
+  BCR_CUDA_TYPE(single, face_slope<<<face_grid(face), BCR_THREADS, 0, bcr_stream(stream)>>>(*face, nodestride, (T *)u));
   return bcr_done();
 }
 
@@ -80,8 +80,8 @@ int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdif
   };
 
   if (face_empty(face)) return 0;
-  BCR_CUDA_TYPE(single, face_end<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, nodestride, (T *)u, couple,
-                                                                                  coupling, scale, w0, w1, a));
+  BCR_CUDA_TYPE(single, face_end<<<face_grid(face), BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          *face, nodestride, (T *)u, couple, coupling, scale, w0, w1, a));
   return bcr_done();
 }
 
@@ -103,10 +103,12 @@ int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, p
   cudaStream_t st = bcr_stream(stream);
 
   if (face_empty(&term->face)) return 0;
-  if (single && t_single) face_move<<<g, 128, 0, st>>>(*term, nodestride, (const float *)u, (float *)t + t0, s0, s1);
-  else if (single) face_move<<<g, 128, 0, st>>>(*term, nodestride, (const float *)u, (double *)t + t0, s0, s1);
-  else if (t_single) face_move<<<g, 128, 0, st>>>(*term, nodestride, (const double *)u, (float *)t + t0, s0, s1);
-  else face_move<<<g, 128, 0, st>>>(*term, nodestride, (const double *)u, (double *)t + t0, s0, s1);
+  if (single && t_single)
+    face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const float *)u, (float *)t + t0, s0, s1);
+  else if (single) face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const float *)u, (double *)t + t0, s0, s1);
+  else if (t_single)
+    face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const double *)u, (float *)t + t0, s0, s1);
+  else face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const double *)u, (double *)t + t0, s0, s1);
   return bcr_done();
 }
 
@@ -149,8 +151,8 @@ int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, 
                      void *u, int scaled)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, edge_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, nodestride, (const T *)f,
-                                                                                    (T *)u, scaled));
+  BCR_CUDA_TYPE(single, edge_begin<<<(n + BCR_THREADS - 1) / BCR_THREADS, BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          n, e, nodestride, (const T *)f, (T *)u, scaled));
   return bcr_done();
 }
 
@@ -158,15 +160,16 @@ int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, 
                      int transpose)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single,
-                edge_slope<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, nodestride, (T *)u, transpose));
+  BCR_CUDA_TYPE(single, edge_slope<<<(n + BCR_THREADS - 1) / BCR_THREADS, BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          n, e, nodestride, (T *)u, transpose));
   return bcr_done();
 }
 
 int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t nodestride, void *u)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, edge_scale<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, nodestride, (T *)u));
+  BCR_CUDA_TYPE(single, edge_scale<<<(n + BCR_THREADS - 1) / BCR_THREADS, BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          n, e, nodestride, (T *)u));
   return bcr_done();
 }
 
@@ -190,8 +193,8 @@ int BCRCudaApartBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single,
                       double *w)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single,
-                apart_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, nodestride, (const T *)f, w));
+  BCR_CUDA_TYPE(single, apart_begin<<<(n + BCR_THREADS - 1) / BCR_THREADS, BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          n, e, nodestride, (const T *)f, w));
   return bcr_done();
 }
 
@@ -199,6 +202,7 @@ int BCRCudaApartEnd(BCRStream stream, int n, const BCRCudaEdge *e, int single, p
                     void *u)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, apart_end<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, nodestride, w, (T *)u));
+  BCR_CUDA_TYPE(single, apart_end<<<(n + BCR_THREADS - 1) / BCR_THREADS, BCR_THREADS, 0, bcr_stream(stream)>>>(
+                          n, e, nodestride, w, (T *)u));
   return bcr_done();
 }

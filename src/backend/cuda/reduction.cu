@@ -102,7 +102,8 @@ __global__ void total(BCRCudaStep step, BCRCudaPlanes u, const T *parts, ptrdiff
 
 static dim3 step_grid(const BCRCudaPlanes *u, long rows)
 {
-  return dim3((unsigned)((u->n0 + 127) / 128), bcr_blocks(rows * u->n1, 1, 65535), bcr_blocks(u->nb, 1, 65535));
+  return dim3((unsigned)((u->n0 + BCR_THREADS - 1) / BCR_THREADS), bcr_blocks(rows * u->n1, 1, BCR_GRID_YZ),
+              bcr_blocks(u->nb, 1, BCR_GRID_YZ));
 }
 
 int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlanes *u, int single, const void *U,
@@ -112,14 +113,14 @@ int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlan
   cudaStream_t s = bcr_stream(stream);
 
   if (np < 2)
-    BCR_CUDA_TYPE(single,
-                  form<T, 1><<<step_grid(u, step->count), 128, 0, s>>>(*step, *u, (const T *)U, (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single, form<T, 1>
+                  <<<step_grid(u, step->count), BCR_THREADS, 0, s>>>(*step, *u, (const T *)U, (T *)G, g1, gline));
   else if (np < 4)
-    BCR_CUDA_TYPE(single, form<T, 2><<<step_grid(u, step->count * ((np + 1) / 2)), 128, 0, s>>>(*step, *u, (const T *)U,
-                                                                                                (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single, form<T, 2><<<step_grid(u, step->count * ((np + 1) / 2)), BCR_THREADS, 0, s>>>(
+                            *step, *u, (const T *)U, (T *)G, g1, gline));
   else
-    BCR_CUDA_TYPE(single, form<T, 4><<<step_grid(u, step->count * ((np + 3) / 4)), 128, 0, s>>>(*step, *u, (const T *)U,
-                                                                                                (T *)G, g1, gline));
+    BCR_CUDA_TYPE(single, form<T, 4><<<step_grid(u, step->count * ((np + 3) / 4)), BCR_THREADS, 0, s>>>(
+                            *step, *u, (const T *)U, (T *)G, g1, gline));
   return bcr_done();
 }
 
@@ -130,17 +131,17 @@ int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlane
   cudaStream_t s = bcr_stream(stream);
 
   if (no < 2)
-    BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, step->count * nsum), 128, 0, s>>>(
+    BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, step->count * nsum), BCR_THREADS, 0, s>>>(
                             *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   else if (no < 5)
-    BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, step->count * nsum), 128, 0, s>>>(
+    BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, step->count * nsum), BCR_THREADS, 0, s>>>(
                             *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   else
-    BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, step->count * nsum * ((no + 7) / 8)), 128, 0, s>>>(
+    BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, step->count * nsum * ((no + 7) / 8)), BCR_THREADS, 0, s>>>(
                             *step, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
   if (nsum > 1)
-    BCR_CUDA_TYPE(single, total<T><<<step_grid(u, step->count * no), 128, 0, s>>>(*step, *u, (const T *)parts, g1,
-                                                                                  gline, (int)nsum, (T *)U));
+    BCR_CUDA_TYPE(single, total<T><<<step_grid(u, step->count * no), BCR_THREADS, 0, s>>>(
+                            *step, *u, (const T *)parts, g1, gline, (int)nsum, (T *)U));
   return bcr_done();
 }
 
@@ -153,10 +154,14 @@ static __global__ void plane_shifts(BCRCudaStep step, int nb, const double *shif
     to[k] = shift[k / step.np / step.count] + a * step.lambda[k % step.np];
 }
 
+enum {
+  SHIFT_BLOCKS = 1024 /* at most; a thread goes on where there are more shifts */
+};
+
 int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *step, int nb, const double *shift, double a, double *to)
 {
-  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * step->count * step->np, 256, 1024), 256, 0, bcr_stream(stream)>>>(
-    *step, nb, shift, a, to);
+  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * step->count * step->np, BCR_THREADS, SHIFT_BLOCKS), BCR_THREADS, 0,
+                 bcr_stream(stream)>>>(*step, nb, shift, a, to);
   return bcr_done();
 }
 

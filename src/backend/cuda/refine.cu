@@ -15,12 +15,6 @@ static __device__ double atomic_max_abs(double *p, double v)
     (long long)atomicMax((unsigned long long *)p, (unsigned long long)__double_as_longlong(v)));
 }
 
-static dim3 grid3(const int n[3])
-{
-  return dim3((unsigned)((n[0] + 127) / 128), (unsigned)(n[1] < 32768 ? n[1] : 32768),
-              (unsigned)(n[2] < 1024 ? n[2] : 1024));
-}
-
 /* the right-hand side in a node of the box */
 template <typename R>
 static __device__ __forceinline__ double rhs_at(const BCRCudaRefineRhs &g, int i, int j, int k)
@@ -53,7 +47,7 @@ __global__ void largest(BCRCudaRefineRhs g, double *value)
         if (x > v && isfinite(x)) v = x;
       }
   }
-  for (int s = 16; s > 0; s >>= 1) v = fmax(v, __shfl_down_sync(0xffffffffu, v, s));
+  for (int s = BCR_WARP / 2; s > 0; s >>= 1) v = fmax(v, __shfl_down_sync(0xffffffffu, v, s));
   if ((threadIdx.x & 31) == 0 && v > 0) (void)atomic_max_abs(value, v);
 }
 
@@ -82,13 +76,13 @@ __global__ void begin(BCRCudaRefineRhs g, float *r, ptrdiff_t r1, ptrdiff_t r2, 
 int BCRCudaRefineBegin(BCRStream stream, const BCRCudaRefineRhs *g, float *r, const ptrdiff_t rs[3], double *scalars)
 {
   cudaStream_t st = bcr_stream(stream);
-  const dim3 gr = grid3(g->box.n);
+  const dim3 gr = bcr_grid3(g->box.n);
   int e = (int)cudaMemsetAsync(scalars, 0, 3 * sizeof(double), st);
 
   if (e) return e;
-  BCR_CUDA_TYPE(g->single, largest<T><<<gr, 128, 0, st>>>(*g, scalars + 2));
+  BCR_CUDA_TYPE(g->single, largest<T><<<gr, BCR_THREADS, 0, st>>>(*g, scalars + 2));
   begin_scalars<<<1, 1, 0, st>>>(scalars);
-  BCR_CUDA_TYPE(g->single, begin<T><<<gr, 128, 0, st>>>(*g, r, rs[1], rs[2], scalars));
+  BCR_CUDA_TYPE(g->single, begin<T><<<gr, BCR_THREADS, 0, st>>>(*g, r, rs[1], rs[2], scalars));
   return bcr_done();
 }
 
@@ -118,7 +112,7 @@ int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float 
 {
   cudaStream_t st = bcr_stream(stream);
 
-  correct<<<grid3(v_box->n), 128, 0, st>>>(*v_box, e, estride[1], estride[2], v, inverse, scalars, keep);
+  correct<<<bcr_grid3(v_box->n), BCR_THREADS, 0, st>>>(*v_box, e, estride[1], estride[2], v, inverse, scalars, keep);
   if (removed) add_removed<<<1, 1, 0, st>>>(scalars, removed);
   return bcr_done();
 }
@@ -160,8 +154,8 @@ int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBo
     t.diag[d] = diag[d];
     t.up[d] = up[d];
   }
-  BCR_CUDA_TYPE(g->single, residual<T>
-                <<<grid3(v_box->n), 128, 0, bcr_stream(stream)>>>(*g, *v_box, v, r, rs[1], rs[2], t, shift, scalars));
+  BCR_CUDA_TYPE(g->single, residual<T><<<bcr_grid3(v_box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(
+                             *g, *v_box, v, r, rs[1], rs[2], t, shift, scalars));
   return bcr_done();
 }
 
@@ -178,16 +172,20 @@ static __global__ void trial(long n, double size, double *g)
   }
 }
 
+enum {
+  TRIAL_BLOCKS = 256 /* of set-up, once: enough for a device, whatever n */
+};
+
 int BCRCudaTrial(BCRStream stream, long n, double size, double *g)
 {
-  trial<<<256, 256, 0, bcr_stream(stream)>>>(n, size, g);
+  trial<<<TRIAL_BLOCKS, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(n, size, g);
   return bcr_done();
 }
 
 template <typename R>
 __global__ void sum_squares(BCRCudaBox b, const R *u, double *partial)
 {
-  __shared__ double part[256];
+  __shared__ double part[BCR_SUM_THREADS];
   const ptrdiff_t rows = (ptrdiff_t)b.n[1] * b.n[2];
   double sum = 0;
 
@@ -199,7 +197,7 @@ __global__ void sum_squares(BCRCudaBox b, const R *u, double *partial)
   }
   part[threadIdx.x] = sum;
   __syncthreads();
-  for (int s = 128; s > 0; s >>= 1) {
+  for (int s = BCR_SUM_THREADS / 2; s > 0; s >>= 1) {
     if ((int)threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
     __syncthreads();
   }
@@ -208,6 +206,6 @@ __global__ void sum_squares(BCRCudaBox b, const R *u, double *partial)
 
 int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts)
 {
-  BCR_CUDA_TYPE(single, sum_squares<<<nparts, 256, 0, bcr_stream(stream)>>>(*box, (const T *)u, parts));
+  BCR_CUDA_TYPE(single, sum_squares<<<nparts, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, (const T *)u, parts));
   return bcr_done();
 }
