@@ -189,7 +189,6 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   op.dim = dim;
   op.scale = 1;
   for (PetscInt d = 0; d < 3; d++) {
-    op.owner[d] = d;
     op.axis[d].n = d < dim ? n[d] : 1;
     op.axis[d].a = 1;
   }

@@ -308,7 +308,7 @@ static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g,
   int e;
 
   if (p->n == 1 || most > RANKS_SHORT) {
-    const ptrdiff_t side = columns < ADD_COLUMNS ? columns : ADD_COLUMNS;
+    const ptrdiff_t side = columns < (ptrdiff_t)ADD_COLUMNS ? columns : (ptrdiff_t)ADD_COLUMNS;
     unsigned tx = 1, z;
 
     e = bcr_launch_cluster(ranks_set<T>, dim3(ranks_blocks(columns, BCR_THREADS)), dim3(BCR_THREADS), 0, 1, stream, *p,
