@@ -30,6 +30,23 @@ static inline double BenchTime(void)
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
+/* A clock from a barrier on, read when the slowest rank is there */
+static inline PetscErrorCode BenchClockStart(double *start)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  *start = BenchTime();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode BenchClockRead(double start, double *t)
+{
+  PetscFunctionBegin;
+  *t = BenchTime() - start;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static inline int BenchCompare(const void *a, const void *b)
 {
   const double x = *(const double *)a, y = *(const double *)b;

@@ -24,22 +24,6 @@ typedef struct {
   double t[MAX_REPS], c[MAX_REPS];
 } Case;
 
-static PetscErrorCode Now(double *t)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  *t = BenchTime();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Elapsed(double start, double *t)
-{
-  PetscFunctionBegin;
-  *t = BenchTime() - start;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Copy(Vec f, Vec d)
 {
   const PetscScalar *a;
@@ -132,7 +116,7 @@ static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, Petsc
   DM da;
   Vec f, d[3];
   PetscRandom random;
-  double setup[3], error[3], start;
+  double setup[3], error[3], start = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(5, &cases));
@@ -148,9 +132,9 @@ static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, Petsc
     PetscCall(MatCreateCompactDerivative(da, (DMDirection)a, scheme, m, h, &D));
     PetscCall(MatSetFromOptions(D));
     PetscCall(VecSet(f, 1));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(MatMult(D, f, d[a])); /* sets up */
-    PetscCall(Elapsed(start, &setup[a]));
+    PetscCall(BenchClockRead(start, &setup[a]));
     error[a] = NAN;
     if (!periodic) PetscCall(Check(da, a, m, h, D, f, d[a], &error[a]));
     cases[a].name = names[(periodic ? 1 : 0) + 2 * (m - 1)];
@@ -170,12 +154,12 @@ static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, Petsc
   for (PetscInt r = 0; r < repetitions; ++r) {
     for (PetscInt i = 0; i < (m == 1 ? 5 : 3); ++i) {
       PetscCall(Copy(f, d[0]));
-      PetscCall(Now(&start));
+      PetscCall(BenchClockStart(&start));
       PetscCall(Copy(f, d[0]));
-      PetscCall(Elapsed(start, &cases[i].c[r]));
-      PetscCall(Now(&start));
+      PetscCall(BenchClockRead(start, &cases[i].c[r]));
+      PetscCall(BenchClockStart(&start));
       PetscCall(Derive(&cases[i], f, d));
-      PetscCall(Elapsed(start, &cases[i].t[r]));
+      PetscCall(BenchClockRead(start, &cases[i].t[r]));
     }
   }
   for (PetscInt i = 0; i < (m == 1 ? 5 : 3); ++i)

@@ -68,26 +68,10 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt n, Kind kind, DM da, Mat *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Now(double *t)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  *t = BenchTime();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Elapsed(double start, double *t)
-{
-  PetscFunctionBegin;
-  *t = BenchTime() - start;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* copy_ms: MatMult() */
 static PetscErrorCode Run(PetscInt dim, PetscInt n, Kind kind, PCNeatoAxis axis)
 {
-  double *t[3], start;
+  double *t[3], start = 0;
   const char *const solvers[] = {"first", "again"};
   char name[32];
   DM da;
@@ -117,16 +101,16 @@ static PetscErrorCode Run(PetscInt dim, PetscInt n, Kind kind, PCNeatoAxis axis)
     PetscCall(PCSetOperators(pc, A, A));
     PetscCall(PCNeatoSetAxis(pc, axis));
     PetscCall(MatMult(A, f, u));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(MatMult(A, f, u));
-    PetscCall(Elapsed(start, &t[2][r]));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockRead(start, &t[2][r]));
+    PetscCall(BenchClockStart(&start));
     PetscCall(PCSetUp(pc));
-    PetscCall(Elapsed(start, &t[0][r]));
+    PetscCall(BenchClockRead(start, &t[0][r]));
     PetscCall(MatScale(A, r % 2 ? 2 : (PetscScalar)0.5)); /* other values, the same pattern */
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(PCSetUp(pc));
-    PetscCall(Elapsed(start, &t[1][r]));
+    PetscCall(BenchClockRead(start, &t[1][r]));
     PetscCall(PCDestroy(&pc));
   }
   for (int k = 0; k < 2; ++k) {

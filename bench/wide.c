@@ -73,22 +73,6 @@ static PetscErrorCode Assemble(DM da, Kind kind, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Now(double *t)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  *t = BenchTime();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Elapsed(double start, double *t)
-{
-  PetscFunctionBegin;
-  *t = BenchTime() - start;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One pass over all indices and values of this rank's rows: sums, which come back so that they are made */
 static PetscErrorCode Pass(Mat A, double *sum)
 {
@@ -128,7 +112,7 @@ typedef struct {
 static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil, PetscInt width, Kind kind,
                               Times *times)
 {
-  double *t[4], start, median, sum = 0;
+  double *t[4], start = 0, median, sum = 0;
   DM da;
   Mat A;
   BCRGrid grid;
@@ -151,20 +135,20 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
     BCRLines lines = NULL;
     PetscInt dof = 0;
 
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
-    PetscCall(Elapsed(start, &t[0][r]));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockRead(start, &t[0][r]));
+    PetscCall(BenchClockStart(&start));
     PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
-    PetscCall(Elapsed(start, &t[1][r]));
+    PetscCall(BenchClockRead(start, &t[1][r]));
     PetscCall(BCROperatorDestroy(dof, &ops));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(BCRLinesRead(&grid, A, BCR_LINES_ANY_AXIS, &lines));
-    PetscCall(Elapsed(start, &t[2][r]));
+    PetscCall(BenchClockRead(start, &t[2][r]));
     PetscCall(BCRLinesDestroy(&lines));
-    PetscCall(Now(&start));
+    PetscCall(BenchClockStart(&start));
     PetscCall(Pass(A, &sum));
-    PetscCall(Elapsed(start, &t[3][r]));
+    PetscCall(BenchClockRead(start, &t[3][r]));
   }
   if (sum == 0.125) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g\n", sum));
   BenchStatistics(repetitions, t[0], &median, &times->read);

@@ -1,5 +1,6 @@
 #include "options.h"
 #include "../src/base/agree.h"
+#include <stdlib.h>
 
 const char *const BCRInstructionSets[] = {"auto", "baseline", "avx2", "avx512", "BCRInstructionSet", "BCR_ISA_", NULL};
 
@@ -146,6 +147,30 @@ static PetscErrorCode option_store(PC pc, const BCROption *o, PetscInt n, const 
 }
 
 /* -------- reading -------- */
+
+PetscErrorCode BCROptionIntegers(PC pc, const char option[], const char text[], const char none[], const char wrong[],
+                                 const char many[], PetscInt max, PetscInt *n, PetscInt number[])
+{
+  const char *s = text;
+  PetscBool empty;
+
+  PetscFunctionBegin;
+  *n = 0;
+  PetscCall(PetscStrcasecmp(text, none, &empty));
+  while (!empty) {
+    char *end;
+    const long value = strtol(s, &end, 10);
+
+    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %s: %s", option, text, wrong);
+    PetscCheck(*n < max, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%s %s: %s", option, text, many);
+    /* one that no PetscInt holds is too large for whatever it is */
+    number[(*n)++] = (PetscInt)PetscMax(PetscMin((PetscInt64)value, PETSC_MAX_INT), PETSC_MIN_INT);
+    if (!*end) break;
+    s = end + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* NaN and infinity in a real option: newer PETScs refuse them in PetscOptionsReal(), with an error
    that does not name the option */

@@ -91,6 +91,12 @@ PETSC_INTERN PetscErrorCode BCROptionsView(PC pc, PetscViewer viewer);
 PETSC_INTERN PetscErrorCode BCROptionSet(PC pc, const char setter[], PetscInt n, const void *values);
 PETSC_INTERN PetscErrorCode BCROptionGet(PC pc, const char getter[], PetscInt *n, void *value);
 
+/* For parse: numbers with commas between them, or the word that stands for none. What is said of a text that is no such list, and
+   of one with more than max of them */
+PETSC_INTERN PetscErrorCode BCROptionIntegers(PC pc, const char option[], const char text[], const char none[],
+                                              const char wrong[], const char many[], PetscInt max, PetscInt *n,
+                                              PetscInt number[]);
+
 /* The next PCSetUp() has to run although the matrix is the same; plan: with a new plan */
 PETSC_INTERN void BCROptionsChanged(PC pc, PetscBool plan);
 

@@ -3,31 +3,29 @@
 #include "../src/base/log.h"
 #include <petscdmcomposite.h>
 #include <petscdmstag.h>
-#include <stdlib.h>
 
 /* -------- options -------- */
 
-/* "auto", "natural", or up to three numbers */
-PetscErrorCode BCRPlaceParse(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+static PetscErrorCode parse(PC pc, const char option[], const char text[], const char none[], PetscInt *n, void *values)
 {
-  PetscInt *number = (PetscInt *)values;
-  const char *s = text;
-  PetscBool none, natural;
+  static const char wrong[] = "give one to three numbers, such as 64,64,32";
 
   PetscFunctionBegin;
-  *n = 0;
-  PetscCall(PetscStrcasecmp(text, "auto", &none));
-  PetscCall(PetscStrcasecmp(text, "natural", &natural));
-  while (!none && !natural) {
-    char *end;
-    const long value = strtol(s, &end, 10);
+  PetscCall(BCROptionIntegers(pc, option, text, none, wrong, wrong, 3, n, (PetscInt *)values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCheck(end != s && (*end == ',' || !*end) && *n < 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-               "%s %s: give one to three numbers, such as 64,64,32", option, text);
-    number[(*n)++] = (PetscInt)value;
-    if (!*end) break;
-    s = end + 1;
-  }
+PetscErrorCode BCRPlaceParseGrid(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+{
+  PetscFunctionBegin;
+  PetscCall(parse(pc, option, text, "auto", n, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlaceParseProcessors(PC pc, const char option[], const char text[], PetscInt *n, void *values)
+{
+  PetscFunctionBegin;
+  PetscCall(parse(pc, option, text, "natural", n, values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,7 +114,8 @@ static PetscErrorCode found_by_option(PC pc, const BCRPlaceOptions *options, BCR
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
   const char *prefix = BCRPrefix(pc), *stem = ((const BCROptionsOwner *)pc->data)->options->stem + 1;
-  PetscInt rows, nodes = 1, ranks = 1;
+  PetscInt rows;
+  PetscReal nodes = 1, ranks = 1; /* products that no PetscInt may hold */
   PetscMPIInt size;
 
   PetscFunctionBegin;
@@ -128,21 +127,21 @@ static PetscErrorCode found_by_option(PC pc, const BCRPlaceOptions *options, BCR
   for (PetscInt d = 0; d < 3; d++) {
     found->N[d] = d < options->dim ? options->N[d] : 1;
     found->parts[d] = d < options->nparts ? options->parts[d] : 1;
-    nodes *= found->N[d];
-    ranks *= found->parts[d];
+    nodes *= (PetscReal)found->N[d];
+    ranks *= (PetscReal)found->parts[d];
   }
-  found->dof = rows / nodes;
-  PetscCheck(found->dof && rows == found->dof * nodes, comm, PETSC_ERR_ARG_SIZ,
+  if (nodes <= (PetscReal)rows) found->dof = rows / (found->N[0] * found->N[1] * found->N[2]);
+  PetscCheck(found->dof && rows == found->dof * found->N[0] * found->N[1] * found->N[2], comm, PETSC_ERR_ARG_SIZ,
              "-%s%sgrid %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
-             " does not fit the matrix: it has %" PetscInt_FMT " rows, which is no multiple of %" PetscInt_FMT " nodes",
-             prefix, stem, found->N[0], found->N[1], found->N[2], rows, nodes);
+             " does not fit the matrix: it has %" PetscInt_FMT " rows, which is no multiple of %.0f nodes",
+             prefix, stem, found->N[0], found->N[1], found->N[2], rows, (double)nodes);
   PetscCheck(!options->nparts || options->nparts == options->dim, comm, PETSC_ERR_ARG_SIZ,
              "-%s%sgrid_processors has %" PetscInt_FMT " numbers, -%s%sgrid %" PetscInt_FMT ": give as many", prefix,
              stem, options->nparts, prefix, stem, options->dim);
-  PetscCheck(!options->nparts || ranks == size, comm, PETSC_ERR_ARG_SIZ,
-             "-%s%sgrid_processors %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT " are %" PetscInt_FMT
-             " ranks, the matrix is on %d",
-             prefix, stem, found->parts[0], found->parts[1], found->parts[2], ranks, (int)size);
+  PetscCheck(!options->nparts || ranks == (PetscReal)size, comm, PETSC_ERR_ARG_SIZ,
+             "-%s%sgrid_processors %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+             " are %.0f ranks, the matrix is on %d",
+             prefix, stem, found->parts[0], found->parts[1], found->parts[2], (double)ranks, (int)size);
   for (PetscInt d = 0; d < options->nparts; d++) {
     PetscCheck(found->parts[d] <= found->N[d], comm, PETSC_ERR_ARG_SIZ,
                "-%s%sgrid_processors %" PetscInt_FMT " along %c are more than the grid has nodes there, %" PetscInt_FMT,
@@ -520,5 +519,17 @@ PetscErrorCode BCRPlaceRow(const BCRPlace *place, PetscInt local, PetscInt *row)
     *row = local < n ? rows[local] : -1;
     PetscCall(ISRestoreIndices(place->order.rows, &rows));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlaceApply(PC pc, BCRPlace *place, PetscBool transpose, Vec x, Vec y,
+                             PetscErrorCode (*apply)(PC, PetscBool, Vec, Vec))
+{
+  PetscFunctionBegin;
+  if (place->ordered) {
+    PetscCall(BCROrderTake(&place->order, transpose, x, y));
+    PetscCall((*apply)(pc, transpose, place->order.f, place->order.u));
+    PetscCall(BCROrderGive(&place->order, transpose, x, y));
+  } else PetscCall((*apply)(pc, transpose, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -13,28 +13,19 @@ typedef struct {
 } BCRPlaceOptions;
 
 /* Their lines of an option table; `placing` is a field of the PC's data */
+/* clang-format off */
 #define BCR_PLACE_OPTIONS(data, class) \
-  {"grid", \
-   "Nodes of the grid along x,y,z of a matrix without a DMDA, or auto: found in the matrix", \
-   BCR_OPTION_INT, \
-   offsetof(data, placing.N), \
-   0, \
-   NULL, \
-   0, \
-   BCR_OPTION_METHODS(class, Grid), \
-   .max = 3, \
-   .count = offsetof(data, placing.dim), \
-   .none = "auto", \
-   .parse = BCRPlaceParse, \
-   .check = BCRPlaceCheck}, \
-  { \
-    "grid_processors", \
-      "Ranks along x,y,z that number the rows of -..._grid box after box, as a DMDA does, or natural: none", \
-      BCR_OPTION_INT, offsetof(data, placing.parts), 0, NULL, 0, BCR_OPTION_METHODS(class, GridProcessors), \
-      .max = 3, .count = offsetof(data, placing.nparts), .none = "natural", .parse = BCRPlaceParse, \
-      .check = BCRPlaceCheck \
-  }
-PETSC_INTERN PetscErrorCode BCRPlaceParse(PC pc, const char option[], const char text[], PetscInt *n, void *values);
+  {"grid", "Nodes of the grid along x,y,z of a matrix without a DMDA, or auto: found in the matrix", BCR_OPTION_INT, \
+   offsetof(data, placing.N), 0, NULL, 0, BCR_OPTION_METHODS(class, Grid), .max = 3, \
+   .count = offsetof(data, placing.dim), .none = "auto", .parse = BCRPlaceParseGrid, .check = BCRPlaceCheck}, \
+  {"grid_processors", "Ranks along x,y,z that number the rows of -..._grid box after box, as a DMDA does, or natural: none", \
+   BCR_OPTION_INT, offsetof(data, placing.parts), 0, NULL, 0, BCR_OPTION_METHODS(class, GridProcessors), .max = 3, \
+   .count = offsetof(data, placing.nparts), .none = "natural", .parse = BCRPlaceParseProcessors, \
+   .check = BCRPlaceCheck}
+/* clang-format on */
+PETSC_INTERN PetscErrorCode BCRPlaceParseGrid(PC pc, const char option[], const char text[], PetscInt *n, void *values);
+PETSC_INTERN PetscErrorCode BCRPlaceParseProcessors(PC pc, const char option[], const char text[], PetscInt *n,
+                                                    void *values);
 PETSC_INTERN PetscErrorCode BCRPlaceCheck(PC pc, const char option[], PetscInt n, const void *values);
 
 typedef struct {
@@ -54,8 +45,8 @@ typedef struct {
   char text[160]; /* the grid and where it came from */
 } BCRPlace;
 
-/* Collective. read: rows will be read; full: every rank needs a node; b, x: vectors that are at hand, or NULL. *place: zeroed, or what the last call made;
-   *same: its grid is what it was. That there is no grid is no error: place->none */
+/* Collective. read: rows will be read; full: every rank needs a node; b, x: vectors that are at hand, or NULL. *place: zeroed,
+   or what the last call made; *same: its grid is what it was. That there is no grid is no error: place->none */
 PETSC_INTERN PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, PetscBool full, Vec b,
                                          Vec x, BCRPlace *place, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCRPlaceDestroy(BCRPlace *place);
@@ -66,3 +57,6 @@ PETSC_INTERN PetscErrorCode BCRPlaceView(const BCRPlace *place, PetscViewer view
 PETSC_INTERN PetscErrorCode BCRPlaceLook(const BCRPlace *place, Vec b, Vec x, PetscBool *anew);
 /* The number of row `local` of this rank of the grid in the PC's matrix */
 PETSC_INTERN PetscErrorCode BCRPlaceRow(const BCRPlace *place, PetscInt local, PetscInt *row);
+/* Collective. What a PC does to vectors of the grid, to those of its matrix */
+PETSC_INTERN PetscErrorCode BCRPlaceApply(PC pc, BCRPlace *place, PetscBool transpose, Vec x, Vec y,
+                                          PetscErrorCode (*apply)(PC, PetscBool, Vec, Vec));

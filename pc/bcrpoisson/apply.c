@@ -265,16 +265,8 @@ static PetscErrorCode apply_in_order(PC pc, PetscBool transpose, Vec x, Vec y)
 
 static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
 {
-  BCRPlace *place = &((PC_BCRPoisson *)pc->data)->place;
-
   PetscFunctionBegin;
-  if (!place->ordered) {
-    PetscCall(apply_in_order(pc, transpose, x, y));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(BCROrderTake(&place->order, transpose, x, y));
-  PetscCall(apply_in_order(pc, transpose, place->order.f, place->order.u));
-  PetscCall(BCROrderGive(&place->order, transpose, x, y));
+  PetscCall(BCRPlaceApply(pc, &((PC_BCRPoisson *)pc->data)->place, transpose, x, y, apply_in_order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

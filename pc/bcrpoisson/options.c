@@ -2,7 +2,6 @@
   The options of PCBCRPOISSON: one line of the table for each, and what is particular to some.
 */
 #include "bcrpoisson.h"
-#include <stdlib.h>
 
 #define BCR_MAX_RADIX 1000000000
 
@@ -23,31 +22,20 @@ const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_ne
 static PetscErrorCode parse_radices(PC pc, const char option[], const char text[], PetscInt max, PetscInt *n,
                                     PetscInt radix[])
 {
-  PetscBool automatic;
-  const char *s = text;
+  char wrong[160], many[96];
 
   PetscFunctionBegin;
-  *n = 0;
-  PetscCall(PetscStrcasecmp(text, "auto", &automatic));
-  if (automatic) PetscFunctionReturn(PETSC_SUCCESS);
-  while (PETSC_TRUE) {
-    char *end;
-    long value = strtol(s, &end, 10);
-
-    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-               "%s %s: not a number%s: give `auto` or %s", option, text, max > 1 ? " list" : "",
-               max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16");
-    PetscCheck(value >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCall(PetscSNPrintf(wrong, sizeof(wrong), "not a number%s: give `auto` or %s", max > 1 ? " list" : "",
+                          max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16"));
+  PetscCall(PetscSNPrintf(many, sizeof(many), "more than %" PetscInt_FMT " level%s", max,
+                          max > 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level"));
+  PetscCall(BCROptionIntegers(pc, option, text, "auto", wrong, many, max, n, radix));
+  for (PetscInt l = 0; l < *n; ++l) {
+    PetscCheck(radix[l] >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
                "%s %s: a radix is at least 2: give `auto`, 2, 4, 8, ...", option, text);
-    PetscCheck(value <= BCR_MAX_RADIX, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+    PetscCheck(radix[l] <= BCR_MAX_RADIX, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
                "%s %s: a radix is at most %d: one beyond the size of the grid is as good as any other", option, text,
                BCR_MAX_RADIX);
-    PetscCheck(max > *n, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-               "%s %s: more than %" PetscInt_FMT " level%s", option, text, max,
-               max > 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level");
-    radix[(*n)++] = (PetscInt)value;
-    if (!*end) break;
-    s = end + 1;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -228,17 +228,21 @@ static PetscErrorCode check_set_up(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
+static PetscErrorCode apply_in_order(PC pc, PetscBool transpose, Vec x, Vec y)
 {
-  BCRPlace *place = &((PC_Neato *)pc->data)->place;
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  PetscCall(check_set_up(pc, x, y));
-  if (place->ordered) PetscCall(BCROrderTake(&place->order, transpose, x, y));
-  PetscCall(BCRArraysOfVecs(place->ordered ? place->order.f : x, place->ordered ? place->order.u : y, &arrays));
+  PetscCall(BCRArraysOfVecs(x, y, &arrays));
   PetscCall(solve_arrays(pc, transpose, &arrays));
-  if (place->ordered) PetscCall(BCROrderGive(&place->order, transpose, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PetscFunctionBegin;
+  PetscCall(check_set_up(pc, x, y));
+  PetscCall(BCRPlaceApply(pc, &((PC_Neato *)pc->data)->place, transpose, x, y, apply_in_order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,7 +9,7 @@
    of many rows where another one finds any grid */
 static const struct {
   const char *name;
-  PetscErrorCode (*find)(const BCRFindRows *, PetscBool, BCRFound *);
+  PetscErrorCode (*find)(const BCRFindRows *, BCRFound *);
   PetscBool last;
 } ways[] = {
   {"natural order",                  BCRFindNatural, PETSC_FALSE},
@@ -17,10 +17,9 @@ static const struct {
   {"any order",                      BCRFindAny,     PETSC_TRUE },
 };
 
-static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
+PetscErrorCode BCRFindRowsOpen(Mat P, BCRFindRows *R)
 {
-  PetscBool mpi, done = PETSC_TRUE;
-  PetscInt n;
+  Mat mat[2];
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(R, sizeof(*R)));
@@ -31,31 +30,30 @@ static PetscErrorCode RowsOpen(Mat P, BCRFindRows *R)
   PetscCall(MatGetOwnershipRanges(P, &R->starts));
   R->first = R->starts[R->rank];
   R->n = R->starts[R->rank + 1] - R->first;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATMPIAIJ, &mpi));
-  if (mpi) {
-    PetscCall(MatMPIAIJGetSeqAIJ(P, &R->block[0], &R->block[1], &R->ghost));
-    PetscCall(MatGetSize(R->block[1], NULL, &R->ghosts));
-  } else {
-    PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &done));
-    PetscCheck(done, R->comm, PETSC_ERR_PLIB, "A matrix that is not of type AIJ");
-    R->block[0] = P;
-  }
+  PetscCall(BCRMatGetBlocks(P, &mat[0], &mat[1], &R->ghost));
+  if (mat[1]) PetscCall(MatGetSize(mat[1], NULL, &R->ghosts));
   for (int b = 0; b < 2; b++) {
-    if (R->block[b]) PetscCall(MatGetRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix of type AIJ that gives no access to its rows");
+    PetscCall(BCRBlockOpen(mat[b], &R->block[b]));
+    R->i[b] = R->block[b].i;
+    R->j[b] = R->block[b].j;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RowsClose(BCRFindRows *R)
+PetscErrorCode BCRFindRowsClose(BCRFindRows *R)
 {
-  PetscBool done;
-  PetscInt n;
-
   PetscFunctionBegin;
+  for (int b = 0; b < 2; b++) PetscCall(BCRBlockClose(&R->block[b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFindRowsDropZeros(BCRFindRows *R, PetscBool drop)
+{
+  PetscFunctionBegin;
+  R->dropzeros = drop;
   for (int b = 0; b < 2; b++) {
-    if (R->values[b]) PetscCall(MatSeqAIJRestoreArrayRead(R->block[b], &R->values[b]));
-    if (R->i[b]) PetscCall(MatRestoreRowIJ(R->block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R->i[b], &R->j[b], &done));
+    if (drop) PetscCall(BCRBlockFetch(&R->block[b]));
+    R->a[b] = drop ? R->block[b].a : NULL;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -67,13 +65,12 @@ static PetscErrorCode RowsZeros(BCRFindRows *R, PetscBool *any)
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (int b = 0; b < 2 && !ierr; b++)
-    if (R->block[b]) ierr = MatSeqAIJGetArrayRead(R->block[b], &R->values[b]);
+  for (int b = 0; b < 2 && !ierr; b++) ierr = BCRBlockFetch(&R->block[b]);
   PetscCall(BCRFaultShare(R->comm, ierr, "could not bring the values of the matrix to the host"));
   for (int b = 0; b < 2 && !zeros; b++) {
-    const PetscInt end = R->block[b] ? R->i[b][R->n] : 0;
+    const PetscInt end = R->i[b] ? R->i[b][R->n] : 0;
 
-    for (PetscInt k = 0; k < end && !zeros; k++) zeros = R->values[b][k] == (PetscScalar)0;
+    for (PetscInt k = 0; k < end && !zeros; k++) zeros = R->block[b].a[k] == (PetscScalar)0;
   }
   if (R->size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &zeros, 1, MPIU_INT, MPI_MAX, R->comm));
   *any = (PetscBool)(zeros > 0);
@@ -269,8 +266,7 @@ typedef struct {
 
 /* The ways that come last, or the others: what is simpler than the best is the best; where none has found a grid it has the
    reason of the way that came furthest, of several the most general */
-static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], PetscBool dropzeros, PetscBool last,
-                               Best *best)
+static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], PetscBool last, Best *best)
 {
   BCRFound *found = &best->found;
 
@@ -283,8 +279,8 @@ static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], Pet
     if (ways[k].last != last || best->complexity == 0) continue;
     if (last && (best->complexity < BCR_REACHES || (found->order && !links))) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
-    PetscCall(ways[k].find(R, dropzeros, &mine));
-    PetscCall(PetscInfo(R->block[0], "%s%s: %s\n", ways[k].name, dropzeros ? ", without explicit zeros" : "",
+    PetscCall(ways[k].find(R, &mine));
+    PetscCall(PetscInfo(R->block[0].mat, "%s%s: %s\n", ways[k].name, R->dropzeros ? ", without explicit zeros" : "",
                         mine.order ? "a grid" : mine.why));
     BCRCallElse(Complexity(R, links, &mine, &its), (void)BCRFoundDestroy(&mine));
     if (mine.order || found->order) better = (PetscBool)(its < best->complexity);
@@ -292,7 +288,7 @@ static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], Pet
     if (better) {
       PetscCall(BCRFoundDestroy(found));
       *found = mine;
-      found->zeros = (PetscBool)(found->zeros || dropzeros);
+      found->zeros = (PetscBool)(found->zeros || R->dropzeros);
       best->complexity = its;
     } else PetscCall(BCRFoundDestroy(&mine));
   }
@@ -306,10 +302,10 @@ static PetscErrorCode FindOnce(BCRFindRows *R, PetscBool dropzeros, PetscBool la
 
   PetscFunctionBegin;
   if (best->complexity == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int b = 0; b < 2; b++) R->a[b] = dropzeros ? R->values[b] : NULL;
+  PetscCall(BCRFindRowsDropZeros(R, dropzeros));
   if (!last) PetscCall(DistancesCollect(R));
   PetscCall(CountLinks(R, &links));
-  ierr = FindWays(R, links, dropzeros, last, best);
+  ierr = FindWays(R, links, last, best);
   PetscCall(PetscFree(links));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -341,9 +337,9 @@ PetscErrorCode BCRGridFind(Mat P, BCRFound *found)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(RowsOpen(P, &rows));
+  PetscCall(BCRFindRowsOpen(P, &rows));
   ierr = FindBest(&rows, &best);
-  PetscCall(RowsClose(&rows));
+  PetscCall(BCRFindRowsClose(&rows));
   if (ierr) (void)BCRFoundDestroy(&best.found);
   *found = best.found;
   PetscCall(ierr);

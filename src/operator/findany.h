@@ -27,15 +27,13 @@ PETSC_INTERN PetscErrorCode BCRFindLinks(const BCRLinks *links, BCRFound *found)
 */
 typedef struct {
   const BCRFindRows *R;
-  const PetscScalar *a[2]; /* values of both blocks */
-  PetscInt *place;         /* [n] */
-  PetscInt *ghost;         /* [ghosts], for what is known of the rows behind columns of other ranks */
-  PetscSF sf;              /* from rows to ghosts; NULL on one rank */
-  PetscInt zeros;          /* rows by themselves which hold explicit zeros */
+  PetscInt *place; /* [n] */
+  PetscInt *ghost; /* [ghosts], for what is known of the rows behind columns of other ranks */
+  PetscSF sf;      /* from rows to ghosts; NULL on one rank */
+  PetscInt zeros;  /* rows by themselves which hold explicit zeros */
 } BCRAnyRows;
 
 /* Collective. Without all of the graph on one rank: stars without rings; place and found as of BCRFindLinks() */
 PETSC_INTERN PetscErrorCode BCRFindByDistances(BCRAnyRows *rows, BCRFound *found);
 /* Collective. BCRFindAny() where up to so many rows are gathered on one rank */
-PETSC_INTERN PetscErrorCode BCRFindAnyUpTo(PetscInt gathered, const BCRFindRows *rows, PetscBool dropzeros,
-                                           BCRFound *found);
+PETSC_INTERN PetscErrorCode BCRFindAnyUpTo(PetscInt gathered, const BCRFindRows *rows, BCRFound *found);

@@ -229,7 +229,7 @@ static PetscErrorCode BoxesSearchAll(BoxesSearch *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+PetscErrorCode BCRFindBoxes(const BCRFindRows *R, BCRFound *found)
 {
   const PetscInt size = R->size;
   BoxesSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
@@ -237,7 +237,6 @@ PetscErrorCode BCRFindBoxes(const BCRFindRows *R, PetscBool dropzeros, BCRFound 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  (void)dropzeros;                                   /* R->a says it */
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS); /* this is natural order then */
   PetscCall(BoxesBase(&s, &may));
   if (!may) PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,6 +4,7 @@
 */
 #pragma once
 
+#include "aij.h"
 #include "find.h"
 
 /* Distances |column - row| that differ, in the order of the rows that have them first */
@@ -52,12 +53,17 @@ typedef struct {
   const PetscInt *starts; /* [size + 1]: the first row of each rank */
   const PetscInt *i[2], *j[2];
   PetscInt ghosts;
-  const PetscInt *ghost;        /* [ghosts]: global columns of block 1, ascending */
-  const PetscScalar *a[2];      /* values, explicit zeros of which are no links; NULL: they are */
-  BCRDistances near, all;       /* of block 0, on this rank; of both, on all ranks */
-  Mat block[2];                 /* NULL: there is none, and i[b] is NULL too */
-  const PetscScalar *values[2]; /* once they have been asked for */
+  const PetscInt *ghost;   /* [ghosts]: global columns of block 1, ascending */
+  PetscBool dropzeros;     /* explicit zeros are no links */
+  const PetscScalar *a[2]; /* values where that is so, else NULL */
+  BCRDistances near, all;  /* of block 0, on this rank; of both, on all ranks */
+  BCRBlock block[2];       /* values: once they have been asked for */
 } BCRFindRows;
+
+/* P: of type AIJ */
+PETSC_INTERN PetscErrorCode BCRFindRowsOpen(Mat P, BCRFindRows *rows);
+PETSC_INTERN PetscErrorCode BCRFindRowsDropZeros(BCRFindRows *rows, PetscBool drop);
+PETSC_INTERN PetscErrorCode BCRFindRowsClose(BCRFindRows *rows);
 
 /* The global column of entry k of block b, and whether it counts */
 static inline PetscInt BCRFindColumn(const BCRFindRows *R, int b, PetscInt k)
@@ -135,9 +141,9 @@ PETSC_INTERN PetscErrorCode BCRFindTell(const BCRFindRows *rows, BCRFindMet *met
 
 /*
   The ways, each of which leaves found->order as it is (BCR_FOUND_NONE), with why and fits, or fills in found. Collective;
-  what is found, and why not, is the same on all ranks. dropzeros says what rows->a does: explicit zeros are left out.
+  what is found, and why not, is the same on all ranks.
   A way that returns an error on one rank alone has told the others (BCRFaultShare()).
 */
-PETSC_INTERN PetscErrorCode BCRFindNatural(const BCRFindRows *rows, PetscBool dropzeros, BCRFound *found);
-PETSC_INTERN PetscErrorCode BCRFindBoxes(const BCRFindRows *rows, PetscBool dropzeros, BCRFound *found);
-PETSC_INTERN PetscErrorCode BCRFindAny(const BCRFindRows *rows, PetscBool dropzeros, BCRFound *found);
+PETSC_INTERN PetscErrorCode BCRFindNatural(const BCRFindRows *rows, BCRFound *found);
+PETSC_INTERN PetscErrorCode BCRFindBoxes(const BCRFindRows *rows, BCRFound *found);
+PETSC_INTERN PetscErrorCode BCRFindAny(const BCRFindRows *rows, BCRFound *found);

@@ -202,7 +202,7 @@ static PetscErrorCode NaturalFill(const NaturalSearch *s, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+PetscErrorCode BCRFindNatural(const BCRFindRows *R, BCRFound *found)
 {
   const BCRDistances *all = &R->all;
   NaturalSearch s = {.rows = R, .best = BCR_NO_GRID, .met = {.row = -1}};
@@ -210,7 +210,6 @@ PetscErrorCode BCRFindNatural(const BCRFindRows *R, PetscBool dropzeros, BCRFoun
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  (void)dropzeros; /* R->a says it */
   if (all->count > BCR_DISTANCES) {
     PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
                             "there are more than %d different distances of columns from the diagonal (up to row "

@@ -10,8 +10,6 @@
 static PetscErrorCode RowsDestroy(BCRAnyRows *A)
 {
   PetscFunctionBegin;
-  for (int b = 0; b < 2; b++)
-    if (A->a[b] && !A->R->a[b]) PetscCall(MatSeqAIJRestoreArrayRead(A->R->block[b], &A->a[b]));
   PetscCall(PetscSFDestroy(&A->sf));
   PetscCall(PetscFree(A->ghost));
   PetscCall(PetscFree(A->place));
@@ -23,10 +21,7 @@ static PetscErrorCode RowsCreate(const BCRFindRows *R, BCRAnyRows *A)
   PetscLayout layout;
 
   PetscFunctionBegin;
-  for (int b = 0; b < 2; b++) {
-    A->a[b] = R->a[b];
-    if (R->block[b] && !A->a[b]) PetscCall(MatSeqAIJGetArrayRead(R->block[b], &A->a[b]));
-  }
+  for (int b = 0; b < 2; b++) PetscCall(BCRBlockFetch(&R->block[b]));
   PetscCall(PetscMalloc1(R->n, &A->place));
   PetscCall(PetscMalloc1(R->ghosts, &A->ghost));
   if (R->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -52,7 +47,7 @@ static void RowsClassify(BCRAnyRows *A)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1] && place == BCR_PLACE_EMPTY; k++) {
         const PetscBool own = (PetscBool)(b == 0 && R->j[0][k] == r);
 
-        if (A->a[b][k] == (PetscScalar)0) zeros = (PetscBool)(zeros || !own);
+        if (R->block[b].a[k] == (PetscScalar)0) zeros = (PetscBool)(zeros || !own);
         else if (own) diagonal = PETSC_TRUE;
         else place = BCR_PLACE_OPEN;
       }
@@ -75,7 +70,7 @@ static PetscErrorCode RowsEmpty(BCRAnyRows *A)
   for (PetscInt r = 0; r < R->n; r++)
     for (int b = 0; b < 2 && R->i[b] && A->place[r] == BCR_PLACE_OPEN; b++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
-        if (A->a[b][k] != (PetscScalar)0) {
+        if (R->block[b].a[k] != (PetscScalar)0) {
           if (b) A->ghost[R->j[1][k]] = 0;
           else if (A->place[R->j[0][k]] == BCR_PLACE_EMPTY) A->place[R->j[0][k]] = 0; /* not OPEN: its row is empty */
         }
@@ -207,7 +202,7 @@ static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
 }
 
 /* One rank: the matrix as it is, unless it has explicit zeros that are no links */
-static PetscErrorCode FindAlone(BCRAnyRows *A, PetscBool dropzeros, BCRFound *found)
+static PetscErrorCode FindAlone(BCRAnyRows *A, BCRFound *found)
 {
   const BCRFindRows *R = A->R;
   BCRLinks links = {R->n, R->i[0], R->j[0], A->place};
@@ -215,7 +210,7 @@ static PetscErrorCode FindAlone(BCRAnyRows *A, PetscBool dropzeros, BCRFound *fo
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
-  if (dropzeros) {
+  if (R->dropzeros) {
     PetscCall(AllPack(R, &mine));
     for (PetscInt r = 0; r < R->n; r++) mine.i[r + 1] += mine.i[r];
     links.i = mine.i;
@@ -249,7 +244,7 @@ static PetscErrorCode FindFinish(BCRAnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, BCRFound *found)
 {
   BCRAnyRows A;
   PetscErrorCode ierr;
@@ -266,7 +261,7 @@ PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, PetscBool dro
     ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   }
   if (!ierr) {
-    if (R->size == 1) ierr = FindAlone(&A, dropzeros, found);
+    if (R->size == 1) ierr = FindAlone(&A, found);
     else if (R->N <= rows) ierr = FindGathered(&A, found);
     else ierr = BCRFindByDistances(&A, found);
   }
@@ -277,9 +272,9 @@ PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, PetscBool dro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFindAny(const BCRFindRows *R, PetscBool dropzeros, BCRFound *found)
+PetscErrorCode BCRFindAny(const BCRFindRows *R, BCRFound *found)
 {
   PetscFunctionBegin;
-  PetscCall(BCRFindAnyUpTo(GATHER_ROWS, R, dropzeros, found));
+  PetscCall(BCRFindAnyUpTo(GATHER_ROWS, R, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,18 +1,12 @@
 #include "linerows.h"
-#include "order.h"
 #include "run_kernels.h"
 #include "wide.h"
 
 PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
 {
-  PetscInt n;
-  PetscBool flg;
-
   PetscFunctionBegin;
-  if (A->aa) PetscCall(MatSeqAIJRestoreArrayRead(A->own, &A->aa));
-  if (A->ai) PetscCall(MatRestoreRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
-  if (A->ba) PetscCall(MatSeqAIJRestoreArrayRead(A->other, &A->ba));
-  if (A->bi) PetscCall(MatRestoreRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
+  PetscCall(BCRBlockClose(&A->own));
+  PetscCall(BCRBlockClose(&A->other));
   PetscCall(MatDestroy(&A->aij));
   PetscCall(PetscFree(A->place));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -24,7 +18,7 @@ static PetscErrorCode BCRDistRowsPlaces(const BCRGrid *grid, BCRDistRows *A)
   PetscInt n;
 
   PetscFunctionBegin;
-  PetscCall(MatGetSize(A->other, NULL, &n));
+  PetscCall(MatGetSize(A->other.mat, NULL, &n));
   PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
   for (PetscInt k = 0; k < n; ++k) {
     PetscInt *place = A->place + 4 * (size_t)k;
@@ -37,8 +31,7 @@ static PetscErrorCode BCRDistRowsPlaces(const BCRGrid *grid, BCRDistRows *A)
 
 PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDistRows *A)
 {
-  PetscBool flg, sequential;
-  PetscInt n;
+  Mat own, other;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
@@ -54,22 +47,24 @@ PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDi
                  "solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()",
                  &A->aij));
   A->converted = (PetscBool)(A->aij != P);
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATSEQAIJ, &sequential));
-  if (sequential) A->own = A->aij;
-  else PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &A->own, &A->other, &A->column));
+  PetscCall(BCRMatGetBlocks(A->aij, &own, &other, &A->column));
   PetscCall(MatGetOwnershipRange(A->aij, &A->first, NULL));
-  PetscCall(MatGetRowIJ(A->own, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
-  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
-  PetscCall(MatSeqAIJGetArrayRead(A->own, &A->aa));
+  PetscCall(BCRBlockOpen(own, &A->own));
+  PetscCall(BCRBlockFetch(&A->own));
+  A->ai = A->own.i;
+  A->aj = A->own.j;
+  A->aa = A->own.a;
   A->margin = 1;
   if (lines->size[0] * lines->size[1] * lines->size[2] > 0)
     A->margin =
       BCRPatternMargin(A->ai, A->aj, lines->dof,
                        lines->size[0] * (lines->size[1] / 2 + lines->size[1] * (lines->size[2] / 2)), lines->size[0]);
-  if (A->other && grid->size > 1) {
-    PetscCall(MatGetRowIJ(A->other, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->bi, &A->bj, &flg));
-    PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The matrix gives no access to its rows");
-    PetscCall(MatSeqAIJGetArrayRead(A->other, &A->ba));
+  if (grid->size > 1) {
+    PetscCall(BCRBlockOpen(other, &A->other));
+    PetscCall(BCRBlockFetch(&A->other));
+    A->bi = A->other.i;
+    A->bj = A->other.j;
+    A->ba = A->other.a;
     PetscCall(BCRDistRowsPlaces(grid, A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,12 +4,14 @@
 */
 #pragma once
 
+#include "aij.h"
 #include "linesimpl.h"
 
 /* Rows of this rank: the columns it owns and, on several ranks, the others */
 typedef struct {
   BCRLines lines; /* layout */
-  Mat aij, own, other;
+  Mat aij;
+  BCRBlock own, other;
   PetscBool converted;
   const PetscInt *ai, *aj, *bi, *bj, *column; /* column: of the grid, for the columns of b */
   const PetscScalar *aa, *ba;

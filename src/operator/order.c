@@ -1,45 +1,6 @@
 #include "order.h"
 #include <petscsf.h>
 
-PetscErrorCode BCRMatHasRows(Mat P, PetscBool *has)
-{
-  PetscBool bare, symmetric;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &symmetric, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
-  PetscCall(MatHasOperation(P, MATOP_GET_ROW, has));
-  *has = (PetscBool)(!bare && (*has || symmetric));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij)
-{
-  const MPI_Comm comm = PetscObjectComm((PetscObject)P);
-  PetscBool flg;
-  PetscMPIInt size;
-  MatType type;
-
-  PetscFunctionBegin;
-  *aij = NULL;
-  PetscCall(MatAssembled(P, &flg));
-  PetscCheck(flg, comm, PETSC_ERR_ARG_WRONGSTATE,
-             "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
-  if (flg) {
-    PetscCall(PetscObjectReference((PetscObject)P));
-    *aij = P;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatGetType(P, &type));
-  PetscCall(BCRMatHasRows(P, &flg));
-  PetscCheck(flg, comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read %s", type, way);
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
-  PetscCall(MatConvert(P, flg || size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, aij));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* What each row of this rank is: order->row */
 static PetscErrorCode order_numbers(Mat P, const BCRFound *found, const BCRGrid *grid, BCROrder *order)
 {
@@ -64,181 +25,135 @@ static PetscErrorCode order_numbers(Mat P, const BCRFound *found, const BCRGrid 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective. Numbers from the rows of the matrix to those of the grid, or to single rows: to[n] on this rank get what the
+   count rows with numbers at[] among all of them have. Each of them is one of those */
+static PetscErrorCode order_send(MPI_Comm comm, PetscInt count, const PetscInt at[], const PetscInt from[], PetscInt n,
+                                 PetscInt to[])
+{
+  PetscLayout layout;
+  PetscSF sf;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutCreateFromSizes(comm, n, PETSC_DECIDE, 1, &layout));
+  PetscCall(PetscSFCreate(comm, &sf));
+  PetscCall(PetscSFSetGraphLayout(sf, layout, count, NULL, PETSC_OWN_POINTER, at));
+  PetscCall(PetscSFReduceBegin(sf, MPIU_INT, from, to, MPI_REPLACE));
+  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, from, to, MPI_REPLACE));
+  PetscCall(PetscSFDestroy(&sf));
+  PetscCall(PetscLayoutDestroy(&layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What each row of the grid, or single row, of this rank is in the matrix. n: how many there are; grid: which of the two */
 static PetscErrorCode order_set(Mat P, const BCROrder *order, PetscInt n, PetscBool grid, IS *set)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)P);
-  PetscInt first, last, count = 0, *mine = NULL, *to = NULL, *number = NULL;
-  PetscLayout layout;
-  PetscSF sf;
+  PetscInt first, last, count = 0, *mine = NULL, *at = NULL, *number = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(MatGetOwnershipRange(P, &first, &last));
-  ierr = PetscMalloc2(last - first, &mine, last - first, &to);
+  ierr = PetscMalloc2(last - first, &mine, last - first, &at);
   if (!ierr) ierr = PetscMalloc1(n, &number);
-  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)PetscFree2(mine, to), (void)PetscFree(number));
+  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)PetscFree2(mine, at), (void)PetscFree(number));
   for (PetscInt r = first; r < last; r++) {
-    const PetscInt at = order->row[r - first];
+    const PetscInt row = order->row[r - first];
 
-    if ((at >= 0) != grid) continue;
+    if ((row >= 0) != grid) continue;
     mine[count] = r;
-    to[count++] = grid ? at : BCR_SINGLE(at);
+    at[count++] = grid ? row : BCR_SINGLE(row);
   }
-  PetscCall(PetscLayoutCreate(comm, &layout));
-  PetscCall(PetscLayoutSetBlockSize(layout, 1));
-  PetscCall(PetscLayoutSetLocalSize(layout, n));
-  PetscCall(PetscLayoutSetUp(layout));
-  PetscCall(PetscSFCreate(comm, &sf));
-  PetscCall(PetscSFSetGraphLayout(sf, layout, count, NULL, PETSC_OWN_POINTER, to));
-  PetscCall(PetscSFReduceBegin(sf, MPIU_INT, mine, number, MPI_REPLACE));
-  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, mine, number, MPI_REPLACE));
-  PetscCall(PetscSFDestroy(&sf));
-  PetscCall(PetscLayoutDestroy(&layout));
-  PetscCall(PetscFree2(mine, to));
+  PetscCall(order_send(comm, count, at, mine, n, number));
+  PetscCall(PetscFree2(mine, at));
   PetscCall(ISCreateGeneral(comm, n, number, PETSC_OWN_POINTER, set));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The blocks of a matrix of type AIJ: columns of this rank and, on several, of others */
-static PetscErrorCode order_blocks(Mat mat, Mat block[2], const PetscInt **ghost)
-{
-  PetscBool mpi;
-
-  PetscFunctionBegin;
-  block[0] = mat;
-  block[1] = NULL;
-  *ghost = NULL;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, &mpi));
-  if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(mat, &block[0], &block[1], ghost));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* What the columns of other ranks are: order->ghost */
-static PetscErrorCode order_ghosts(Mat mat, BCROrder *order)
+/* What the columns of other ranks are: order->ghost. n of them, with these numbers */
+static PetscErrorCode order_ghosts(Mat mat, PetscInt n, const PetscInt columns[], BCROrder *order)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)mat);
-  const PetscInt *ghost;
-  PetscInt n = 0;
   PetscLayout layout;
   PetscSF sf;
-  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(order_blocks(mat, block, &ghost));
-  if (!block[1]) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetSize(block[1], NULL, &n));
   BCRCallElse(BCRFaultShare(comm, PetscMalloc1(n, &order->ghost), BCR_NO_MEMORY), (void)0);
   PetscCall(MatGetLayouts(mat, &layout, NULL));
   PetscCall(PetscSFCreate(comm, &sf));
-  PetscCall(PetscSFSetGraphLayout(sf, layout, n, NULL, PETSC_OWN_POINTER, ghost));
+  PetscCall(PetscSFSetGraphLayout(sf, layout, n, NULL, PETSC_OWN_POINTER, columns));
   PetscCall(PetscSFBcastBegin(sf, MPIU_INT, order->row, order->ghost, MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(sf, MPIU_INT, order->row, order->ghost, MPI_REPLACE));
   PetscCall(PetscSFDestroy(&sf));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of both blocks, open */
-typedef struct {
-  PetscInt rows;
-  const PetscInt *i[2], *j[2];
-  const PetscScalar *a[2];
-} Blocks;
-
-static PetscErrorCode blocks_open(const Mat block[2], Blocks *b)
+/* Entries of row r in both blocks */
+static PetscInt entries_of(const BCRBlock block[2], PetscInt r)
 {
-  PetscBool done;
+  PetscInt n = 0;
 
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(b, sizeof(*b)));
-  for (int k = 0; k < 2; k++) {
-    if (!block[k]) continue;
-    PetscCall(MatGetRowIJ(block[k], 0, PETSC_FALSE, PETSC_FALSE, &b->rows, &b->i[k], &b->j[k], &done));
-    PetscCall(MatSeqAIJGetArrayRead(block[k], &b->a[k]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  for (int b = 0; b < 2 && block[b].mat; b++) n += block[b].i[r + 1] - block[b].i[r];
+  return n;
 }
 
-static PetscErrorCode blocks_close(const Mat block[2], Blocks *b)
+/* Collective. The matrix on the grid, with room for the entries of its rows and without any: here, in columns of this rank, and
+   there, of others, as many as there may be. [rows of this rank of the grid] */
+static PetscErrorCode order_matrix(Mat like, const PetscInt room[], PetscInt here[], PetscInt there[], BCROrder *order)
 {
-  PetscBool done;
-
-  PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) {
-    if (!block[k]) continue;
-    PetscCall(MatSeqAIJRestoreArrayRead(block[k], &b->a[k]));
-    PetscCall(MatRestoreRowIJ(block[k], 0, PETSC_FALSE, PETSC_FALSE, &b->rows, &b->i[k], &b->j[k], &done));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Entry k of a block: the column of A_gg, negative if it is one of A_gs */
-static PetscInt order_column(const BCROrder *order, const Blocks *b, int block, PetscInt k)
-{
-  return block ? order->ghost[b->j[1][k]] : order->row[b->j[0][k]];
-}
-
-/* Room for as many entries as each row of the grid has, wherever they are: [grid rows of this rank] */
-static PetscErrorCode order_room(Mat mat, const Blocks *b, BCROrder *order, PetscInt n, PetscInt room[])
-{
-  PetscInt *mine = NULL, *to = NULL, count = 0;
-  PetscLayout layout;
-  PetscSF sf;
-
-  PetscFunctionBegin;
-  PetscCall(PetscArrayzero(room, n));
-  PetscCall(PetscMalloc2(b->rows, &mine, b->rows, &to));
-  for (PetscInt r = 0; r < b->rows; r++) {
-    if (order->row[r] < 0) continue;
-    mine[count] = b->i[0][r + 1] - b->i[0][r] + (b->i[1] ? b->i[1][r + 1] - b->i[1][r] : 0);
-    to[count++] = order->row[r];
-  }
-  PetscCall(VecGetLayout(order->f, &layout));
-  PetscCall(PetscSFCreate(PetscObjectComm((PetscObject)mat), &sf));
-  PetscCall(PetscSFSetGraphLayout(sf, layout, count, NULL, PETSC_OWN_POINTER, to));
-  PetscCall(PetscSFReduceBegin(sf, MPIU_INT, mine, room, MPI_REPLACE));
-  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, mine, room, MPI_REPLACE));
-  PetscCall(PetscSFDestroy(&sf));
-  PetscCall(PetscFree2(mine, to));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* An empty matrix on the grid; room: of each row, wherever its columns are */
-static PetscErrorCode order_matrix(Mat like, Vec f, const PetscInt room[], Mat *made)
-{
-  PetscInt n, all, *here, *there; /* no more than there are columns of this rank, and of others */
+  PetscInt n, all;
   MatType type;
 
   PetscFunctionBegin;
-  PetscCall(VecGetSize(f, &all));
-  PetscCall(VecGetLocalSize(f, &n));
-  PetscCall(PetscMalloc2(n, &here, n, &there));
+  PetscCall(VecGetSize(order->f, &all));
+  PetscCall(VecGetLocalSize(order->f, &n));
   for (PetscInt r = 0; r < n; r++) {
     here[r] = PetscMin(room[r], n);
     there[r] = PetscMin(room[r], all - n);
   }
   PetscCall(MatGetType(like, &type));
-  PetscCall(MatCreate(PetscObjectComm((PetscObject)like), made));
-  PetscCall(MatSetSizes(*made, n, n, all, all));
-  PetscCall(MatSetType(*made, type));
-  PetscCall(MatSeqAIJSetPreallocation(*made, 0, here));
-  PetscCall(MatMPIAIJSetPreallocation(*made, 0, here, 0, there));
-  PetscCall(MatSetOption(*made, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(PetscFree2(here, there));
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)like), &order->mat));
+  PetscCall(MatSetSizes(order->mat, n, n, all, all));
+  PetscCall(MatSetType(order->mat, type));
+  PetscCall(MatSeqAIJSetPreallocation(order->mat, 0, here));
+  PetscCall(MatMPIAIJSetPreallocation(order->mat, 0, here, 0, there));
+  PetscCall(MatSetOption(order->mat, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(PetscObjectCompose((PetscObject)order->mat, BCR_ROW_NUMBERS, (PetscObject)order->rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The entries of A_gg from those of mat */
-static PetscErrorCode order_fill(const Blocks *b, BCROrder *order)
+static PetscErrorCode order_make(Mat mat, const BCRBlock block[2], BCROrder *order)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)mat);
+  PetscInt n, count = 0, *mine = NULL, *at = NULL, *room = NULL, *here = NULL, *there = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(order->f, &n));
+  ierr = PetscMalloc5(block[0].rows, &mine, block[0].rows, &at, n, &room, n, &here, n, &there);
+  ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  for (PetscInt r = 0; r < block[0].rows && !ierr; r++) {
+    if (order->row[r] < 0) continue;
+    mine[count] = entries_of(block, r);
+    at[count++] = order->row[r];
+  }
+  if (!ierr) ierr = order_send(comm, count, at, mine, n, room);
+  if (!ierr) ierr = order_matrix(mat, room, here, there, order);
+  PetscCall(PetscFree5(mine, at, room, here, there));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The entries of A_gg from those of the matrix; columns of A_gs are left out */
+static PetscErrorCode order_fill(const BCRBlock block[2], BCROrder *order)
 {
   PetscFunctionBegin;
-  for (PetscInt r = 0; r < b->rows; r++) {
+  for (PetscInt r = 0; r < block[0].rows; r++) {
     if (order->row[r] < 0) continue;
-    for (int block = 0; block < 2 && b->i[block]; block++) {
-      for (PetscInt k = b->i[block][r]; k < b->i[block][r + 1]; k++) {
-        const PetscInt column = order_column(order, b, block, k);
+    for (int b = 0; b < 2 && block[b].mat; b++) {
+      for (PetscInt k = block[b].i[r]; k < block[b].i[r + 1]; k++) {
+        const PetscInt column = b ? order->ghost[block[1].j[k]] : order->row[block[0].j[k]];
 
-        if (column >= 0) PetscCall(MatSetValue(order->mat, order->row[r], column, b->a[block][k], INSERT_VALUES));
+        if (column >= 0) PetscCall(MatSetValue(order->mat, order->row[r], column, block[b].a[k], INSERT_VALUES));
       }
     }
   }
@@ -279,37 +194,38 @@ static PetscErrorCode order_inverse(Mat mat, BCROrder *order)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode order_update(Mat mat, const Blocks *b, BCROrder *order)
+static PetscErrorCode order_update(Mat mat, const BCRBlock block[2], const PetscInt columns[], BCROrder *order)
 {
-  PetscInt n, *room;
+  PetscInt n;
 
   PetscFunctionBegin;
   if (!order->mat) {
-    PetscCall(order_ghosts(mat, order));
-    PetscCall(VecGetLocalSize(order->f, &n));
-    PetscCall(PetscMalloc1(n, &room));
-    BCRCallElse(order_room(mat, b, order, n, room), (void)PetscFree(room));
-    PetscCall(order_matrix(mat, order->f, room, &order->mat));
-    PetscCall(PetscFree(room));
-    PetscCall(PetscObjectCompose((PetscObject)order->mat, BCR_ROW_NUMBERS, (PetscObject)order->rows));
+    if (block[1].mat) {
+      PetscCall(MatGetSize(block[1].mat, NULL, &n));
+      PetscCall(order_ghosts(mat, n, columns, order));
+    }
+    PetscCall(order_make(mat, block, order));
   }
-  PetscCall(order_fill(b, order));
+  PetscCall(order_fill(block, order));
   if (order->single) PetscCall(order_inverse(mat, order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCROrderUpdate(Mat mat, BCROrder *order)
 {
-  const PetscInt *ghost;
-  Blocks b;
-  Mat block[2];
+  const PetscInt *columns;
+  Mat own[2];
+  BCRBlock block[2];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(order_blocks(mat, block, &ghost));
-  PetscCall(blocks_open(block, &b));
-  ierr = order_update(mat, &b, order);
-  PetscCall(blocks_close(block, &b));
+  PetscCall(BCRMatGetBlocks(mat, &own[0], &own[1], &columns));
+  for (int b = 0; b < 2; b++) {
+    PetscCall(BCRBlockOpen(own[b], &block[b]));
+    PetscCall(BCRBlockFetch(&block[b]));
+  }
+  ierr = order_update(mat, block, columns, order);
+  for (int b = 0; b < 2; b++) PetscCall(BCRBlockClose(&block[b]));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,6 +9,7 @@
 */
 #pragma once
 
+#include "aij.h"
 #include "find.h"
 #include "grid.h"
 
@@ -40,9 +41,3 @@ PETSC_INTERN PetscErrorCode BCROrderGive(BCROrder *order, PetscBool transpose, V
 
 /* What an IS with the numbers of its rows in the user's matrix is called on such a copy */
 #define BCR_ROW_NUMBERS "BCRRowNumbers"
-
-/* Does it have rows that can be read, or be copied to a matrix that has them? */
-PETSC_INTERN PetscErrorCode BCRMatHasRows(Mat P, PetscBool *has);
-/* Collective. A matrix of type AIJ with the rows of P: P itself, or a copy. way: what the user can do where P has no rows, for
-   the error */
-PETSC_INTERN PetscErrorCode BCRMatGetAIJ(Mat P, const char way[], Mat *aij);

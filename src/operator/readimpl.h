@@ -4,6 +4,7 @@
 #pragma once
 
 #include "read.h"
+#include "aij.h"
 #include "grid.h"
 #include <float.h>
 
@@ -26,14 +27,6 @@
 /* the row of a grid point: slot 2*d+s its neighbour along axis d, s = 0 low, 1 high; 6 the diagonal
    */
 #define BCR_CENTRE 6
-
-/* A block of the matrix in compressed rows */
-typedef struct {
-  Mat mat;
-  PetscInt rows;
-  const PetscInt *i, *j;
-  const PetscScalar *a;
-} BCRBlock;
 
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */

@@ -6,40 +6,12 @@
 #include "readdevice.h"
 #include "wide.h"
 
-/* values: they come to the host, too */
-static PetscErrorCode BCRBlockOpen(Mat mat, PetscBool values, BCRBlock *B)
-{
-  PetscBool flg;
-  MatType type;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
-  PetscCall(MatGetType(mat, &type));
-  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
-  if (values) PetscCall(MatSeqAIJGetArrayRead(mat, &B->a));
-  B->mat = mat;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode BCRBlockClose(BCRBlock *B)
-{
-  PetscBool flg;
-
-  PetscFunctionBegin;
-  if (!B->mat) PetscFunctionReturn(PETSC_SUCCESS);
-  if (B->a) PetscCall(MatSeqAIJRestoreArrayRead(B->mat, &B->a));
-  PetscCall(MatRestoreRowIJ(B->mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
-  B->mat = NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRRowsFetch(const BCRRows *rows)
 {
   BCRRows *A = (BCRRows *)rows; /* what it says stays what it is */
 
   PetscFunctionBegin;
-  if (A->aa || !A->device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJGetArrayRead(A->near.mat, &A->near.a));
+  PetscCall(BCRBlockFetch(&A->near));
   A->aa = A->near.a;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -48,10 +20,10 @@ PetscErrorCode BCRRowsFetch(const BCRRows *rows)
    Products with it, for which it goes to its device, are needed then, and it is read there */
 PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
 {
-  PetscBool flg, only = PETSC_FALSE;
+  PetscBool only = PETSC_FALSE;
   PetscInt d, k, n;
-  const PetscInt *columns = NULL;
-  Mat near, far = NULL;
+  const PetscInt *columns;
+  Mat near, far;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
@@ -73,16 +45,16 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBoo
                          "the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator "
                          "user, or give an assembled preconditioning matrix",
                          &A->aij));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATMPIAIJ, &flg));
-  if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
-  else near = A->aij;
+  PetscCall(BCRMatGetBlocks(A->aij, &near, &far, &columns));
   if (again) PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
-  PetscCall(BCRBlockOpen(near, (PetscBool)!only, &A->near));
+  PetscCall(BCRBlockOpen(near, &A->near));
+  if (!only) PetscCall(BCRBlockFetch(&A->near));
   A->ai = A->near.i;
   A->aj = A->near.j;
   A->aa = A->near.a;
   if (A->grid.size > 1) {
-    PetscCall(BCRBlockOpen(far, PETSC_TRUE, &A->far));
+    PetscCall(BCRBlockOpen(far, &A->far));
+    PetscCall(BCRBlockFetch(&A->far));
     PetscCall(MatGetSize(far, NULL, &n));
     PetscCall(PetscMalloc1(n, &A->ghost));
     for (k = 0; k < n; k++) {

@@ -18,7 +18,6 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
   PetscInt d, k, c, n, count = 0, *numbers = NULL, *rows;
   PetscInt o[3], ix[3];
   IS isrow = NULL, iscol = NULL;
-  PetscBool flg;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -67,21 +66,17 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
   PetscCall(ISDestroy(&iscol));
   PetscCall(ISDestroy(&isrow));
   PetscCall(ierr);
-  PetscCall(MatGetRowIJ(A->shellmat[0], 0, PETSC_FALSE, PETSC_FALSE, &A->shell.rows, &A->shell.i, &A->shell.j, &flg));
-  PetscCall(MatSeqAIJGetArrayRead(A->shellmat[0], &A->shell.a));
+  PetscCall(BCRBlockOpen(A->shellmat[0], &A->shell));
+  PetscCall(BCRBlockFetch(&A->shell));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRShellClose(BCRRows *A)
 {
-  PetscBool flg;
-
   PetscFunctionBegin;
   PetscCall(PetscFree(A->shellrow));
   if (!A->shellmat) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJRestoreArrayRead(A->shellmat[0], &A->shell.a));
-  PetscCall(
-    MatRestoreRowIJ(A->shellmat[0], 0, PETSC_FALSE, PETSC_FALSE, &A->shell.rows, &A->shell.i, &A->shell.j, &flg));
+  PetscCall(BCRBlockClose(&A->shell));
   PetscCall(MatDestroySubMatrices(1, &A->shellmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -261,34 +261,14 @@ static PetscErrorCode Assemble(const Entries *e, const PetscInt number[], Mat *A
 static PetscErrorCode FindAny(Mat P, PetscBool dropzeros, PetscBool gather, BCRFound *found)
 {
   BCRFindRows R;
-  PetscBool done;
-  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(found, sizeof(*found)));
-  PetscCall(PetscMemzero(&R, sizeof(R)));
-  R.comm = PETSC_COMM_WORLD;
-  R.size = size;
-  R.rank = rank;
-  PetscCall(MatGetSize(P, &R.N, NULL));
-  PetscCall(MatGetOwnershipRanges(P, &R.starts));
-  R.first = R.starts[rank];
-  R.n = R.starts[rank + 1] - R.first;
-  R.block[0] = P;
-  if (size > 1) {
-    PetscCall(MatMPIAIJGetSeqAIJ(P, &R.block[0], &R.block[1], &R.ghost));
-    PetscCall(MatGetSize(R.block[1], NULL, &R.ghosts));
-  }
-  for (int b = 0; b < 2 && R.block[b]; b++) {
-    PetscCall(MatGetRowIJ(R.block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R.i[b], &R.j[b], &done));
-    if (dropzeros) PetscCall(MatSeqAIJGetArrayRead(R.block[b], &R.a[b]));
-  }
-  if (gather) PetscCall(BCRFindAny(&R, dropzeros, found));
-  else PetscCall(BCRFindAnyUpTo(0, &R, dropzeros, found));
-  for (int b = 0; b < 2 && R.block[b]; b++) {
-    if (dropzeros) PetscCall(MatSeqAIJRestoreArrayRead(R.block[b], &R.a[b]));
-    PetscCall(MatRestoreRowIJ(R.block[b], 0, PETSC_FALSE, PETSC_FALSE, &n, &R.i[b], &R.j[b], &done));
-  }
+  PetscCall(BCRFindRowsOpen(P, &R));
+  PetscCall(BCRFindRowsDropZeros(&R, dropzeros));
+  if (gather) PetscCall(BCRFindAny(&R, found));
+  else PetscCall(BCRFindAnyUpTo(0, &R, found));
+  PetscCall(BCRFindRowsClose(&R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
