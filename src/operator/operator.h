@@ -92,6 +92,8 @@ static inline double BCRAxisGetEndWeight(const BCRAxis *axis, PetscInt i)
    to it. A matrix whose values are there has them made there, and a solver there takes them as they
    are */
 typedef struct _n_BCRDeviceScale *BCRDeviceScale;
+/* differ.h: rows of the matrix that are not the operator's */
+typedef struct _n_BCRDiffer *BCRDiffer;
 
 typedef struct {
   PetscInt dim;    /* 1, 2 or 3 */
@@ -113,6 +115,7 @@ typedef struct {
   /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no
      couplings of their own */
   PetscBool left;
+  BCRDiffer differ; /* NULL: all rows are this operator's */
   /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscReal deviation;
   PetscInt devrow, devcol; /* where, in natural numbering of the component */
