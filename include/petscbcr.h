@@ -122,6 +122,24 @@ typedef enum {
 PETSC_EXTERN const char *const PCBCRPoissonFits[];
 
 /*E
+  PCBCRPoissonCapacitance - what `PCBCRPOISSON` does with a matrix of which some rows are not those of a separable
+  operator, as those of obstacles, of other materials, of wells
+
+  Values:
++ `PCBCRPOISSON_CAPACITANCE_AUTO` - (`auto`) solves with it, by a system of as many numbers as rows differ
+- `PCBCRPOISSON_CAPACITANCE_OFF`  - (`off`) treats it as any other matrix that is not separable, `PCBCRPoissonFit`
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetCapacitance()`
+E*/
+typedef enum {
+  PCBCRPOISSON_CAPACITANCE_AUTO,
+  PCBCRPOISSON_CAPACITANCE_OFF
+} PCBCRPoissonCapacitance;
+PETSC_EXTERN const char *const PCBCRPoissonCapacitances[];
+
+/*E
   PCBCRPoissonEnd - condition at one end of an axis, for `PCBCRPoissonSetOperator()`
 
   Values:
@@ -364,6 +382,10 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGrid(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGridProcessors(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGridProcessors(PC, PetscInt *, const PetscInt *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetCapacitance(PC, PCBCRPoissonCapacitance);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetCapacitance(PC, PCBCRPoissonCapacitance *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetCapacitanceMaxRows(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetCapacitanceMaxRows(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOtherwise(PC, PCType);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOtherwise(PC, PCType *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);

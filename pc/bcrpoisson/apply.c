@@ -114,16 +114,48 @@ static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScala
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool BCRPoissonSingular(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+
+  return (PetscBool)(bcr->ops[0].singular && !(bcr->cap && BCRCapacitanceIsRegular(bcr->cap)));
+}
+
 PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   BCRSolverInfo info;
 
   PetscFunctionBegin;
-  if (bcr->solver && bcr->ops[0].singular) {
+  if (bcr->solver && BCRPoissonSingular(pc)) {
     PetscCall(BCRSolverGetInfo(bcr->solver, &info));
     bcr->removed = info.removed;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In the solver's slabs, with the rows that differ */
+static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt n = bcr->slab ? bcr->dof * bcr->moves.nodes : bcr->n;
+  BCRCapacitanceInfo info;
+
+  PetscFunctionBegin;
+  if (!bcr->cap) {
+    PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, n, u, n));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, f, u));
+  PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
+  PetscCall(PetscInfo(pc,
+                      "%" PetscInt_FMT " rows differ: %" PetscInt_FMT " solves of the box, %" PetscInt_FMT
+                      " directions known, residual %g of rounding\n",
+                      info.rows, info.solves, info.known, (double)info.residual));
+  PetscCall(PetscLogFlops(bcr->info.flops * (info.solves - 1)));
+  pc->failedreason = info.reached || PetscIsInfOrNanReal(info.residual) ? PC_NOERROR : PC_SUBPC_ERROR;
+  for (PetscInt i = 0; i < n && pc->failedreason; ++i)
+    u[i] = PETSC_INFINITY; /* no solution, as KSPCheckSolve() has it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,19 +166,21 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  if (!bcr->slab) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
-  else {
-    const PetscInt n = bcr->dof * bcr->moves.nodes;
+  if (!bcr->slab && !bcr->cap)
+    PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
+  for (PetscInt r = 0; r < nrhs && (bcr->slab || bcr->cap); ++r) {
+    const PetscScalar *fr = f + (size_t)r * ldf;
+    PetscScalar *ur = u + (size_t)r * ldu;
 
-    for (PetscInt r = 0; r < nrhs; ++r) {
-      PetscCall(BCRMovesTake(&bcr->moves, f + (size_t)r * ldf, bcr->slab));
-      PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, bcr->slab, n, bcr->slab, n));
-      PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));
-    }
+    if (bcr->slab) {
+      PetscCall(BCRMovesTake(&bcr->moves, fr, bcr->slab));
+      PetscCall(solve_slab(pc, transpose, bcr->slab, bcr->slab));
+      PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, ur));
+    } else PetscCall(solve_slab(pc, transpose, fr, ur));
   }
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
-  if (bcr->ops[0].singular) {
+  if (BCRPoissonSingular(pc)) {
     PetscCall(BCRPoissonUpdateRemoved(pc));
     PetscCall(PetscInfo(pc, "Singular operator: removed a constant of size %g from the right-hand side\n",
                         (double)bcr->removed));
@@ -241,7 +275,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscCall(
     BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
   PetscCall(follow(pc, a->place));
-  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab))) {
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab || bcr->cap))) {
     PetscCall(BCRArraysRestore(a));
     PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
   }

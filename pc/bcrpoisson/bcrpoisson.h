@@ -12,6 +12,7 @@
 #include "../../src/register.h"
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
+#include "../../src/poisson/capacitance.h"
 #include "../../src/poisson/tune.h"
 
 /* Transforms mix grid lines, and with them the rounding of their right-hand sides: rows that are so
@@ -33,6 +34,8 @@ typedef struct {
   PCBCRPoissonPrecision precision;
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit fit;
+  PCBCRPoissonCapacitance capacitance;
+  PetscInt directions; /* kept of a capacitance system, at most */
   PetscBool tune, graph;
   char *tunefile;              /* or NULL */
   PetscBool recursive;         /* three dimensions, given radix or schedule */
@@ -58,6 +61,7 @@ typedef struct {
   BCRPattern pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
+  BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
   PetscBool device;     /* the solver works on a CUDA device */
   const char *nodevice; /* why it does not, though the vectors are there */
   PetscBool possible;   /* every rank has a device */
@@ -94,6 +98,8 @@ PETSC_INTERN PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y);
 PETSC_INTERN PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y);
 #endif
 PETSC_INTERN PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x);
+/* The matrix of the first component has a null space, one that is known: after set-up */
+PETSC_INTERN PetscBool BCRPoissonSingular(PC pc);
 /* The constant that the last solve removed, into the PC's data. The device is asked for it, and waited for, only when
    somebody wants to know. */
 PETSC_INTERN PetscErrorCode BCRPoissonUpdateRemoved(PC pc);

@@ -378,6 +378,119 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 }
 
 /*@
+  PCBCRPoissonSetCapacitance - sets what `PCBCRPOISSON` does with a matrix of which some rows are not those of a separable
+  operator: obstacles, coasts, materials, wells, pinned rows
+
+  Logically Collective
+
+  Input Parameters:
++ pc          - the preconditioner context
+- capacitance - `PCBCRPOISSON_CAPACITANCE_AUTO` or `PCBCRPOISSON_CAPACITANCE_OFF`
+
+  Options Database Key:
+. -pc_bcrpoisson_capacitance (auto|off) - what to do with it
+
+  Level: intermediate
+
+  Notes:
+  The operator is then the one that most rows have. With `m` rows that differ from it a solve is a direct one: two
+  solves with the operator on the box, and as many as the iterations of a system of `m` numbers that has a small condition
+  number, whatever the size of the grid, to rounding. What is learnt of that system is kept for the next right-hand side,
+  see `PCBCRPoissonSetCapacitanceMaxRows()`; `PCView()` tells how many rows of which kind differ.
+
+  A matrix of which more than an eighth of the rows differ is fitted, `PCBCRPoissonSetFit()`, as is any with
+  `PCBCRPOISSON_CAPACITANCE_OFF` and where a fit has been chosen by name.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+  References:
+. * - B. L. Buzbee, F. W. Dorr, J. A. George, G. H. Golub, The direct solution of the discrete Poisson equation on
+     irregular regions, SIAM J. Numer. Anal. 8, 1971
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetCapacitance()`, `PCBCRPoissonCapacitance`, `PCBCRPoissonSetFit()`
+@*/
+PetscErrorCode PCBCRPoissonSetCapacitance(PC pc, PCBCRPoissonCapacitance capacitance)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, 1, &capacitance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetCapacitance - gets what `PCBCRPOISSON` does with a matrix of which some rows are not those of a separable
+  operator
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. capacitance - what it does
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetCapacitance()`
+@*/
+PetscErrorCode PCBCRPoissonGetCapacitance(PC pc, PCBCRPoissonCapacitance *capacitance)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, NULL, capacitance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetCapacitanceMaxRows - sets how many directions `PCBCRPOISSON` keeps of the system of rows that differ
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner context
+- rows - directions at most, 2000 by default; at least 1
+
+  Options Database Key:
+. -pc_bcrpoisson_capacitance_max_rows rows - directions at most
+
+  Level: advanced
+
+  Notes:
+  With `m` rows that differ, `k` directions take `2 m k` numbers. They serve all further right-hand sides; where all `m` are
+  known a solve is two solves of the box. Beyond the limit they are forgotten and learnt anew.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for a number below 1.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetCapacitance()`, `PCBCRPoissonGetCapacitanceMaxRows()`
+@*/
+PetscErrorCode PCBCRPoissonSetCapacitanceMaxRows(PC pc, PetscInt rows)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, 1, &rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetCapacitanceMaxRows - gets how many directions `PCBCRPOISSON` keeps of the system of rows that differ
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. rows - directions at most
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetCapacitanceMaxRows()`
+@*/
+PetscErrorCode PCBCRPoissonGetCapacitanceMaxRows(PC pc, PetscInt *rows)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, NULL, rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PCBCRPoissonSetRecursive - chooses how a given radix or schedule of `PCBCRPOISSON` treats three dimensions
 
   Logically Collective

@@ -15,6 +15,8 @@ const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoiss
                                                    "PCBCRPOISSON_OPERATOR_", NULL};
 const char *const PCBCRPoissonFits[] = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_",
                                         NULL};
+const char *const PCBCRPoissonCapacitances[] = {"auto", "off", "PCBCRPoissonCapacitance", "PCBCRPOISSON_CAPACITANCE_",
+                                                NULL};
 const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_neumann",  "cell_dirichlet",
                                         "periodic",  "PCBCRPoissonEnd", "PCBCRPOISSON_", NULL};
 
@@ -144,6 +146,17 @@ static PetscErrorCode check_scale(PC pc, const char option[], PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode check_directions(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscInt most = *(const PetscInt *)values;
+
+  PetscFunctionBegin;
+  (void)n;
+  PetscCheck(most >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%s %" PetscInt_FMT ": at least one direction is kept", option, most);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode set_operator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
                                    PetscReal shift, PetscReal scale)
 {
@@ -227,6 +240,10 @@ static const BCROption table[] = {
    METHODS(Precision)},
   {"fit", "What to do with a matrix that is not separable", BCR_OPTION_ENUM, AT(fit), 0, PCBCRPoissonFits,
    PCBCRPOISSON_FIT_AUTO, METHODS(Fit)},
+  {"capacitance", "What to do with a matrix of which some rows are not those of a separable operator", BCR_OPTION_ENUM,
+   AT(capacitance), 0, PCBCRPoissonCapacitances, PCBCRPOISSON_CAPACITANCE_AUTO, METHODS(Capacitance)},
+  {"capacitance_max_rows", "Directions of that system that are kept from solve to solve, at most", BCR_OPTION_INT,
+   AT(directions), 0, NULL, 2000, METHODS(CapacitanceMaxRows), .check = check_directions},
   {"recursive", "A given radix or schedule: recursion in three dimensions", BCR_OPTION_BOOL, AT(recursive), PLAN, NULL,
    PETSC_FALSE, METHODS(Recursive)},
   {"tune", "Time several plans at set-up and take the fastest", BCR_OPTION_BOOL, AT(tune), PLAN, NULL, PETSC_FALSE,

@@ -8,6 +8,7 @@
 static PetscErrorCode forget(PC_BCRPoisson *bcr)
 {
   PetscFunctionBegin;
+  PetscCall(BCRCapacitanceDestroy(&bcr->cap));
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(BCRMovesDestroy(&bcr->moves));
@@ -267,6 +268,36 @@ static PetscErrorCode create_anywhere(PC pc, BCRSolverOptions *options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The system of rows that differ, where there are any, from the solver's slabs */
+static PetscErrorCode set_capacitance(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const BCRGrid *grid = &bcr->place.grid;
+  const PetscReal eps = bcr->precision == PCBCRPOISSON_PRECISION_SINGLE ? (PetscReal)1.2e-7 : PETSC_MACHINE_EPSILON;
+  PetscInt parts[3] = {1, 1, 1}, *len = NULL;
+  const PetscInt *widths[3] = {NULL, NULL, NULL};
+  PetscErrorCode ierr;
+  BCRGrid slabs;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCapacitanceDestroy(&bcr->cap));
+  if (!bcr->slab) {
+    PetscCall(BCRCapacitanceCreate(grid, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRFaultShare(grid->comm, PetscMalloc1(grid->size, &len), BCR_NO_MEMORY));
+  PetscCallMPI(MPI_Allgather(&bcr->moves.len, 1, MPIU_INT, len, 1, MPIU_INT, grid->comm));
+  parts[bcr->moves.axis] = grid->size;
+  widths[bcr->moves.axis] = len;
+  ierr = BCRGridCreateBoxes(grid->comm, grid->id, grid->dim, grid->dof, grid->N, grid->periodic, parts, widths, &slabs);
+  PetscCall(PetscFree(len));
+  PetscCall(ierr);
+  ierr = BCRCapacitanceCreate(&slabs, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap);
+  PetscCall(BCRGridDestroy(&slabs));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -275,6 +306,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
           *slab = bcr->place.grid.size > 1 ? &part : NULL;
 
   PetscFunctionBegin;
+  PetscCall(BCRCapacitanceDestroy(&bcr->cap));
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(solver_options(bcr, &options));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
@@ -284,6 +316,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
   else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
   bcr->replan = PETSC_FALSE;
+  PetscCall(set_capacitance(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -372,7 +405,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   if (!done) {
     PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));
-  }
+  } else PetscCall(set_capacitance(pc));
   bcr->removed = 0;
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));

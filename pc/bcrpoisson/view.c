@@ -228,10 +228,20 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n",
       (double)bcr->grading));
+  if (bcr->cap) {
+    BCRCapacitanceInfo info;
+
+    PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "rows that differ: %" PetscInt_FMT ", %" PetscInt_FMT
+                                     " in a mask; last solve: %" PetscInt_FMT " of the box, %" PetscInt_FMT
+                                     " of %" PetscInt_FMT " directions known\n",
+                                     info.rows, info.masked, info.solves, info.known, info.most));
+  }
   if (BCRPoissonUnchosenFit(pc) >= 0)
     PetscCall(PetscViewerASCIIPrintf(viewer, "preconditioner only: the operator is not the matrix, but a fit of it\n"));
   PetscCall(BCRPoissonUpdateRemoved(pc));
-  if (bcr->ops[0].singular)
+  if (BCRPoissonSingular(pc))
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n",
       (double)bcr->removed));
@@ -257,7 +267,7 @@ PetscErrorCode BCRPoissonExplain(PC pc, PetscReal norm, size_t length, char text
     PetscBool exact;
 
     PetscCall(PetscStrcmp(bcr->ops[c].fit, "exact", &exact));
-    if (exact) continue;
+    if (exact || bcr->ops[c].differ) continue;
     PetscCall(PetscSNPrintf(text, length,
                             "the matrix is not separable, and the solver is of another one near it (fit %s, largest "
                             "deviation of an entry %g): use KSPCG or KSPGMRES with PCBCRPOISSON",
@@ -266,7 +276,7 @@ PetscErrorCode BCRPoissonExplain(PC pc, PetscReal norm, size_t length, char text
   }
   PetscCall(BCRPoissonUpdateRemoved(pc));
   PetscCall(MatGetSize(pc->pmat, &N, NULL));
-  if (bcr->ops[0].singular && 2 * bcr->removed * PetscSqrtReal((PetscReal)N) >= norm)
+  if (BCRPoissonSingular(pc) && 2 * bcr->removed * PetscSqrtReal((PetscReal)N) >= norm)
     PetscCall(
       PetscSNPrintf(text, length,
                     "the operator is singular and the right-hand side is not in its range, a constant of size %g was "

@@ -1,0 +1,516 @@
+/*
+  Solves with rows that differ: capacitance.h has what is done. capentries.c makes the lists.
+*/
+#include "capimpl.h"
+
+/* -------- the sparse products -------- */
+
+/* What other ranks have of x, to ghost. Collective */
+static PetscErrorCode fetch(BCRCapacitance cap, const PetscScalar *x)
+{
+  PetscFunctionBegin;
+  if (!cap->sf) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSFBcastBegin(cap->sf, MPIU_SCALAR, x, cap->ghost, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(cap->sf, MPIU_SCALAR, x, cap->ghost, MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* x += what is in ghost for this and other ranks. Collective */
+static PetscErrorCode give(BCRCapacitance cap, PetscScalar *x)
+{
+  PetscFunctionBegin;
+  if (!cap->sf) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSFReduceBegin(cap->sf, MPIU_SCALAR, cap->ghost, x, MPIU_SUM));
+  PetscCall(PetscSFReduceEnd(cap->sf, MPIU_SCALAR, cap->ghost, x, MPIU_SUM));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscScalar *entry(BCRCapacitance cap, PetscScalar *x, PetscInt col)
+{
+  return col < cap->n ? x + col : cap->ghost + (col - cap->n);
+}
+
+/* g = G^T x, and how large its terms are, magnitude[m], or NULL. Collective */
+static PetscErrorCode rows_of(BCRCapacitance cap, PetscScalar *x, PetscScalar *g, PetscReal *magnitude)
+{
+  PetscFunctionBegin;
+  PetscCall(fetch(cap, x));
+  for (PetscInt i = 0; i < cap->m; i++) {
+    PetscScalar sum = 0;
+    PetscReal size = 0;
+
+    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) {
+      const PetscScalar term = cap->value[k] * *entry(cap, x, cap->col[k]);
+
+      sum += term;
+      size += PetscAbsScalar(term);
+    }
+    g[i] = sum;
+    if (magnitude) magnitude[i] = size;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* x += alpha G w. Collective */
+static PetscErrorCode columns_of(BCRCapacitance cap, PetscScalar alpha, const PetscScalar *w, PetscScalar *x)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArrayzero(cap->ghost, cap->ghosts));
+  for (PetscInt i = 0; i < cap->m; i++)
+    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++)
+      *entry(cap, x, cap->col[k]) += alpha * cap->value[k] * w[i];
+  PetscCall(give(cap, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* x += alpha E w, or alpha G w for the transpose */
+static PetscErrorCode into(BCRCapacitance cap, PetscBool transpose, PetscScalar alpha, const PetscScalar *w,
+                           PetscScalar *x)
+{
+  PetscFunctionBegin;
+  if (transpose) PetscCall(columns_of(cap, alpha, w, x));
+  else
+    for (PetscInt i = 0; i < cap->m; i++) x[cap->row[i]] += alpha * w[i];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* g = G^T x, or E^T x */
+static PetscErrorCode from(BCRCapacitance cap, PetscBool transpose, PetscScalar *x, PetscScalar *g,
+                           PetscReal *magnitude)
+{
+  PetscFunctionBegin;
+  if (!transpose) PetscCall(rows_of(cap, x, g, magnitude));
+  for (PetscInt i = 0; i < cap->m && transpose; i++) {
+    g[i] = x[cap->row[i]];
+    if (magnitude) magnitude[i] = PetscAbsScalar(g[i]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the mask -------- */
+
+/* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
+static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(rhs, f, cap->n));
+  for (PetscInt i = 0; i < cap->masked; i++) {
+    cap->inside[i] = rhs[cap->mask[i]] * (transpose ? 1 : cap->inverse[i]);
+    rhs[cap->mask[i]] = cap->inside[i];
+  }
+  if (!transpose && cap->linked) {
+    PetscCall(fetch(cap, rhs));
+    for (PetscInt k = 0; k < cap->links; k++)
+      rhs[cap->linkrow[k]] -= cap->linkvalue[k] * *entry(cap, rhs, cap->linkcol[k]);
+  }
+  for (PetscInt i = 0; i < cap->masked; i++) rhs[cap->mask[i]] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The mask's part of u; rhs: scratch. Collective */
+static PetscErrorCode mask_end(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
+{
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < cap->masked; i++) u[cap->mask[i]] = cap->inside[i];
+  if (!transpose) PetscFunctionReturn(PETSC_SUCCESS);
+  if (cap->linked) { /* u = (f - links^T u of the fluid) / d */
+    PetscCall(PetscArrayzero(cap->ghost, cap->ghosts));
+    for (PetscInt k = 0; k < cap->links; k++) *entry(cap, u, cap->linkcol[k]) -= cap->linkvalue[k] * u[cap->linkrow[k]];
+    PetscCall(give(cap, u));
+  }
+  for (PetscInt i = 0; i < cap->masked; i++) u[cap->mask[i]] *= cap->inverse[i];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- borders: components whose operator is singular, and whose matrix is not -------- */
+
+/* The border's vectors for this direction: what M^-1 (or its transpose) takes to zero, and what its range is orthogonal to */
+static const PetscReal *border_null(const BCRBorder *b, PetscBool transpose)
+{
+  return transpose ? b->left : b->right;
+}
+
+static const PetscReal *border_range(const BCRBorder *b, PetscBool transpose)
+{
+  return transpose ? b->right : b->left;
+}
+
+/* sums[b] = l^T x of each border. Collective */
+static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose, const PetscScalar *x)
+{
+  const PetscInt nodes = cap->n / cap->dof;
+
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    const PetscReal *l = border_range(&cap->border[b], transpose);
+
+    cap->sums[b] = 0;
+    for (PetscInt i = 0; i < nodes; i++) cap->sums[b] += l[i] * x[cap->border[b].component + cap->dof * i];
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cap->sums, (PetscMPIInt)cap->borders, MPIU_SCALAR, MPIU_SUM, cap->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* sums[b] = l^T E w in the unit of the border's row, and behind those the numbers w0, which the first rank has. Collective */
+static PetscErrorCode border_numbers(BCRCapacitance cap, PetscBool transpose, const PetscScalar *w)
+{
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    const PetscScalar *l = cap->border[b].terms[!transpose];
+
+    cap->sums[b] = 0;
+    for (PetscInt i = 0; i < cap->m; i++) cap->sums[b] += l[i] * w[i];
+    cap->sums[cap->borders + b] = cap->rank == 0 ? w[cap->m + b] : 0;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cap->sums, 2 * (PetscMPIInt)cap->borders, MPIU_SCALAR, MPIU_SUM, cap->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the system -------- */
+
+typedef struct {
+  BCRCapacitance cap;
+  PetscBool transpose;
+  PetscScalar *y; /* scratch, [n] */
+} Product;
+
+static PetscErrorCode solve_box(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRSolverSolve(cap->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, cap->n, u, cap->n));
+  cap->info.solves++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* q = p + G^T M E p - w0 G^T r; l^T E p. Collective */
+static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *q)
+{
+  const Product *k = (const Product *)context;
+  BCRCapacitance cap = k->cap;
+  const PetscBool transpose = k->transpose;
+
+  PetscFunctionBegin;
+  PetscCall(into(cap, transpose, 1, p, cap->unit));
+  if (cap->borders) PetscCall(border_numbers(cap, transpose, p));
+  PetscCall(solve_box(cap, transpose, cap->unit, k->y));
+  if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
+  for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
+  PetscCall(from(cap, transpose, k->y, q, NULL));
+  for (PetscInt i = 0; i < cap->m; i++) q[i] += p[i];
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    const BCRBorder *border = &cap->border[b];
+
+    for (PetscInt i = 0; i < cap->m; i++) q[i] -= cap->sums[cap->borders + b] * border->terms[transpose][i];
+    if (cap->rank == 0) q[cap->m + b] = cap->sums[b];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* b = G^T M f~ with the borders' l^T f~ behind it; what rounding leaves of it, 2-norm. Collective */
+static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, PetscScalar *y, PetscReal *rounding)
+{
+  PetscReal sum = 0;
+
+  PetscFunctionBegin;
+  PetscCall(solve_box(cap, transpose, cap->rhs, y));
+  PetscCall(from(cap, transpose, y, cap->b, cap->magnitude));
+  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
+  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++) {
+    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
+    sum += PetscSqr(PetscAbsScalar(cap->b[cap->m + b]));
+  }
+  for (PetscInt i = 0; i < cap->m; i++) sum += cap->magnitude[i] * cap->magnitude[i];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
+  *rounding = cap->eps * PetscSqrtReal(sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* u = M (f~ - E w) + w0 r, rhs with the change of w. Collective */
+static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
+{
+  const PetscInt nodes = cap->n / cap->dof;
+
+  PetscFunctionBegin;
+  PetscCall(into(cap, transpose, -1, cap->change, cap->rhs));
+  PetscCall(solve_box(cap, transpose, cap->rhs, u));
+  if (!cap->borders) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(border_numbers(cap, transpose, cap->w));
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    const BCRBorder *border = &cap->border[b];
+    const PetscScalar w0 = cap->sums[cap->borders + b] * border->unit[transpose];
+    const PetscReal *r = border_null(border, transpose);
+
+    for (PetscInt i = 0; i < nodes; i++) u[border->component + cap->dof * i] += w0 * r[i];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* b = G^T u - w, what is left of the system by the field itself, and of the borders; its 2-norm. Collective */
+static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm)
+{
+  PetscReal sum = 0;
+
+  PetscFunctionBegin;
+  PetscCall(from(cap, transpose, u, cap->b, NULL));
+  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
+  for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->w[i];
+  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
+    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
+  for (PetscInt i = 0; i < cap->m + (cap->rank == 0 ? cap->borders : 0); i++)
+    sum += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
+  *norm = PetscSqrtReal(sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is left of the rows that differ is measured, at no cost, in the field itself. Where it is more than rounding, as
+   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time without them */
+PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+{
+  const PetscInt numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
+  Product context = {cap, transpose, u};
+  BCRDirections *directions = &cap->directions[transpose];
+  BCRDirectionsResult result;
+  PetscReal rounding = 0, left = 0;
+
+  PetscFunctionBegin;
+  cap->info.solves = 0;
+  PetscCall(mask_begin(cap, transpose, f, cap->rhs));
+  PetscCall(reduced_rhs(cap, transpose, u, &rounding));
+  PetscCall(PetscArrayzero(cap->w, numbers));
+  for (int round = 0; round < 3; round++) {
+    if (round == 2) directions->k = 0;
+    PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
+                                 BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
+    for (PetscInt i = 0; i < numbers; i++) cap->w[i] += cap->change[i];
+    PetscCall(field(cap, transpose, u));
+    PetscCall(true_residual(cap, transpose, u, &left));
+    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
+    if (cap->info.reached || PetscIsInfOrNanReal(left)) break;
+  }
+  PetscCall(mask_end(cap, transpose, u));
+  cap->info.known = directions->k;
+  cap->info.residual = rounding > 0 ? left / rounding : left;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRCapacitanceIsRegular(BCRCapacitance cap)
+{
+  return cap->borders > 0 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *info)
+{
+  PetscFunctionBegin;
+  *info = cap->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- creation -------- */
+
+/* Right and left null vector of the operator of component c at the node ix of the layout, whose box begins at lo and has n nodes */
+static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3], PetscReal *right, PetscReal *left)
+{
+  int side[3], planes = 0, across = 0;
+  PetscInt at = 0, box = 0, size = 1, boxsize = 1;
+  PetscReal weight = 1, ends = 1;
+
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &op->axis[d];
+    const PetscInt low = x->plane[0].present ? 1 : 0,
+                   i = PetscMin(PetscMax(ix[d] - low, 0), PetscMax(x->n - 1, 0)); /* the nearest in the box */
+    const PetscInt first = PetscMax(g->lo[d], low), last = PetscMin(g->lo[d] + g->n[d], low + x->n);
+
+    side[d] = low && ix[d] == 0 ? -1 : (x->plane[1].present && ix[d] == g->N[d] - 1 ? 1 : 0);
+    if (side[d]) across = d;
+    planes += side[d] != 0;
+    ends *= (PetscReal)BCRAxisGetEndWeight(x, i);
+    weight *= x->weight ? x->weight[i] : 1;
+    box += boxsize * (ix[d] - first);
+    boxsize *= PetscMax(last - first, 0);
+  }
+  if (!planes) {
+    *right = 1;
+    *left = ends / (weight * (op->rowscale ? op->rowscale[box] : 1));
+    return;
+  }
+  *right = *left = 0;
+  if (planes > 1) { /* through the planes of fewer axes that the row refers to; no row of the box refers to it */
+    for (int d = 0; d < 3; d++) {
+      PetscInt inward[3] = {ix[0], ix[1], ix[2]};
+      PetscReal r, l;
+
+      if (!side[d] || op->corner[BCRCornerPlace(side)][d] == 0) continue;
+      inward[d] -= side[d];
+      null_at(op, g, inward, &r, &l);
+      *right += op->corner[BCRCornerPlace(side)][d] * r;
+    }
+    return;
+  }
+  for (int d = 0; d < 3; d++) { /* the node's number in the plane */
+    if (d == across) continue;
+    at += size * (ix[d] - g->lo[d]);
+    size *= g->n[d];
+  }
+  {
+    const BCRPlane *plane = &op->axis[across].plane[side[across] > 0];
+
+    *right = plane->slope;
+    if (plane->couple && !plane->couplings)
+      *left = ends * op->scale * plane->coupling * (plane->inv ? plane->inv[at] : plane->inv0);
+  }
+}
+
+/* The vectors of border b. Collective */
+static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
+{
+  const PetscInt *n = layout->n;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscMalloc2(n[0] * n[1] * n[2], &b->right, n[0] * n[1] * n[2], &b->left);
+  if (!ierr) ierr = PetscMalloc2(cap->m, &b->terms[0], cap->m, &b->terms[1]);
+  PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt k = 0, at = 0; k < n[2]; k++)
+    for (PetscInt j = 0; j < n[1]; j++)
+      for (PetscInt i = 0; i < n[0]; i++, at++) {
+        const PetscInt ix[3] = {layout->lo[0] + i, layout->lo[1] + j, layout->lo[2] + k};
+
+        null_at(op, layout, ix, &b->right[at], &b->left[at]);
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1. The other one of
+   the two is its row. *regular: neither is zero, so that the constant is the matrix' no more. Collective */
+static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *regular)
+{
+  const PetscInt nodes = cap->n / cap->dof;
+  PetscReal sums[4] = {0, 0, 0, 0}; /* squares of G^T r, of its terms' sizes, of l^T E, of it */
+
+  PetscFunctionBegin;
+  *regular = PETSC_FALSE;
+  for (int t = 0; t < 2; t++) {
+    const PetscReal *r = border_null(b, (PetscBool)t);
+
+    for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = r[i];
+    PetscCall(from(cap, (PetscBool)t, cap->unit, b->terms[t], cap->magnitude));
+    for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = 0;
+    for (PetscInt i = 0; i < cap->m; i++) {
+      sums[2 * t] += PetscSqr(PetscAbsScalar(b->terms[t][i]));
+      sums[2 * t + 1] += PetscSqr(cap->magnitude[i]);
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 4, MPIU_REAL, MPIU_SUM, cap->comm));
+  for (int t = 0; t < 2; t++) {
+    if (!(sums[2 * t] > PetscSqr(256 * PETSC_MACHINE_EPSILON) * sums[2 * t + 1])) PetscFunctionReturn(PETSC_SUCCESS);
+    b->unit[t] = 1 / PetscSqrtReal(sums[2 * t]);
+    for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= b->unit[t];
+  }
+  *regular = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode border_destroy(BCRBorder *b)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree2(b->right, b->left));
+  PetscCall(PetscFree2(b->terms[0], b->terms[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(cap->comm, PetscCalloc1(cap->dof, &cap->border), BCR_NO_MEMORY));
+  for (PetscInt c = 0; c < cap->dof; c++) {
+    BCRBorder *b = &cap->border[cap->borders];
+    PetscBool regular;
+
+    if (!ops[c].singular || !ops[c].differ) continue;
+    b->component = c;
+    PetscCall(border_vectors(cap, layout, &ops[c], b));
+    PetscCall(border_terms(cap, b, &regular));
+    if (regular) cap->borders++;
+    else PetscCall(border_destroy(b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode arrays_create(BCRCapacitance cap)
+{
+  const PetscInt numbers = cap->m + cap->dof;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(cap->n, &cap->rhs));
+  PetscCall(PetscCalloc1(cap->n, &cap->unit));
+  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, cap->m, &cap->magnitude, 2 * cap->dof, &cap->sums));
+  PetscCall(PetscMalloc2(cap->ghosts, &cap->ghost, cap->masked, &cap->inside));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
+{
+  PetscInt all[2];
+
+  PetscFunctionBegin;
+  PetscCall(BCRCapacitanceEntries(cap, layout, ops));
+  PetscCall(BCRFaultShare(cap->comm, arrays_create(cap), BCR_NO_MEMORY));
+  PetscCall(borders_create(cap, layout, ops));
+  all[0] = cap->m;
+  all[1] = cap->masked;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPIU_INT, MPI_SUM, cap->comm));
+  cap->info.rows = all[0];
+  cap->info.masked = all[1];
+  cap->info.most = PetscMax(1, PetscMin(most, all[0] + cap->borders));
+  for (int t = 0; t < 2; t++)
+    PetscCall(BCRDirectionsCreate(cap->comm, cap->m + (cap->rank == 0 ? cap->borders : 0), cap->info.most,
+                                  &cap->directions[t]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], BCRSolver solver,
+                                    PetscInt most, PetscReal eps, BCRCapacitance *capacitance)
+{
+  BCRCapacitance cap = NULL;
+  PetscErrorCode ierr;
+  PetscBool differ = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *capacitance = NULL;
+  for (PetscInt c = 0; c < dof; c++) differ = (PetscBool)(differ || ops[c].differ);
+  if (!differ) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(layout->comm, PetscNew(&cap), BCR_NO_MEMORY));
+  cap->comm = layout->comm;
+  cap->rank = layout->rank;
+  cap->dof = dof;
+  cap->n = dof * layout->n[0] * layout->n[1] * layout->n[2];
+  cap->solver = solver;
+  cap->eps = eps;
+  ierr = fill(cap, layout, ops, most);
+  BCRCallElse(ierr, (void)BCRCapacitanceDestroy(&cap));
+  *capacitance = cap;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *capacitance)
+{
+  BCRCapacitance cap = *capacitance;
+
+  PetscFunctionBegin;
+  if (!cap) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt b = 0; b < cap->borders; b++) PetscCall(border_destroy(&cap->border[b]));
+  PetscCall(PetscFree(cap->border));
+  for (int t = 0; t < 2; t++) PetscCall(BCRDirectionsDestroy(&cap->directions[t]));
+  PetscCall(PetscSFDestroy(&cap->sf));
+  PetscCall(PetscFree2(cap->row, cap->start));
+  PetscCall(PetscFree2(cap->col, cap->value));
+  PetscCall(PetscFree2(cap->mask, cap->inverse));
+  PetscCall(PetscFree3(cap->linkrow, cap->linkcol, cap->linkvalue));
+  PetscCall(PetscFree(cap->rhs));
+  PetscCall(PetscFree(cap->unit));
+  PetscCall(PetscFree5(cap->b, cap->w, cap->change, cap->magnitude, cap->sums));
+  PetscCall(PetscFree2(cap->ghost, cap->inside));
+  PetscCall(PetscFree(*capacitance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

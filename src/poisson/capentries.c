@@ -1,0 +1,223 @@
+/*
+  The lists of a capacitance system: entries of the rows that differ, rows of the mask, links to it, from the ranks whose
+  boxes of the grid have the rows to those whose slabs do.
+*/
+#include "capimpl.h"
+#include <stdlib.h>
+
+typedef enum {
+  DIFFERS,
+  MASKED,
+  LINKED,
+  KINDS
+} EntryKind;
+
+/* row, col: numbers of vectors of the layout on all ranks */
+typedef struct {
+  PetscInt kind, row, col;
+  PetscReal value;
+} Entry;
+
+static int entry_compare(const void *a, const void *b)
+{
+  const Entry *x = (const Entry *)a, *y = (const Entry *)b;
+
+  if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->col < y->col ? -1 : x->col > y->col;
+}
+
+static Entry make_entry(EntryKind kind, const BCRGrid *layout, PetscInt dof, PetscInt c, PetscInt row, PetscInt col,
+                        PetscReal value)
+{
+  PetscInt ix[3], jx[3];
+
+  BCRGridNaturalNode(layout, row, ix);
+  BCRGridNaturalNode(layout, col, jx);
+  return (Entry){(PetscInt)kind, c + dof * BCRGridNumber(layout, ix), c + dof * BCRGridNumber(layout, jx), value};
+}
+
+static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], PetscInt *n,
+                                      Entry **entries)
+{
+  PetscInt at = 0, room = 0;
+
+  PetscFunctionBegin;
+  *n = 0;
+  for (PetscInt c = 0; c < dof; c++) {
+    const BCRDiffer x = ops[c].differ;
+
+    if (x) room += (x->m ? x->start[x->m] : 0) + x->masked + x->links;
+  }
+  PetscCall(PetscMalloc1(PetscMax(room, 1), entries));
+  for (PetscInt c = 0; c < dof; c++) {
+    const BCRDiffer x = ops[c].differ;
+    Entry *e = *entries;
+
+    if (!x) continue;
+    for (PetscInt i = 0; i < x->m; i++)
+      for (PetscInt k = x->start[i]; k < x->start[i + 1]; k++)
+        e[at++] = make_entry(DIFFERS, layout, dof, c, x->row[i], x->col[k], x->value[k]);
+    for (PetscInt i = 0; i < x->masked; i++)
+      e[at++] = make_entry(MASKED, layout, dof, c, x->mask[i], x->mask[i], x->inverse[i]);
+    for (PetscInt i = 0; i < x->links; i++)
+      e[at++] = make_entry(LINKED, layout, dof, c, x->linkrow[i], x->linkcol[i], x->linkvalue[i]);
+  }
+  *n = at;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sorts entries by the rank that has their row. count: how many go to each, where those begin, and the same of what comes,
+   [4][size]. Collective */
+static PetscErrorCode entries_sort(PetscLayout rows, PetscMPIInt size, PetscInt n, const Entry *e, Entry *sorted,
+                                   PetscMPIInt *count)
+{
+  PetscMPIInt *to = count, *tos = count + size, *of = count + 2 * size, *ofs = count + 3 * size;
+  PetscMPIInt owner;
+
+  PetscFunctionBegin;
+  PetscCall(PetscArrayzero(to, size));
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(PetscLayoutFindOwner(rows, e[k].row, &owner));
+    to[owner]++;
+  }
+  PetscCallMPI(MPI_Alltoall(to, 1, MPI_INT, of, 1, MPI_INT, rows->comm));
+  tos[0] = ofs[0] = 0;
+  for (PetscMPIInt p = 0; p + 1 < size; p++) {
+    tos[p + 1] = tos[p] + to[p];
+    ofs[p + 1] = ofs[p] + of[p];
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(PetscLayoutFindOwner(rows, e[k].row, &owner));
+    sorted[tos[owner]++] = e[k];
+  }
+  for (PetscMPIInt p = 0; p < size; p++) tos[p] -= to[p];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* To the ranks that have the rows. Collective */
+static PetscErrorCode entries_send(PetscLayout rows, PetscInt *n, Entry **entries)
+{
+  PetscMPIInt size, *count = NULL;
+  PetscErrorCode ierr;
+  Entry *sorted = NULL, *here = NULL;
+  PetscInt got = 0;
+  MPI_Datatype type;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(rows->comm, &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = PetscMalloc2(4 * size, &count, *n, &sorted);
+  ierr = BCRFaultShare(rows->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = entries_sort(rows, size, *n, *entries, sorted, count);
+  for (PetscMPIInt p = 0; p < size && !ierr; p++) got += count[2 * size + p];
+  if (!ierr) ierr = BCRFaultShare(rows->comm, PetscMalloc1(PetscMax(got, 1), &here), BCR_NO_MEMORY);
+  BCRCallElse(ierr, (void)PetscFree2(count, sorted), (void)PetscFree(here));
+  PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)sizeof(Entry), MPI_BYTE, &type));
+  PetscCallMPI(MPI_Type_commit(&type));
+  PetscCallMPI(
+    MPI_Alltoallv(sorted, count, count + size, type, here, count + 2 * size, count + 3 * size, type, rows->comm));
+  PetscCallMPI(MPI_Type_free(&type));
+  PetscCall(PetscFree2(count, sorted));
+  PetscCall(PetscFree(*entries));
+  *entries = here;
+  *n = got;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numbers of the columns of other ranks, each once, ascending, and how to get what they have. Collective */
+static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt n, const Entry *e, PetscInt **ghost)
+{
+  PetscInt first, last, at = 0;
+  PetscMPIInt some;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutGetRange(rows, &first, &last));
+  BCRCallElse(BCRFaultShare(cap->comm, PetscMalloc1(PetscMax(n, 1), ghost), BCR_NO_MEMORY), (void)0);
+  for (PetscInt k = 0; k < n; k++)
+    if (e[k].col < first || e[k].col >= last) (*ghost)[at++] = e[k].col;
+  PetscCall(PetscSortRemoveDupsInt(&at, *ghost));
+  cap->ghosts = at;
+  some = at > 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, cap->comm));
+  if (!some) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSFCreate(cap->comm, &cap->sf));
+  PetscCall(PetscSFSetGraphLayout(cap->sf, rows, at, NULL, PETSC_COPY_VALUES, *ghost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The lists from the entries of this rank, in the order of their kinds and rows */
+static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const PetscInt count[KINDS], const Entry *e,
+                                 const PetscInt *ghost)
+{
+  PetscInt col;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < count[DIFFERS]; k++) cap->m += k == 0 || e[k].row != e[k - 1].row;
+  cap->masked = count[MASKED];
+  cap->links = count[LINKED];
+  PetscCall(PetscMalloc2(cap->m, &cap->row, cap->m + 1, &cap->start));
+  PetscCall(PetscMalloc2(count[DIFFERS], &cap->col, count[DIFFERS], &cap->value));
+  PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
+  PetscCall(PetscMalloc3(cap->links, &cap->linkrow, cap->links, &cap->linkcol, cap->links, &cap->linkvalue));
+  for (PetscInt k = 0, i = 0; k < count[DIFFERS] + count[MASKED] + count[LINKED]; k++) {
+    PetscInt at = k;
+
+    col = e[k].col - first;
+    if (col < 0 || col >= cap->n) {
+      PetscCall(PetscFindInt(e[k].col, cap->ghosts, ghost, &col));
+      col += cap->n;
+    }
+    if (e[k].kind == DIFFERS) {
+      if (k == 0 || e[k].row != e[k - 1].row) {
+        cap->row[i] = e[k].row - first;
+        cap->start[i++] = k;
+      }
+      cap->col[k] = col;
+      cap->value[k] = e[k].value;
+      continue;
+    }
+    at -= count[DIFFERS];
+    if (e[k].kind == MASKED) {
+      cap->mask[at] = col;
+      cap->inverse[at] = e[k].value;
+      continue;
+    }
+    at -= count[MASKED];
+    cap->linkrow[at] = e[k].row - first;
+    cap->linkcol[at] = col;
+    cap->linkvalue[at] = e[k].value;
+  }
+  cap->start[cap->m] = count[DIFFERS];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[])
+{
+  PetscInt n = 0, first, count[KINDS] = {0, 0, 0}, *ghost = NULL;
+  PetscMPIInt linked;
+  PetscLayout rows;
+  Entry *e = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutCreateFromSizes(cap->comm, cap->n, PETSC_DECIDE, 1, &rows));
+  PetscCall(PetscLayoutGetRange(rows, &first, NULL));
+  ierr = entries_collect(layout, cap->dof, ops, &n, &e);
+  ierr = BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = entries_send(rows, &n, &e);
+  if (!ierr) {
+    qsort(e, (size_t)n, sizeof(Entry), entry_compare);
+    for (PetscInt k = 0; k < n; k++) count[e[k].kind]++;
+    ierr = make_ghosts(cap, rows, n, e, &ghost);
+  }
+  if (!ierr) ierr = BCRFaultShare(cap->comm, make_lists(cap, first, count, e, ghost), BCR_NO_MEMORY);
+  PetscCall(PetscFree(ghost));
+  PetscCall(PetscFree(e));
+  PetscCall(PetscLayoutDestroy(&rows));
+  PetscCall(ierr);
+  linked = cap->links > 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &linked, 1, MPI_INT, MPI_MAX, cap->comm));
+  cap->linked = (PetscBool)linked;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

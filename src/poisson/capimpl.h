@@ -1,0 +1,54 @@
+/*
+  Shared by the files of the capacitance system: capacitance.c, capentries.c.
+*/
+#pragma once
+
+#include "capacitance.h"
+#include "directions.h"
+#include "../base/agree.h"
+#include <petscsf.h>
+
+/* The residual that is asked for, in units of what rounding leaves of the system's right-hand side */
+#define BCR_CAPACITANCE_ROUNDING 2
+#define BCR_CAPACITANCE_ENOUGH   1000 /* what may be left by the field itself */
+#define BCR_CAPACITANCE_STEPS    1000
+
+/* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
+typedef struct {
+  PetscInt component;
+  PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
+  PetscScalar *terms[2];   /* [m] unit[0] G^T r, unit[1] E^T l */
+  PetscReal unit[2];       /* so that these have norm 1 */
+} BCRBorder;
+
+/* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts] */
+struct _n_BCRCapacitance {
+  MPI_Comm comm;
+  PetscMPIInt rank;
+  BCRSolver solver;
+  PetscReal eps; /* relative accuracy of the solver's numbers */
+  PetscInt dof, n, ghosts;
+  PetscSF sf;       /* roots: entries of all ranks; leaves: ghost. NULL: no rank has ghosts */
+  PetscInt m;       /* rows that differ */
+  PetscInt *row;    /* [m] */
+  PetscInt *start;  /* [m + 1] */
+  PetscInt *col;    /* [start[m]] */
+  PetscReal *value; /* [start[m]] */
+  PetscInt masked, *mask;
+  PetscReal *inverse; /* [masked] 1/d */
+  PetscInt links, *linkrow, *linkcol;
+  PetscReal *linkvalue; /* [links] */
+  PetscBool linked;     /* some rank has links */
+  PetscInt borders;
+  BCRBorder *border;           /* [borders], their numbers w0 are behind the m of the first rank */
+  BCRDirections directions[2]; /* of solves, of transposed ones */
+  PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
+  PetscScalar *b, *w, *change; /* [m + borders] */
+  PetscScalar *sums;           /* [2 borders] */
+  PetscReal *magnitude;        /* [m] */
+  PetscScalar *ghost, *inside; /* [ghosts], [masked] */
+  BCRCapacitanceInfo info;
+};
+
+/* capentries.c: the lists of the operators, brought to the ranks that have the rows, from row to linked. Collective */
+PETSC_INTERN PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[]);
