@@ -444,7 +444,8 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(cap->n, &cap->rhs));
   PetscCall(PetscCalloc1(cap->n, &cap->unit));
-  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, cap->m, &cap->magnitude, 2 * cap->dof, &cap->sums));
+  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, cap->m, &cap->magnitude,
+                         2 * cap->dof, &cap->sums));
   PetscCall(PetscMalloc2(cap->ghosts, &cap->ghost, cap->masked, &cap->inside));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -265,7 +265,8 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   PetscCall(BCRSolverCreate(dof, parts, &options, size > 1 ? &slab : NULL, &solver));
   PetscCall(BCRCapacitanceCreate(&layout, dof, parts, solver, most, PETSC_MACHINE_EPSILON, &cap));
   PetscCall(PetscSNPrintf(name, sizeof(name),
-                          "%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d kind %d (%d, %d) dof "
+                          "%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
+                          " planes %d%d%d%d%d%d kind %d (%d, %d) dof "
                           "%" PetscInt_FMT " along %c, %d rows, %d masked, %" PetscInt_FMT " kept",
                           p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1],
                           p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1],

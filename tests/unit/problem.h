@@ -11,7 +11,7 @@
 #include <string.h>
 
 static int npassed, nfailed;
-static const char *precisions[] = {"double", "single", "mixed"};
+PETSC_UNUSED static const char *precisions[] = {"double", "single", "mixed"};
 
 static void Check(int good, const char *name, const char *what, double value, double bound)
 {
@@ -409,9 +409,9 @@ static double Tolerance(int precision)
 }
 
 /* One component of a solution: every row of f - A u against the sizes in this row, and u against LAPACK's */
-static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool transpose, PetscInt dof,
-                              const PetscScalar *f, const PetscScalar *u, int precision, double removed,
-                              const char *name)
+PETSC_UNUSED static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool transpose, PetscInt dof,
+                                           const PetscScalar *f, const PetscScalar *u, int precision, double removed,
+                                           const char *name)
 {
   const PetscInt N = p->nodes;
   double umax = 0, worst = 0, mean[2] = {0, 0}, weight = 0, *r[2], *x, *target, *sums;
@@ -511,7 +511,7 @@ static void RandomVector(PetscInt n, PetscScalar *f)
   }
 }
 
-static PetscBool Same(PetscInt n, const PetscScalar *a, const PetscScalar *b)
+PETSC_UNUSED static PetscBool Same(PetscInt n, const PetscScalar *a, const PetscScalar *b)
 {
   return memcmp(a, b, sizeof(PetscScalar) * (size_t)n) ? PETSC_FALSE : PETSC_TRUE;
 }
