@@ -4,6 +4,7 @@
 #include "readimpl.h"
 #include "../base/modes.h"
 #include "devscale.h"
+#include "differ.h"
 #include <petscviewer.h>
 
 static PetscErrorCode BCRPlaneReset(BCRPlane *pl)
@@ -32,6 +33,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
   PetscCall(BCRDeviceScaleDestroy(&op->devscale));
+  PetscCall(BCRDifferDestroy(&op->differ));
   PetscCall(PetscMemzero(op, sizeof(*op)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
