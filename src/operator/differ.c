@@ -235,9 +235,9 @@ void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 /* What the reader finds on this rank */
 typedef struct {
   BCRSurvey S;
-  unsigned char *note;          /* of the nodes of the box */
-  unsigned char *touch;         /* of the same: a row of the fluid has a column of this row of the mask */
-  PetscInt *touching;           /* of the same: rows of the whole piece that are touched */
+  unsigned char *note;           /* of the nodes of the box */
+  unsigned char *touch;          /* of the same: a row of the fluid has a column of this row of the mask */
+  PetscInt *touching;            /* of the same: rows of the whole piece that are touched */
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
   PetscInt m, entries, links, pieces;
   BCRVerdict v; /* rows that do not differ */

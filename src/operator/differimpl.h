@@ -9,7 +9,8 @@
 
 #define BCR_STARS       255  /* different rows that are kept; a matrix whose rows are all different has more */
 #define BCR_STAR_PLACES 1024 /* of their hash table: a power of two */
-#define BCR_BESIDE      2    /* what a mask's row is depends on the rows beside it, and what those are on the nodes beside them */
+#define BCR_BESIDE \
+  2 /* what a mask's row is depends on the rows beside it, and what those are on the nodes beside them */
 
 /* What a node is */
 typedef enum {
@@ -25,8 +26,8 @@ typedef struct {
   BCROperator *op;
   PetscInt lo[3], n[3], stride[3], nodes; /* the nodes here: of the rank's box and beside it */
   PetscInt first[3], last[3];             /* of the operator's box, in the whole grid */
-  unsigned char *code; /* [nodes] of which star the row is; BCR_STARS: of one that is not kept */
-  unsigned char *kind; /* [nodes] BCRNodeKind */
+  unsigned char *code;                    /* [nodes] of which star the row is; BCR_STARS: of one that is not kept */
+  unsigned char *kind;                    /* [nodes] BCRNodeKind */
   double star[BCR_STARS][7];
   PetscInt stars;
   short place[BCR_STAR_PLACES]; /* hash table: 1 + number of the star, 0: free */

@@ -44,7 +44,7 @@ static PetscBool BCRPieceCrosses(const BCRSurvey *S, const PetscInt ix[3])
 
 /* Nodes of all ranks beside the boxes of others, and numbers over all ranks of the pieces that they belong to */
 typedef struct {
-  PetscInt n, numbers; /* nodes, and numbers */
+  PetscInt n, numbers;     /* nodes, and numbers */
   PetscInt *node, *number; /* [n] sorted by node */
   PetscInt *parent;        /* [numbers] of pieces that have been joined */
   PetscInt *touching;      /* [numbers] of the joined piece, where it is the parent */
@@ -59,8 +59,8 @@ static PetscErrorCode BCRPieceTableDestroy(BCRPieceTable *T)
 }
 
 /* Collective. n, node, number: this rank's; numbers: that pieces of this rank have; before: that ranks before it have */
-static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const PetscInt node[], const PetscInt number[],
-                                          PetscInt numbers, PetscInt *before, BCRPieceTable *T)
+static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const PetscInt node[],
+                                          const PetscInt number[], PetscInt numbers, PetscInt *before, BCRPieceTable *T)
 {
   const BCRGrid *g = &S->A->grid;
   PetscMPIInt *counts = NULL, *starts, mine = 0;
@@ -132,8 +132,8 @@ static void BCRPiecesJoin(const BCRSurvey *S, PetscInt parent[])
 
 /* Work space of a rank, arrays of the nodes of its box */
 typedef struct {
-  PetscInt *parent; /* of its piece, joined within the box; -1: not of the mask */
-  PetscInt *number; /* where that is itself: of its piece among those that go on elsewhere, -1: it does not */
+  PetscInt *parent;    /* of its piece, joined within the box; -1: not of the mask */
+  PetscInt *number;    /* where that is itself: of its piece among those that go on elsewhere, -1: it does not */
   PetscInt *node, *of; /* nodes beside other boxes, in natural order, and the numbers of their pieces */
 } BCRPieces;
 

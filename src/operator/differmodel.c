@@ -9,8 +9,8 @@
 
 typedef struct {
   double star[7];
-  double lead; /* of this candidate over all others */
-  double most; /* rows that are this very star, as far as they were counted together */
+  double lead; /* of this candidate over all others; 0: there are as many of those */
+  double most; /* rows that are this very star, as far as they were counted together; 0: there are no rows */
 } BCRVote;
 
 /* The sum of what couples a row */
@@ -34,7 +34,7 @@ static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
 {
   PetscBool take = PETSC_FALSE;
 
-  if (rows == 0 || BCRStarSum(st) == 0) return; /* nobody, or a row that has no factor */
+  if (most == 0 || BCRStarSum(st) == 0) return; /* nobody, or a row that has no factor */
   if (v->lead == 0) {
     take = PETSC_TRUE;
     v->lead = rows;
@@ -78,8 +78,7 @@ static void BCRVotesCount(const BCRSurvey *S, BCRVote vote[], PetscInt count[][B
     }
   }
   for (int k = 0; k < BCR_VOTES; k++)
-    for (PetscInt i = 0; i < S->stars; i++)
-      BCRVoteFor(&vote[k], S->star[i], (double)count[k][i], (double)count[k][i]);
+    for (PetscInt i = 0; i < S->stars; i++) BCRVoteFor(&vote[k], S->star[i], (double)count[k][i], (double)count[k][i]);
 }
 
 /* Collective */
@@ -96,8 +95,11 @@ static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vot
   PetscCallMPI(MPI_Allgather(vote, width, MPI_DOUBLE, all, width, MPI_DOUBLE, comm));
   PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
   for (PetscMPIInt p = 0; p < size; p++)
-    for (int k = 0; k < BCR_VOTES; k++)
-      BCRVoteFor(&vote[k], all[p * BCR_VOTES + k].star, all[p * BCR_VOTES + k].lead, all[p * BCR_VOTES + k].most);
+    for (int k = 0; k < BCR_VOTES; k++) {
+      const BCRVote *v = &all[p * BCR_VOTES + k];
+
+      BCRVoteFor(&vote[k], v->star, v->lead, v->most);
+    }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -114,7 +116,7 @@ static BCRSide BCRSideRead(const BCRVote *v, const double model[7], double sign,
   BCRSide side = {PETSC_FALSE, 0, 0, 0};
   double mine = 0, across = 0, f;
 
-  if (v->lead == 0) return side;
+  if (v->most == 0) return side;
   for (int k = 0; k < 6; k++) {
     if (k / 2 == d) continue;
     mine += -sign * v->star[k];
@@ -148,9 +150,8 @@ static BCREnd BCRSideEnd(const BCRSide *side, double first, double a)
 
 static void BCRDifferAxis(BCRAxis *ax, const BCRSide side[2], double a, double unit)
 {
-  const PetscBool around =
-    (PetscBool)(!ax->plane[0].present && !ax->plane[1].present && side[0].known && side[1].known && side[0].out != 0 &&
-                side[1].out != 0);
+  const PetscBool around = (PetscBool)(!ax->plane[0].present && !ax->plane[1].present && side[0].known &&
+                                       side[1].known && side[0].out != 0 && side[1].out != 0);
 
   ax->a = (PetscReal)(a / unit);
   for (int s = 0; s < 2; s++) {
@@ -193,7 +194,7 @@ static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
   const double sign = BCRStarSum(vote[0].star) < 0 ? -1 : 1;
   double model[7], unit = 0, shift;
 
-  if (vote[0].lead == 0) return PETSC_FALSE;
+  if (vote[0].most == 0) return PETSC_FALSE;
   for (int k = 0; k < 6; k++) model[k] = vote[0].star[k] == 0 ? 0 : -sign * vote[0].star[k];
   shift = model[BCR_CENTRE] = sign * vote[0].star[BCR_CENTRE];
   for (int d = 0; d < 3; d++) {
