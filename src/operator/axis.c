@@ -370,6 +370,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,
                                    op->left ? ", every row with a factor of its own"
                                             : (op->apart ? ", rows apart solved by themselves" : "")));
+  if (op->differ) PetscCall(PetscViewerASCIIPrintf(viewer, " (%s)", op->differ->what));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
     PetscCall(PetscViewerASCIIPrintf(
