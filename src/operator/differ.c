@@ -166,13 +166,20 @@ static PetscErrorCode BCRSurveyClose(BCRSurvey *S)
 /* Which slots of a node are nodes of a kind */
 static int BCRSurveyKinds(const BCRSurvey *S, const PetscInt ix[3], BCRNodeKind kind)
 {
+  const unsigned char *here = S->kind + BCRSurveyNode(S, ix);
   PetscInt jx[3];
   int slots = 0;
 
   for (int k = 0; k < 2 * (int)S->A->dim; k++) {
-    if (S->A->N[k / 2] == 1) continue;
-    BCRSurveyBeside(S, ix, k, jx);
-    if (S->kind[BCRSurveyNode(S, jx)] == kind) slots |= 1 << k;
+    const int d = k / 2;
+
+    if (S->A->N[d] == 1) continue;
+    if (ix[d] > S->lo[d] && ix[d] < S->lo[d] + S->n[d] - 1)
+      slots |= (k % 2 ? here[S->stride[d]] : here[-S->stride[d]]) == kind ? 1 << k : 0;
+    else {
+      BCRSurveyBeside(S, ix, k, jx);
+      slots |= S->kind[BCRSurveyNode(S, jx)] == kind ? 1 << k : 0;
+    }
   }
   return slots;
 }
@@ -235,9 +242,11 @@ void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 /* What the reader finds on this rank */
 typedef struct {
   BCRSurvey S;
-  unsigned char *note;           /* of the nodes of the box */
-  unsigned char *touch;          /* of the same: a row of the fluid has a column of this row of the mask */
-  PetscInt *touching;            /* of the same: rows of the whole piece that are touched */
+  unsigned char *note; /* of the nodes of the box */
+  PetscInt rims;       /* nodes of the box in the mask whose neighbours are not all. Arrays of these: */
+  PetscInt *rim;
+  unsigned char *touch;          /* a row of the fluid has a column of this row of the mask */
+  PetscInt *touching;            /* rows of the whole piece that are touched */
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
   PetscInt m, entries, links, pieces;
   BCRVerdict v; /* rows that do not differ */
@@ -250,7 +259,6 @@ static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], 
   PetscInt first, box = 1;
 
   PetscFunctionBegin;
-  if (factor == 1 && !op->rowscale) PetscFunctionReturn(PETSC_SUCCESS);
   if (!op->rowscale) {
     for (PetscInt d = 0; d < 3; d++) box *= BCRInside(R->S.A, d, R->S.first[d], op->axis[d].n, &first);
     PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale));
@@ -335,6 +343,8 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
 {
   const BCRSurvey *S = &R->S;
   const BCRRows *A = S->A;
+  const PetscBool masked = (PetscBool)(S->masked || A->grid.size > 1);
+  const int every = (A->N[0] > 1 ? 3 : 0) | (A->N[1] > 1 ? 12 : 0) | (A->N[2] > 1 ? 48 : 0);
   BCRFluidRow r;
   int lastcode = -1, lastends = 0, lastmask = 0;
   PetscInt ix[3];
@@ -347,9 +357,13 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
         int code = S->code[i], ends, mask;
 
         if (S->kind[i] == BCR_NODE_PLANE) PetscCall(BCRDifferPlane(R, ix, fits));
-        if (S->kind[i] != BCR_NODE_FLUID) continue;
+        if (S->kind[i] == BCR_NODE_PLANE) continue;
+        mask = masked ? BCRSurveyKinds(S, ix, BCR_NODE_MASK) : 0;
+        if (S->kind[i] == BCR_NODE_MASK) {
+          if (mask != every) R->rim[R->rims++] = BCRNode(A, ix);
+          continue;
+        }
         ends = BCRSurveyEnds(S, ix);
-        mask = S->masked || A->grid.size > 1 ? BCRSurveyKinds(S, ix, BCR_NODE_MASK) : 0;
         if (code != lastcode || code == BCR_STARS || ends != lastends || mask != lastmask) {
           lastcode = code;
           lastends = ends;
@@ -357,7 +371,7 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
           BCRSurveyFluid(S, ix, &r);
         } /* else it is the same */
         if (r.differs || r.kept || r.dev > R->v.dev) BCRDifferNoteFluid(R, ix, &r);
-        PetscCall(BCRDifferFactor(R, ix, r.factor));
+        if (r.factor != 1 || S->op->rowscale) PetscCall(BCRDifferFactor(R, ix, r.factor));
       }
     }
   }
@@ -416,19 +430,17 @@ static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma
   return n;
 }
 
-/* What the diagonals of a piece have more, where it is touched */
-static double BCRMaskSigma(const BCRDifferReader *R, PetscInt i)
+/* What the diagonal of a row has more that is touched; touching: of its piece */
+static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
 {
-  const BCROperator *op = R->S.op;
   double a = 0;
   int axes = 0;
 
-  if (!R->touch[i]) return 0;
   for (PetscInt d = 0; d < 3; d++) {
     a += (double)op->axis[d].a;
     axes += op->axis[d].n > 1;
   }
-  return (double)op->scale * a / axes / (double)R->touching[i];
+  return (double)op->scale * a / axes / (double)touching;
 }
 
 /* Node i of the rank's box */
@@ -439,32 +451,37 @@ static void BCRDifferNode(const BCRRows *A, PetscInt i, PetscInt ix[3])
   ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
 }
 
+/* Entries of a row at the rim of a piece that is touched; none of others */
+static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
+{
+  PetscInt ix[3];
+
+  if (R->touching[r] == 0) return 0;
+  BCRDifferNode(R->S.A, R->rim[r], ix);
+  return BCRMaskEntries(&R->S, ix, R->touch[r] ? BCRMaskSigma(R->S.op, R->touching[r]) : 0, slot, value);
+}
+
 /* Pieces, and rows of the mask that differ. Collective */
 static PetscErrorCode BCRDifferMask(BCRDifferReader *R)
 {
   const BCRSurvey *S = &R->S;
-  const BCRRows *A = S->A;
-  const int every = (A->N[0] > 1 ? 3 : 0) | (A->N[1] > 1 ? 12 : 0) | (A->N[2] > 1 ? 48 : 0);
   PetscInt ix[3];
   int slot[7];
   double value[7];
+  PetscErrorCode ierr = PetscMalloc2(R->rims, &R->touch, R->rims, &R->touching);
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < A->nodes && S->masked; i++) {
-    BCRDifferNode(A, i, ix);
-    if (S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK && BCRSurveyKinds(S, ix, BCR_NODE_MASK) != every)
-      R->touch[i] = BCRMaskTouched(S, ix);
+  PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt r = 0; r < R->rims; r++) {
+    BCRDifferNode(S->A, R->rim[r], ix);
+    R->touch[r] = BCRMaskTouched(S, ix);
   }
-  PetscCall(BCRDifferPieces(S, R->touch, R->touching, &R->pieces));
-  for (PetscInt i = 0; i < A->nodes && S->masked; i++) {
-    int n;
+  PetscCall(BCRDifferPieces(S, R->rims, R->rim, R->touch, R->touching, &R->pieces));
+  for (PetscInt r = 0; r < R->rims; r++) {
+    const int n = BCRRimEntries(R, r, slot, value);
 
-    if (R->touching[i] == 0) continue;
-    BCRDifferNode(A, i, ix);
-    if (BCRSurveyKinds(S, ix, BCR_NODE_MASK) == every) continue;
-    n = BCRMaskEntries(S, ix, BCRMaskSigma(R, i), slot, value);
     if (n == 0) continue;
-    R->note[i] |= BCR_NOTE_DIFFERS;
+    R->note[R->rim[r]] |= BCR_NOTE_DIFFERS;
     R->kinds[BCR_ROW_BESIDE]++;
     R->m++;
     R->entries += n;
@@ -501,52 +518,68 @@ static PetscInt BCRDifferColumn(const BCRSurvey *S, const PetscInt ix[3], int k)
   return BCRGridNatural(&S->A->grid, at);
 }
 
+/* Where the next entries of the lists go */
+typedef struct {
+  PetscInt m, masked, links, rim;
+} BCRDifferPlace;
+
+/* What the lists have of one node, which is not an ordinary one */
+static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], BCRDiffer D, BCRDifferPlace *to)
+{
+  const BCRSurvey *S = &R->S;
+  const PetscInt i = BCRNode(S->A, ix), node = BCRGridNatural(&S->A->grid, ix);
+  const int note = R->note[i];
+  BCRFluidRow r;
+  int slot[7], n = 0, inward = 0;
+  double value[7];
+
+  r.kept = 0;
+  switch (S->kind[BCRSurveyNode(S, ix)]) {
+  case BCR_NODE_MASK:
+    BCRSurveyStar(S, ix, r.st);
+    D->mask[to->masked] = node;
+    D->inverse[to->masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
+    while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
+    if (note & BCR_NOTE_DIFFERS) n = BCRRimEntries(R, to->rim, slot, value);
+    break;
+  case BCR_NODE_FLUID:
+    BCRSurveyFluid(S, ix, &r);
+    if (note & BCR_NOTE_DIFFERS) n = BCRFluidEntries(&r, slot, value);
+    break;
+  default: /* a row of a plane, whose coupling inward is a link */
+    BCRSurveyStar(S, ix, r.st);
+    (void)BCRSurveySlope(S, ix, &inward);
+    r.kept = 1 << inward;
+  }
+  for (int k = 0; k < 6; k++) {
+    if (!(r.kept & 1 << k)) continue;
+    D->linkrow[to->links] = node;
+    D->linkcol[to->links] = BCRDifferColumn(S, ix, k);
+    D->linkvalue[to->links++] = (PetscReal)r.st[k];
+  }
+  if (!(note & BCR_NOTE_DIFFERS)) return;
+  D->row[to->m] = node;
+  D->start[to->m + 1] = D->start[to->m] + n;
+  for (int k = 0; k < n; k++) {
+    D->col[D->start[to->m] + k] = BCRDifferColumn(S, ix, slot[k]);
+    D->value[D->start[to->m] + k] = (PetscReal)value[k];
+  }
+  to->m++;
+}
+
 /* Fills the lists of this rank */
 static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
 {
   const BCRSurvey *S = &R->S;
   const BCRRows *A = S->A;
-  PetscInt m = 0, masked = 0, links = 0, ix[3];
+  BCRDifferPlace to = {0, 0, 0, 0};
+  PetscInt ix[3], i = 0;
 
-  for (PetscInt i = 0; i < A->nodes; i++) {
-    const int note = R->note[i];
-    BCRNodeKind kind;
-    BCRFluidRow r;
-    int slot[7], n = 0, inward = 0;
-    double value[7];
-
-    if (!note && !S->masked) continue;
-    BCRDifferNode(A, i, ix);
-    kind = (BCRNodeKind)S->kind[BCRSurveyNode(S, ix)];
-    memset(&r, 0, sizeof(r));
-    if (kind == BCR_NODE_MASK) {
-      BCRSurveyStar(S, ix, r.st);
-      D->mask[masked] = BCRGridNatural(&A->grid, ix);
-      D->inverse[masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
-      if (note & BCR_NOTE_DIFFERS) n = BCRMaskEntries(S, ix, BCRMaskSigma(R, i), slot, value);
-    } else if (note && kind == BCR_NODE_FLUID) {
-      BCRSurveyFluid(S, ix, &r);
-      if (note & BCR_NOTE_DIFFERS) n = BCRFluidEntries(&r, slot, value);
-    } else if (note) {
-      BCRSurveyStar(S, ix, r.st);
-      (void)BCRSurveySlope(S, ix, &inward);
-      r.kept = 1 << inward;
-    }
-    for (int k = 0; k < 6; k++) {
-      if (!(r.kept & 1 << k)) continue;
-      D->linkrow[links] = BCRGridNatural(&A->grid, ix);
-      D->linkcol[links] = BCRDifferColumn(S, ix, k);
-      D->linkvalue[links++] = (PetscReal)r.st[k];
-    }
-    if (!(note & BCR_NOTE_DIFFERS)) continue;
-    D->row[m] = BCRGridNatural(&A->grid, ix);
-    D->start[m + 1] = D->start[m] + n;
-    for (int k = 0; k < n; k++) {
-      D->col[D->start[m] + k] = BCRDifferColumn(S, ix, slot[k]);
-      D->value[D->start[m] + k] = (PetscReal)value[k];
-    }
-    m++;
-  }
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++)
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++)
+        if (R->note[i] || (S->masked && S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK))
+          BCRDifferWriteNode(R, ix, D, &to);
 }
 
 /* What all ranks know alike. Collective */
@@ -623,8 +656,8 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   if (!bad) PetscCall(BCRDifferModel(&R->S, good));
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = BCRModelCreate(op, R->S.m);
-  if (!ierr) ierr = PetscCalloc2(A->nodes, &R->note, A->nodes, &R->touch);
-  if (!ierr) ierr = PetscCalloc1(A->nodes, &R->touching);
+  if (!ierr) ierr = PetscCalloc1(A->nodes, &R->note);
+  if (!ierr) ierr = PetscMalloc1(R->S.masked, &R->rim);
   if (!ierr) ierr = BCRDifferFluid(R, &fits);
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   count[0] = R->S.masked;
@@ -659,8 +692,9 @@ PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool 
   PetscCall(PetscMemzero(&R, sizeof(R)));
   R.S.A = A;
   ierr = BCRDifferTry(&R, A, c, op, good);
-  PetscCall(PetscFree2(R.note, R.touch));
-  PetscCall(PetscFree(R.touching));
+  PetscCall(PetscFree(R.note));
+  PetscCall(PetscFree(R.rim));
+  PetscCall(PetscFree2(R.touch, R.touching));
   PetscCall(BCRSurveyClose(&R.S));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -51,13 +51,17 @@ static inline void BCRSurveyBeside(const BCRSurvey *S, const PetscInt ix[3], int
 
   for (PetscInt t = 0; t < 3; t++) jx[t] = ix[t];
   jx[d] += k % 2 ? 1 : -1;
-  if (S->A->grid.parts[d] == 1) jx[d] = (jx[d] + N) % N;
+  if (S->A->grid.parts[d] == 1) jx[d] += jx[d] < 0 ? N : (jx[d] == N ? -N : 0);
 }
 
 /* The same node in the whole grid: the survey goes around its ends */
 static inline void BCRSurveyGrid(const BCRSurvey *S, const PetscInt ix[3], PetscInt jx[3])
 {
-  for (PetscInt t = 0; t < 3; t++) jx[t] = (ix[t] + S->A->N[t]) % S->A->N[t];
+  for (PetscInt t = 0; t < 3; t++) {
+    const PetscInt N = S->A->N[t];
+
+    jx[t] = ix[t] >= 0 && ix[t] < N ? ix[t] : (ix[t] + N * BCR_BESIDE) % N;
+  }
 }
 
 /* A node that is in one plane: its coupling inward over its diagonal; 0 of others */
@@ -106,7 +110,8 @@ PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFl
 /* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: no uniform ones
    that this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
-/* differmask.c. Pieces of the mask. touch: of the nodes of the rank's box, 1: a row of the fluid has a column of this
-   row of the mask. touching: of the same nodes, how many such rows the whole piece has. Collective */
-PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, const unsigned char touch[], PetscInt touching[],
-                                            PetscInt *pieces);
+/* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
+   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole piece
+   has. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[],
+                                            const unsigned char touch[], PetscInt touching[], PetscInt *pieces);

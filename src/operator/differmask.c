@@ -31,12 +31,14 @@ static PetscBool BCRPieceNext(const BCRSurvey *S, const PetscInt ix[3], PetscInt
 /* A node of the mask has a neighbour in the mask of another rank */
 static PetscBool BCRPieceCrosses(const BCRSurvey *S, const PetscInt ix[3])
 {
+  const BCRRows *A = S->A;
   PetscInt jx[3], at[3];
 
-  for (int k = 0; k < 2 * (int)S->A->dim; k++) {
+  for (int k = 0; k < 2 * (int)A->dim; k++) {
+    if (ix[k / 2] != A->lo[k / 2] + (k % 2 ? A->n[k / 2] - 1 : 0)) continue;
     BCRSurveyBeside(S, ix, k, jx);
     BCRSurveyGrid(S, jx, at);
-    if (S->A->N[k / 2] > 1 && !BCRGridHas(&S->A->grid, at) && S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK)
+    if (A->N[k / 2] > 1 && !BCRGridHas(&A->grid, at) && S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK)
       return PETSC_TRUE;
   }
   return PETSC_FALSE;
@@ -108,92 +110,120 @@ static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* parent: of the nodes of the rank's box, joined within it; -1: not of the mask */
-static void BCRPiecesJoin(const BCRSurvey *S, PetscInt parent[])
+/* The mask of a rank's box */
+typedef struct {
+  PetscInt *label;  /* [nodes] of the box; -1: not of the mask */
+  PetscInt labels;  /* at most as many as the mask has nodes. Arrays of that many: */
+  PetscInt *parent; /* labels that have been joined */
+  PetscInt *number; /* of a piece among those that go on elsewhere, -1: it does not */
+  PetscInt *touching;
+  PetscInt *node, *of; /* nodes beside other boxes, in natural order, and the numbers of their pieces */
+} BCRPieces;
+
+static PetscErrorCode BCRPiecesDestroy(BCRPieces *P)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(P->label));
+  PetscCall(PetscFree5(P->parent, P->number, P->touching, P->node, P->of));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Labels the nodes of the box by their neighbours at the low ends, and joins labels that meet */
+static void BCRPiecesLabel(const BCRSurvey *S, BCRPieces *P)
 {
   const BCRRows *A = S->A;
-  PetscInt ix[3], jx[3];
+  PetscInt ix[3], jx[3], i = 0;
 
-  for (int pass = 0; pass < 2; pass++) {
-    for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
-      for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
-        for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
-          const PetscInt i = BCRNode(A, ix);
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++) {
+        P->label[i] = -1;
+        if (S->kind[BCRSurveyNode(S, ix)] != BCR_NODE_MASK) continue;
+        for (PetscInt d = 0; d < 3; d++) {
+          const PetscInt low = ix[d] > A->lo[d] ? P->label[i - A->stride[d]] : -1;
 
-          if (pass == 0) parent[i] = S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK ? i : -1;
-          for (PetscInt d = 0; d < 3 && pass && parent[i] >= 0; d++)
-            if (BCRPieceNext(S, ix, d, jx) && BCRGridHas(&A->grid, jx) && parent[BCRNode(A, jx)] >= 0)
-              BCRJoin(parent, i, BCRNode(A, jx));
+          if (low < 0 || low == P->label[i]) continue;
+          if (P->label[i] >= 0) BCRJoin(P->parent, low, P->label[i]);
+          else P->label[i] = low;
         }
+        if (P->label[i] >= 0) continue;
+        P->label[i] = P->parent[P->labels] = P->labels;
+        P->labels++;
       }
+    }
+  }
+  for (PetscInt d = 0; d < 3; d++) { /* around the ends of axes that are not cut */
+    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+    if (!BCRAxisIsPeriodic(&S->op->axis[d]) || A->n[d] < A->N[d] || A->N[d] == 1) continue;
+    for (PetscInt k = 0; k < A->n[u] * A->n[v]; k++) {
+      ix[u] = A->lo[u] + k % A->n[u];
+      ix[v] = A->lo[v] + k / A->n[u];
+      ix[d] = A->N[d] - 1;
+      (void)BCRPieceNext(S, ix, d, jx);
+      if (P->label[BCRNode(A, ix)] >= 0 && P->label[BCRNode(A, jx)] >= 0)
+        BCRJoin(P->parent, P->label[BCRNode(A, ix)], P->label[BCRNode(A, jx)]);
     }
   }
 }
 
-/* Work space of a rank, arrays of the nodes of its box */
-typedef struct {
-  PetscInt *parent;    /* of its piece, joined within the box; -1: not of the mask */
-  PetscInt *number;    /* where that is itself: of its piece among those that go on elsewhere, -1: it does not */
-  PetscInt *node, *of; /* nodes beside other boxes, in natural order, and the numbers of their pieces */
-} BCRPieces;
-
-/* Collective. The pieces of all ranks: *pieces, and touching (as that of BCRDifferPieces(), in: of the piece within this
-   rank's box, where the node is its own parent) over all ranks */
-static PetscErrorCode BCRPiecesAcross(const BCRSurvey *S, BCRPieces *P, PetscInt touching[], PetscInt *pieces,
-                                      BCRPieceTable *T)
+/* Collective. The pieces of all ranks: *pieces, touching of this rank's own, in: within its box */
+static PetscErrorCode BCRPiecesAcross(const BCRSurvey *S, BCRPieces *P, PetscInt *pieces, BCRPieceTable *T)
 {
   const BCRRows *A = S->A;
-  PetscInt n = 0, numbers = 0, before = 0, ix[3];
+  PetscInt n = 0, numbers = 0, before = 0, ix[3], i = 0;
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < A->nodes; i++) P->number[i] = -1;
-  for (PetscInt i = 0; i < A->nodes; i++) {
-    if (P->parent[i] < 0) continue;
-    ix[0] = A->lo[0] + i % A->n[0];
-    ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
-    ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
-    if (!BCRPieceCrosses(S, ix)) continue;
-    if (P->number[P->parent[i]] < 0) P->number[P->parent[i]] = numbers++;
-    P->node[n] = BCRGridNatural(&A->grid, ix);
-    P->of[n++] = P->number[P->parent[i]];
+  for (PetscInt k = 0; k < P->labels; k++) P->number[k] = -1;
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && P->labels; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++) {
+        PetscInt k;
+
+        if (P->label[i] < 0 || !BCRPieceCrosses(S, ix)) continue;
+        k = BCRJoinFind(P->parent, P->label[i]);
+        if (P->number[k] < 0) P->number[k] = numbers++;
+        P->node[n] = BCRGridNatural(&A->grid, ix);
+        P->of[n++] = P->number[k];
+      }
+    }
   }
   PetscCall(BCRPieceTableGather(S, n, P->node, P->of, numbers, &before, T));
-  for (PetscInt i = 0; i < A->nodes; i++)
-    if (P->number[i] >= 0) T->touching[BCRJoinFind(T->parent, before + P->number[i])] += touching[i];
+  for (PetscInt k = 0; k < P->labels; k++)
+    if (P->number[k] >= 0) T->touching[BCRJoinFind(T->parent, before + P->number[k])] += P->touching[k];
   for (PetscInt k = 0; k < T->numbers; k += PETSC_MPI_INT_MAX)
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, T->touching + k, (PetscMPIInt)PetscMin(PETSC_MPI_INT_MAX, T->numbers - k),
                                MPIU_INT, MPI_SUM, A->comm));
   *pieces -= numbers;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, pieces, 1, MPIU_INT, MPI_SUM, A->comm));
   for (PetscInt k = 0; k < T->numbers; k++) *pieces += T->parent[k] == k;
-  for (PetscInt i = 0; i < A->nodes; i++)
-    if (P->number[i] >= 0) touching[i] = T->touching[BCRJoinFind(T->parent, before + P->number[i])];
+  for (PetscInt k = 0; k < P->labels; k++)
+    if (P->number[k] >= 0) P->touching[k] = T->touching[BCRJoinFind(T->parent, before + P->number[k])];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDifferPieces(const BCRSurvey *S, const unsigned char touch[], PetscInt touching[], PetscInt *pieces)
+PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[], const unsigned char touch[],
+                               PetscInt touching[], PetscInt *pieces)
 {
-  const BCRRows *A = S->A;
-  BCRPieces P = {NULL, NULL, NULL, NULL};
+  const PetscInt most = S->masked;
+  BCRPieces P = {NULL, 0, NULL, NULL, NULL, NULL, NULL};
   BCRPieceTable T = {0, 0, NULL, NULL, NULL, NULL};
-  PetscErrorCode ierr = PetscMalloc4(A->nodes, &P.parent, A->nodes, &P.number, A->nodes, &P.node, A->nodes, &P.of);
+  PetscErrorCode ierr = PetscMalloc1(S->A->nodes, &P.label);
 
   PetscFunctionBegin;
-  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
-  BCRPiecesJoin(S, P.parent);
+  if (!ierr) ierr = PetscMalloc5(most, &P.parent, most, &P.number, most, &P.touching, most, &P.node, most, &P.of);
+  BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)BCRPiecesDestroy(&P));
+  if (most) BCRPiecesLabel(S, &P);
   *pieces = 0;
-  for (PetscInt i = 0; i < A->nodes; i++) touching[i] = 0;
-  for (PetscInt i = 0; i < A->nodes; i++) {
-    if (P.parent[i] < 0) continue;
-    P.parent[i] = BCRJoinFind(P.parent, i);
-    *pieces += P.parent[i] == i;
-    touching[P.parent[i]] += touch[i];
+  for (PetscInt k = 0; k < P.labels; k++) {
+    P.touching[k] = 0;
+    *pieces += P.parent[k] == k;
   }
-  if (A->grid.size > 1) ierr = BCRPiecesAcross(S, &P, touching, pieces, &T);
-  for (PetscInt i = 0; i < A->nodes && !ierr; i++)
-    if (P.parent[i] >= 0) touching[i] = touching[P.parent[i]];
+  for (PetscInt r = 0; r < rims; r++) P.touching[BCRJoinFind(P.parent, P.label[rim[r]])] += touch[r];
+  if (S->A->grid.size > 1) ierr = BCRPiecesAcross(S, &P, pieces, &T);
+  for (PetscInt r = 0; r < rims && !ierr; r++) touching[r] = P.touching[BCRJoinFind(P.parent, P.label[rim[r]])];
   PetscCall(BCRPieceTableDestroy(&T));
-  PetscCall(PetscFree4(P.parent, P.number, P.node, P.of));
+  PetscCall(BCRPiecesDestroy(&P));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
