@@ -4,6 +4,7 @@
 #include "readimpl.h"
 #include "../base/modes.h"
 #include "devscale.h"
+#include "differ.h"
 #include <petscviewer.h>
 
 static PetscErrorCode BCRPlaneReset(BCRPlane *pl)
@@ -32,6 +33,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
   PetscCall(BCRDeviceScaleDestroy(&op->devscale));
+  PetscCall(BCRDifferDestroy(&op->differ));
   PetscCall(PetscMemzero(op, sizeof(*op)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -368,6 +370,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,
                                    op->left ? ", every row with a factor of its own"
                                             : (op->apart ? ", rows apart solved by themselves" : "")));
+  if (op->differ) PetscCall(PetscViewerASCIIPrintf(viewer, " (%s)", op->differ->what));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
     PetscCall(PetscViewerASCIIPrintf(

@@ -5,7 +5,7 @@
 #include "readdevice.h"
 #include "threads.h"
 
-static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv)
+PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv)
 {
   PetscInt d, s, i;
 

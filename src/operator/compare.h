@@ -58,6 +58,8 @@ static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], con
   return ix[0] - first[0] + n0 * (ix[1] - first[1] + n1 * (ix[2] - first[2]));
 }
 
+/* A node of a plane has 1/d = inv */
+PETSC_INTERN PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv);
 /* All rows of this rank. known: boxes that the columns have been checked for, 0: none yet */
 PETSC_INTERN PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known);
 /* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one

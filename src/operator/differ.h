@@ -39,3 +39,5 @@ struct _n_BCRDiffer {
   PetscInt all, allmasked, pieces;
   char what[160]; /* kinds of rows and how many there are of each, in words */
 };
+
+PETSC_INTERN PetscErrorCode BCRDifferDestroy(BCRDiffer *differ);

@@ -12,6 +12,7 @@ typedef enum {
   BCR_GUESSED,  /* planes from a row each */
   BCR_SEARCHED, /* planes looked at row by row */
   BCR_LEFT,     /* rows scaled */
+  BCR_DIFFERS,  /* most rows */
   BCR_FITTED
 } BCRStage;
 
@@ -20,7 +21,8 @@ typedef struct {
   BCRRows rows;
   BCROperator *ops;
   BCRModelAxis (*models)[3];
-  PetscBool *skip; /* components that are not compared: they are fitted */
+  PetscBool *skip;  /* components that are not compared: they are fitted, or have rows that differ */
+  PetscBool differ; /* those are looked for */
   BCRStage *stage;
   PetscBool *lines; /* the operator holds what the grid lines have */
   BCRCheck check;
@@ -69,6 +71,18 @@ static PetscErrorCode BCRStageLeft(const BCRRows *A, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* No operator is the matrix: one that most of its rows have, or a fit. Collective */
+static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
+{
+  PetscBool good = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (R->differ) PetscCall(BCRDifferRead(&R->rows, c, &R->ops[c], &good));
+  if (good) R->stage[c] = BCR_DIFFERS;
+  else PetscCall(BCRStageFit(&R->ops[c], &R->stage[c]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What to try after a comparison of component c has failed. Collective */
 static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 {
@@ -87,7 +101,7 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
   if (*stage == BCR_SEARCHED && R->lines[c] && op->axis[0].n > 0 && op->axis[1].n > 0 && op->axis[2].n > 0) {
     *stage = BCR_LEFT;
     PetscCall(BCRStageLeft(&R->rows, op));
-  } else PetscCall(BCRStageFit(op, stage));
+  } else PetscCall(BCRStageLast(R, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -163,7 +177,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
 
   PetscFunctionBegin;
   if (R->stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, op), BCR_NO_MEMORY));
-  else {
+  else if (R->stage[c] != BCR_DIFFERS) {
     PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));
     op->deviation = c == v->comp ? (PetscReal)v->dev : 0;
     op->devrow = c == v->comp ? v->row : 0;
@@ -194,7 +208,7 @@ static PetscErrorCode BCRReadAll(BCRReader *R, BCRFit fit)
     PetscInt left = 0;
 
     for (PetscInt c = 0; c < dof; c++) {
-      R->skip[c] = (PetscBool)(R->stage[c] == BCR_FITTED);
+      R->skip[c] = (PetscBool)(R->stage[c] >= BCR_DIFFERS);
       left += R->skip[c] ? 0 : 1;
     }
     if (left == 0) break;
@@ -223,6 +237,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   PetscCall(MatGetNonzeroState(P, &state));
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) R.boxes = pattern->boxes;
+  R.differ = (PetscBool)(pattern && pattern->differ);
   ierr = BCRRowsOpen(grid, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);

@@ -26,6 +26,7 @@ typedef struct {
   uint64_t boxes;   /* identifies the rows that have been checked; 0: none */
   PetscBool full;   /* no row is empty */
   PetscBool fitted; /* no operator was the matrix */
+  PetscBool differ; /* the caller's: rows of a matrix may differ from the operator (differ.h) */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils,

@@ -201,6 +201,9 @@ PETSC_INTERN PetscErrorCode BCRShellClose(BCRRows *A);
    changed: *same */
 PETSC_INTERN PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
+/* differ.c. The operator that most rows have, with those that differ in op->differ; planes are given, and have been searched.
+   *good = PETSC_FALSE: most rows have no such operator. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
 PETSC_INTERN PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);

@@ -1,0 +1,701 @@
+/*
+  Reads an operator with rows that differ (differ.h) from a matrix of which most rows are multiples of an operator's with
+  uniform axes.
+
+      survey   every row once: which star it is (few are different), the mask
+      model    the operator that most rows have (differmodel.c)
+      fluid    rows beside it: factors of rows, links to the mask, rows that differ
+      mask     its pieces (differmask.c). A piece that no row of the fluid has a column of keeps the operator's rows. The
+               others have the Laplacian of the piece alone, so that the solution is zero there, with
+
+                   sigma = mean coupling / (rows of the mask that the fluid has columns of)
+
+               more on the diagonal of those rows: the piece alone is not singular, and the system of the rows that
+               differ is one of the second kind (docs/method.md)
+      write    the lists
+*/
+#include "differimpl.h"
+
+/* How a row differs */
+enum {
+  BCR_ROW_LINKS,    /* it has no link where the operator has one */
+  BCR_ROW_DIAGONAL, /* nothing but its diagonal */
+  BCR_ROW_END,      /* at an end of an axis */
+  BCR_ROW_STRENGTH, /* links of another strength */
+  BCR_ROW_BESIDE,   /* of the mask, beside the fluid */
+  BCR_ROW_KINDS
+};
+
+/* What is noted of a node */
+#define BCR_NOTE_DIFFERS 1
+#define BCR_NOTE_LINKS   2
+
+PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
+{
+  BCRDiffer d = *differ;
+
+  PetscFunctionBegin;
+  if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFree4(d->row, d->start, d->col, d->value));
+  PetscCall(PetscFree2(d->mask, d->inverse));
+  PetscCall(PetscFree3(d->linkrow, d->linkcol, d->linkvalue));
+  PetscCall(PetscFree(*differ));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- survey ---- */
+
+void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7])
+{
+  const int code = S->code[BCRSurveyNode(S, ix)];
+  double rest;
+  PetscInt col;
+
+  if (code < BCR_STARS) memcpy(st, S->star[code], sizeof(S->star[code]));
+  else (void)BCRRowGet(S->A, S->c, ix, st, &rest, &col);
+}
+
+/* Which star this is; BCR_STARS: there is no room for more */
+static unsigned char BCRSurveyCode(BCRSurvey *S, const double st[7])
+{
+  const unsigned char *bytes = (const unsigned char *)st;
+  uint64_t h = 1469598103934665603u;
+  PetscInt at;
+
+  for (size_t i = 0; i < 7 * sizeof(double); i++) h = (h ^ bytes[i]) * 1099511628211u;
+  for (at = (PetscInt)(h % BCR_STAR_PLACES); S->place[at]; at = (at + 1) % BCR_STAR_PLACES)
+    if (!memcmp(S->star[S->place[at] - 1], st, 7 * sizeof(double))) return (unsigned char)(S->place[at] - 1);
+  if (S->stars == BCR_STARS) return BCR_STARS;
+  memcpy(S->star[S->stars], st, sizeof(S->star[0]));
+  S->place[at] = (short)(S->stars + 1);
+  return (unsigned char)S->stars++;
+}
+
+/* The row of a node of the box is that of the node before it on the same line, by columns and values */
+static PetscBool BCRSurveySame(const BCRSurvey *S, const PetscInt ix[3])
+{
+  const BCRRows *A = S->A;
+  const PetscInt row = S->c + A->dof * BCRNode(A, ix), like = row - A->dof, n = A->ai[row + 1] - A->ai[row];
+  const PetscInt *j = A->aj + A->ai[row], *k = A->aj + A->ai[like];
+  const PetscScalar *v = A->aa + A->ai[row], *w = A->aa + A->ai[like];
+  PetscInt bad = 0;
+
+  if (ix[0] < A->lo[0] + 2 || ix[0] > A->lo[0] + A->n[0] - 2) return PETSC_FALSE; /* lines may go around */
+  if (A->ai[like + 1] - A->ai[like] != n || (A->far.mat && A->far.i[row + 1] != A->far.i[like])) return PETSC_FALSE;
+  for (PetscInt i = 0; i < n; i++) bad |= (j[i] - k[i] != A->dof) | !(v[i] == w[i]);
+  return bad ? PETSC_FALSE : PETSC_TRUE;
+}
+
+/* One row: its star, and what its node is */
+static void BCRSurveyRow(BCRSurvey *S, const PetscInt ix[3])
+{
+  const PetscInt i = BCRSurveyNode(S, ix);
+  double st[7], rest;
+  PetscInt col, at[3];
+  int side[3], planes;
+  PetscBool lone = PETSC_TRUE;
+  BCRRowState state = BCRRowGet(S->A, S->c, ix, st, &rest, &col);
+
+  BCRSurveyGrid(S, ix, at);
+  planes = BCRPlanesOf(S->A, S->op, at, side);
+  if (state != BCR_ROW_GOOD && !(planes && state == BCR_ROW_EMPTY)) {
+    S->bad = PETSC_TRUE;
+    return;
+  }
+  for (int k = 0; k < 6; k++) {
+    st[k] += 0.0; /* no -0 */
+    if (!planes && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) lone = PETSC_FALSE;
+  }
+  if (rest > S->rest * PetscAbs(st[BCR_CENTRE])) S->rest = rest / PetscAbs(st[BCR_CENTRE]);
+  S->code[i] = BCRSurveyCode(S, st);
+  S->kind[i] = planes ? BCR_NODE_PLANE : (lone ? BCR_NODE_MASK : BCR_NODE_FLUID);
+}
+
+/* Collective */
+static PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op)
+{
+  PetscInt ix[3];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(S, sizeof(*S)));
+  S->A = A;
+  S->c = c;
+  S->op = op;
+  S->nodes = 1;
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt beside = A->grid.parts[d] > 1 ? BCR_BESIDE : 0;
+
+    S->lo[d] = A->lo[d] - beside;
+    S->n[d] = A->nodes ? A->n[d] + 2 * beside : 0;
+    S->stride[d] = S->nodes;
+    S->nodes *= S->n[d];
+    S->first[d] = op->axis[d].plane[0].present ? 1 : 0;
+    S->last[d] = A->N[d] - 1 - (op->axis[d].plane[1].present ? 1 : 0);
+  }
+  PetscCall(BCRRowsFetch(A));
+  PetscCall(BCRShellOpen(A, BCR_BESIDE));
+  ierr = PetscMalloc2(S->nodes, &S->code, S->nodes, &S->kind);
+  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  for (ix[2] = S->lo[2]; ix[2] < S->lo[2] + S->n[2] && !S->bad; ix[2]++) {
+    for (ix[1] = S->lo[1]; ix[1] < S->lo[1] + S->n[1] && !S->bad; ix[1]++) {
+      for (ix[0] = S->lo[0]; ix[0] < S->lo[0] + S->n[0] && !S->bad; ix[0]++) {
+        const PetscInt i = BCRSurveyNode(S, ix);
+        const PetscBool mine = BCRGridHas(&A->grid, ix);
+
+        if (mine && BCRSurveySame(S, ix)) {
+          S->code[i] = S->code[i - 1];
+          S->kind[i] = S->kind[i - 1];
+        } else BCRSurveyRow(S, ix);
+        S->masked += mine && S->kind[i] == BCR_NODE_MASK;
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSurveyClose(BCRSurvey *S)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRModelDestroy(S->m));
+  PetscCall(PetscFree2(S->code, S->kind));
+  PetscCall(BCRShellClose(S->A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which slots of a node are nodes of a kind */
+static int BCRSurveyKinds(const BCRSurvey *S, const PetscInt ix[3], BCRNodeKind kind)
+{
+  const unsigned char *here = S->kind + BCRSurveyNode(S, ix);
+  PetscInt jx[3];
+  int slots = 0;
+
+  for (int k = 0; k < 2 * (int)S->A->dim; k++) {
+    const int d = k / 2;
+
+    if (S->A->N[d] == 1) continue;
+    if (ix[d] > S->lo[d] && ix[d] < S->lo[d] + S->n[d] - 1)
+      slots |= (k % 2 ? here[S->stride[d]] : here[-S->stride[d]]) == kind ? 1 << k : 0;
+    else {
+      BCRSurveyBeside(S, ix, k, jx);
+      slots |= S->kind[BCRSurveyNode(S, jx)] == kind ? 1 << k : 0;
+    }
+  }
+  return slots;
+}
+
+/* ---- rows of the fluid ---- */
+
+/* mask: slots that are nodes of the mask */
+static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow *r)
+{
+  double mine = 0, its = 0, missing = 0, sum = 0, size;
+  int gone = 0, lost = 0, off = 0; /* slots: missing in the mask; in the fluid; that differ */
+
+  for (int k = 0; k < 6; k++) {
+    if (r->st[k] != 0 && r->in[k] != 0) {
+      mine += r->st[k];
+      its += r->in[k];
+    }
+    if (r->st[k] != 0) r->kept |= mask & 1 << k;
+    else if (r->in[k] != 0) *(mask & 1 << k ? &gone : &lost) |= 1 << k;
+  }
+  r->factor = its != 0 && mine / its > 0 && mine / its < PETSC_INFINITY ? mine / its : 1;
+  if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL) r->factor = 1;
+  for (int k = 0; k < 7; k++) r->in[k] *= r->factor;
+  for (int k = 0; k < 6; k++) missing += gone & 1 << k ? r->in[k] : 0;
+  size = PetscAbs(r->in[BCR_CENTRE]);
+  /* the diagonal still has what the missing links had: the solution there is held */
+  if (gone && (r->st[BCR_CENTRE] - r->in[BCR_CENTRE]) / missing < 0.5) {
+    r->back = gone;
+    for (int k = 0; k < 6; k++)
+      if (gone & 1 << k) r->st[k] = r->in[k];
+  }
+  for (int k = 0; k < 7; k++) {
+    const double d = r->st[k] - r->in[k], dev = d == 0 ? 0 : PetscAbs(d) / (r->in[k] != 0 ? PetscAbs(r->in[k]) : size);
+
+    sum += d;
+    if (!(dev <= BCR_SAME_TOL)) off |= 1 << k;
+    if (!(dev > r->dev)) continue;
+    r->dev = dev;
+    r->slot = k;
+  }
+  /* a difference that is no more than rounding of coefficients must not lift a singularity */
+  if (!off && S->neutral && !(PetscAbs(sum) <= BCR_NULL_TOL * size)) off = 1 << BCR_CENTRE;
+  r->differs = (PetscBool)(off != 0);
+  if (off == 1 << BCR_CENTRE) r->what = ends ? BCR_ROW_END : BCR_ROW_DIAGONAL;
+  else if ((gone && !r->back) || (lost && !ends)) r->what = BCR_ROW_LINKS;
+  else r->what = ends ? BCR_ROW_END : BCR_ROW_STRENGTH;
+}
+
+void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
+{
+  PetscInt at[3];
+
+  memset(r, 0, sizeof(*r));
+  BCRSurveyGrid(S, ix, at);
+  BCRSurveyStar(S, ix, r->st);
+  BCRModelRow(S->op, S->m, at, r->in);
+  BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyKinds(S, ix, BCR_NODE_MASK), r);
+}
+
+/* What the reader finds on this rank */
+typedef struct {
+  BCRSurvey S;
+  unsigned char *note; /* of the nodes of the box */
+  PetscInt rims;       /* nodes of the box in the mask whose neighbours are not all. Arrays of these: */
+  PetscInt *rim;
+  unsigned char *touch;          /* a row of the fluid has a column of this row of the mask */
+  PetscInt *touching;            /* rows of the whole piece that are touched */
+  PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
+  PetscInt m, entries, links, pieces;
+  BCRVerdict v; /* rows that do not differ */
+} BCRDifferReader;
+
+/* Puts the row factor of a node of the box; there are none as long as all are 1 */
+static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], double factor)
+{
+  BCROperator *op = R->S.op;
+  PetscInt first, box = 1;
+
+  PetscFunctionBegin;
+  if (!op->rowscale) {
+    for (PetscInt d = 0; d < 3; d++) box *= BCRInside(R->S.A, d, R->S.first[d], op->axis[d].n, &first);
+    PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale));
+    for (PetscInt i = 0; i < box; i++) op->rowscale[i] = 1;
+  }
+  if (ix) op->rowscale[BCRBoxNode(R->S.A, R->S.m, ix)] = (PetscReal)factor;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How many entries the row has beside the operator's, and where and what: slots, values. Differences of rounding are
+   left out */
+static int BCRFluidEntries(const BCRFluidRow *r, int slot[7], double value[7])
+{
+  int n = 0;
+
+  for (int k = 0; k < 7; k++) {
+    const double d = r->st[k] - r->in[k];
+
+    if (PetscAbs(d) <= 4 * BCR_EPS * PetscAbs(r->in[k])) continue;
+    slot[n] = k;
+    value[n++] = d;
+  }
+  return n;
+}
+
+static int BCRBits(int bits)
+{
+  int n = 0;
+
+  for (; bits; bits &= bits - 1) n++;
+  return n;
+}
+
+static void BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], const BCRFluidRow *r)
+{
+  const BCRSurvey *S = &R->S;
+  unsigned char *note = &R->note[BCRNode(S->A, ix)];
+  int slot[7];
+  double value[7];
+
+  R->links += BCRBits(r->kept);
+  if (r->kept) *note |= BCR_NOTE_LINKS;
+  if (r->differs) {
+    *note |= BCR_NOTE_DIFFERS;
+    R->kinds[r->what]++;
+    R->m++;
+    R->entries += BCRFluidEntries(r, slot, value);
+  } else if (r->dev > R->v.dev) {
+    PetscInt jx[3] = {ix[0], ix[1], ix[2]}, at[3];
+
+    if (r->slot < BCR_CENTRE) BCRSurveyBeside(S, ix, r->slot, jx);
+    BCRSurveyGrid(S, jx, at);
+    R->v.dev = r->dev;
+    R->v.row = BCRGridNatural(&S->A->grid, ix);
+    R->v.col = BCRGridNatural(&S->A->grid, at);
+  }
+}
+
+/* A row of a plane: its diagonal; its coupling inward may be a column of the mask */
+static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], PetscBool *fits)
+{
+  const BCRSurvey *S = &R->S;
+  double st[7];
+  int side[3], inward;
+  PetscInt jx[3];
+
+  PetscFunctionBegin;
+  BCRSurveyStar(S, ix, st);
+  (void)BCRPlanesOf(S->A, S->op, ix, side);
+  if (!BCRPlanesRowFits(S->op, side, st)) *fits = PETSC_FALSE;
+  PetscCall(BCRPlaneSetDiagonal(S->A, S->op, ix, BCRPlaneInverse(st)));
+  if (BCRSurveySlope(S, ix, &inward) == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRSurveyBeside(S, ix, inward, jx);
+  if (S->kind[BCRSurveyNode(S, jx)] != BCR_NODE_MASK) PetscFunctionReturn(PETSC_SUCCESS);
+  R->note[BCRNode(S->A, ix)] |= BCR_NOTE_LINKS;
+  R->links++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All rows but those of the mask. *fits = PETSC_FALSE: a plane is none */
+static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
+{
+  const BCRSurvey *S = &R->S;
+  const BCRRows *A = S->A;
+  const PetscBool masked = (PetscBool)(S->masked || A->grid.size > 1);
+  const int every = (A->N[0] > 1 ? 3 : 0) | (A->N[1] > 1 ? 12 : 0) | (A->N[2] > 1 ? 48 : 0);
+  BCRFluidRow r;
+  int lastcode = -1, lastends = 0, lastmask = 0;
+  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
+        const PetscInt i = BCRSurveyNode(S, ix);
+        int code = S->code[i], ends, mask;
+
+        if (S->kind[i] == BCR_NODE_PLANE) PetscCall(BCRDifferPlane(R, ix, fits));
+        if (S->kind[i] == BCR_NODE_PLANE) continue;
+        mask = masked ? BCRSurveyKinds(S, ix, BCR_NODE_MASK) : 0;
+        if (S->kind[i] == BCR_NODE_MASK) {
+          if (mask != every) R->rim[R->rims++] = BCRNode(A, ix);
+          continue;
+        }
+        ends = BCRSurveyEnds(S, ix);
+        if (code != lastcode || code == BCR_STARS || ends != lastends || mask != lastmask) {
+          lastcode = code;
+          lastends = ends;
+          lastmask = mask;
+          BCRSurveyFluid(S, ix, &r);
+        } /* else it is the same */
+        if (r.differs || r.kept || r.dev > R->v.dev) BCRDifferNoteFluid(R, ix, &r);
+        if (r.factor != 1 || S->op->rowscale) PetscCall(BCRDifferFactor(R, ix, r.factor));
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- rows of the mask ---- */
+
+/* A row of the mask is in a column of the fluid's */
+static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
+{
+  PetscInt jx[3];
+  BCRFluidRow r;
+  int inward = -1;
+
+  for (int k = 0; k < 2 * (int)S->A->dim; k++) {
+    if (S->A->N[k / 2] == 1) continue;
+    BCRSurveyBeside(S, ix, k, jx);
+    switch (S->kind[BCRSurveyNode(S, jx)]) {
+    case BCR_NODE_FLUID:
+      BCRSurveyFluid(S, jx, &r);
+      if ((r.back | r.kept) & 1 << (k ^ 1)) return PETSC_TRUE;
+      break;
+    case BCR_NODE_PLANE:
+      if (BCRSurveySlope(S, jx, &inward) != 0 && inward == (k ^ 1)) return PETSC_TRUE;
+      break;
+    default:
+      break;
+    }
+  }
+  return PETSC_FALSE;
+}
+
+/* As BCRFluidEntries(), of a row of the mask in a piece that is touched; sigma: what its diagonal has more */
+static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma, int slot[7], double value[7])
+{
+  double in[7], diagonal = sigma;
+  PetscInt jx[3];
+  int n = 0, inward;
+
+  BCRModelRow(S->op, S->m, ix, in);
+  for (int k = 0; k < 6; k++) {
+    BCRNodeKind kind;
+
+    if (in[k] == 0) continue;
+    BCRSurveyBeside(S, ix, k, jx);
+    kind = (BCRNodeKind)S->kind[BCRSurveyNode(S, jx)];
+    if (kind == BCR_NODE_MASK) continue;
+    slot[n] = k;
+    value[n++] = -in[k];
+    diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx, &inward) : in[k];
+  }
+  if (diagonal == 0) return n;
+  slot[n] = BCR_CENTRE;
+  value[n++] = diagonal;
+  return n;
+}
+
+/* What the diagonal of a row has more that is touched; touching: of its piece */
+static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
+{
+  double a = 0;
+  int axes = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    a += (double)op->axis[d].a;
+    axes += op->axis[d].n > 1;
+  }
+  return (double)op->scale * a / axes / (double)touching;
+}
+
+/* Node i of the rank's box */
+static void BCRDifferNode(const BCRRows *A, PetscInt i, PetscInt ix[3])
+{
+  ix[0] = A->lo[0] + i % A->n[0];
+  ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
+  ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
+}
+
+/* Entries of a row at the rim of a piece that is touched; none of others */
+static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
+{
+  PetscInt ix[3];
+
+  if (R->touching[r] == 0) return 0;
+  BCRDifferNode(R->S.A, R->rim[r], ix);
+  return BCRMaskEntries(&R->S, ix, R->touch[r] ? BCRMaskSigma(R->S.op, R->touching[r]) : 0, slot, value);
+}
+
+/* Pieces, and rows of the mask that differ. Collective */
+static PetscErrorCode BCRDifferMask(BCRDifferReader *R)
+{
+  const BCRSurvey *S = &R->S;
+  PetscInt ix[3];
+  int slot[7];
+  double value[7];
+  PetscErrorCode ierr = PetscMalloc2(R->rims, &R->touch, R->rims, &R->touching);
+
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt r = 0; r < R->rims; r++) {
+    BCRDifferNode(S->A, R->rim[r], ix);
+    R->touch[r] = BCRMaskTouched(S, ix);
+  }
+  PetscCall(BCRDifferPieces(S, R->rims, R->rim, R->touch, R->touching, &R->pieces));
+  for (PetscInt r = 0; r < R->rims; r++) {
+    const int n = BCRRimEntries(R, r, slot, value);
+
+    if (n == 0) continue;
+    R->note[R->rim[r]] |= BCR_NOTE_DIFFERS;
+    R->kinds[BCR_ROW_BESIDE]++;
+    R->m++;
+    R->entries += n;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the lists ---- */
+
+static PetscErrorCode BCRDifferCreate(const BCRDifferReader *R, BCRDiffer *differ)
+{
+  BCRDiffer D;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(1, differ));
+  D = *differ;
+  D->m = R->m;
+  D->masked = R->S.masked;
+  D->links = R->links;
+  PetscCall(PetscMalloc4(D->m, &D->row, D->m + 1, &D->start, R->entries, &D->col, R->entries, &D->value));
+  PetscCall(PetscMalloc2(D->masked, &D->mask, D->masked, &D->inverse));
+  PetscCall(PetscMalloc3(D->links, &D->linkrow, D->links, &D->linkcol, D->links, &D->linkvalue));
+  D->start[0] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The node in slot k of a node of the box, in natural order */
+static PetscInt BCRDifferColumn(const BCRSurvey *S, const PetscInt ix[3], int k)
+{
+  PetscInt jx[3] = {ix[0], ix[1], ix[2]}, at[3];
+
+  if (k < BCR_CENTRE) BCRSurveyBeside(S, ix, k, jx);
+  BCRSurveyGrid(S, jx, at);
+  return BCRGridNatural(&S->A->grid, at);
+}
+
+/* Where the next entries of the lists go */
+typedef struct {
+  PetscInt m, masked, links, rim;
+} BCRDifferPlace;
+
+/* What the lists have of one node, which is not an ordinary one */
+static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], BCRDiffer D, BCRDifferPlace *to)
+{
+  const BCRSurvey *S = &R->S;
+  const PetscInt i = BCRNode(S->A, ix), node = BCRGridNatural(&S->A->grid, ix);
+  const int note = R->note[i];
+  BCRFluidRow r;
+  int slot[7], n = 0, inward = 0;
+  double value[7];
+
+  r.kept = 0;
+  switch (S->kind[BCRSurveyNode(S, ix)]) {
+  case BCR_NODE_MASK:
+    BCRSurveyStar(S, ix, r.st);
+    D->mask[to->masked] = node;
+    D->inverse[to->masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
+    while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
+    if (note & BCR_NOTE_DIFFERS) n = BCRRimEntries(R, to->rim, slot, value);
+    break;
+  case BCR_NODE_FLUID:
+    BCRSurveyFluid(S, ix, &r);
+    if (note & BCR_NOTE_DIFFERS) n = BCRFluidEntries(&r, slot, value);
+    break;
+  default: /* a row of a plane, whose coupling inward is a link */
+    BCRSurveyStar(S, ix, r.st);
+    (void)BCRSurveySlope(S, ix, &inward);
+    r.kept = 1 << inward;
+  }
+  for (int k = 0; k < 6; k++) {
+    if (!(r.kept & 1 << k)) continue;
+    D->linkrow[to->links] = node;
+    D->linkcol[to->links] = BCRDifferColumn(S, ix, k);
+    D->linkvalue[to->links++] = (PetscReal)r.st[k];
+  }
+  if (!(note & BCR_NOTE_DIFFERS)) return;
+  D->row[to->m] = node;
+  D->start[to->m + 1] = D->start[to->m] + n;
+  for (int k = 0; k < n; k++) {
+    D->col[D->start[to->m] + k] = BCRDifferColumn(S, ix, slot[k]);
+    D->value[D->start[to->m] + k] = (PetscReal)value[k];
+  }
+  to->m++;
+}
+
+/* Fills the lists of this rank */
+static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
+{
+  const BCRSurvey *S = &R->S;
+  const BCRRows *A = S->A;
+  BCRDifferPlace to = {0, 0, 0, 0};
+  PetscInt ix[3], i = 0;
+
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++)
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++)
+        if (R->note[i] || (S->masked && S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK))
+          BCRDifferWriteNode(R, ix, D, &to);
+}
+
+/* What all ranks know alike. Collective */
+static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
+{
+  static const char *const name[BCR_ROW_KINDS] = {"with missing links", "of another diagonal", "at ends",
+                                                  "with links of another strength", NULL};
+  PetscInt all[BCR_ROW_KINDS + 2];
+  char *at = D->what;
+  size_t room = sizeof(D->what);
+
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(all, R->kinds, BCR_ROW_KINDS));
+  all[BCR_ROW_KINDS] = D->m;
+  all[BCR_ROW_KINDS + 1] = D->masked;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, BCR_ROW_KINDS + 2, MPIU_INT, MPI_SUM, R->S.A->comm));
+  D->all = all[BCR_ROW_KINDS];
+  D->allmasked = all[BCR_ROW_KINDS + 1];
+  D->pieces = R->pieces;
+  for (int k = -1; k < BCR_ROW_KINDS; k++) {
+    const PetscInt n = k < 0 ? D->allmasked : all[k];
+    size_t used;
+
+    if (n == 0 || (k >= 0 && !name[k])) continue;
+    PetscCall(PetscSNPrintf(at, room, "%s%" PetscInt_FMT " %s", at == D->what ? "" : ", ", n,
+                            k < 0 ? (n == 1 ? "identity row" : "identity rows") : name[k]));
+    PetscCall(PetscStrlen(at, &used));
+    at += used;
+    room -= used;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same on all ranks: a number of which the largest counts. Collective */
+static PetscErrorCode BCRDifferMost(const BCRRows *A, PetscInt *n)
+{
+  PetscFunctionBegin;
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, n, 1, MPIU_INT, MPI_MAX, A->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Factors, deviation, and name of the operator. Collective */
+static PetscErrorCode BCRDifferFinish(BCRDifferReader *R)
+{
+  const BCRRows *A = R->S.A;
+  BCROperator *op = R->S.op;
+  PetscInt scaled = op->rowscale ? 1 : 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDifferMost(A, &scaled));
+  op->left = (PetscBool)scaled;
+  if (scaled) PetscCall(BCRFaultShare(A->comm, BCRDifferFactor(R, NULL, 0), BCR_NO_MEMORY));
+  if (R->S.rest > R->v.dev) R->v.dev = R->S.rest;
+  PetscCall(BCRTakeFrom(A->comm, R->v.dev, &R->v, sizeof(R->v), NULL));
+  op->deviation = (PetscReal)R->v.dev;
+  op->devrow = R->v.row;
+  op->devcol = R->v.col;
+  PetscCall(PetscStrncpy(op->fit, "rows differ", sizeof(op->fit)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *good = PETSC_FALSE: this is no matrix of the kind. Collective */
+static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  const PetscInt N = A->N[0] * A->N[1] * A->N[2], most = N / 8;
+  PetscBool fits = PETSC_TRUE;
+  PetscInt bad, count[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSurveyOpen(&R->S, A, c, op));
+  bad = R->S.bad;
+  PetscCall(BCRDifferMost(A, &bad));
+  if (!bad) PetscCall(BCRDifferModel(&R->S, good));
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = BCRModelCreate(op, R->S.m);
+  if (!ierr) ierr = PetscCalloc1(A->nodes, &R->note);
+  if (!ierr) ierr = PetscMalloc1(R->S.masked, &R->rim);
+  if (!ierr) ierr = BCRDifferFluid(R, &fits);
+  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  count[0] = R->S.masked;
+  count[1] = fits ? R->m : most + 1;
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 2, MPIU_INT, MPI_SUM, A->comm));
+  if (count[0] && count[1] <= most) {
+    PetscCall(BCRDifferMask(R));
+    count[1] = R->m;
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &count[1], 1, MPIU_INT, MPI_SUM, A->comm));
+  }
+  *good = (PetscBool)(count[1] <= most);
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(A->comm, BCRDifferCreate(R, &op->differ), BCR_NO_MEMORY));
+  BCRDifferWrite(R, op->differ);
+  PetscCall(BCRDifferCounts(R, op->differ));
+  PetscCall(BCRDifferFinish(R));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  BCRDifferReader R;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) { /* ends that can be told from inner rows */
+    const PetscInt n = A->N[d] - (op->axis[d].plane[0].present ? 1 : 0) - (op->axis[d].plane[1].present ? 1 : 0);
+
+    if (n < 3 && A->N[d] > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscMemzero(&R, sizeof(R)));
+  R.S.A = A;
+  ierr = BCRDifferTry(&R, A, c, op, good);
+  PetscCall(PetscFree(R.note));
+  PetscCall(PetscFree(R.rim));
+  PetscCall(PetscFree2(R.touch, R.touching));
+  PetscCall(BCRSurveyClose(&R.S));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,117 @@
+/*
+  Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
+  have), differmask.c (pieces of the mask).
+*/
+#pragma once
+
+#include "compare.h"
+#include "differ.h"
+
+#define BCR_STARS       255  /* different rows that are kept; a matrix whose rows are all different has more */
+#define BCR_STAR_PLACES 1024 /* of their hash table: a power of two */
+#define BCR_BESIDE \
+  2 /* what a mask's row is depends on the rows beside it, and what those are on the nodes beside them */
+
+/* What a node is */
+typedef enum {
+  BCR_NODE_FLUID,
+  BCR_NODE_MASK, /* its row has nothing but a diagonal */
+  BCR_NODE_PLANE /* in a dropped plane */
+} BCRNodeKind;
+
+/* All rows of a component on this rank, and those up to BCR_BESIDE nodes away along axes that are cut */
+typedef struct {
+  BCRRows *A;
+  PetscInt c;
+  BCROperator *op;
+  PetscInt lo[3], n[3], stride[3], nodes; /* the nodes here: of the rank's box and beside it */
+  PetscInt first[3], last[3];             /* of the operator's box, in the whole grid */
+  unsigned char *code;                    /* [nodes] of which star the row is; BCR_STARS: of one that is not kept */
+  unsigned char *kind;                    /* [nodes] BCRNodeKind */
+  double star[BCR_STARS][7];
+  PetscInt stars;
+  short place[BCR_STAR_PLACES]; /* hash table: 1 + number of the star, 0: free */
+  PetscInt masked;              /* rows of the mask in the rank's box */
+  PetscBool bad;                /* there is a row that no operator has */
+  double rest;                  /* the largest entry that no star has a place for, over the diagonal */
+  BCRModelAxis m[3];
+  PetscBool neutral; /* the operator has the constant in its null space */
+} BCRSurvey;
+
+/* Number of a node among those of the survey */
+static inline PetscInt BCRSurveyNode(const BCRSurvey *S, const PetscInt ix[3])
+{
+  return ix[0] - S->lo[0] + S->stride[1] * (ix[1] - S->lo[1]) + S->stride[2] * (ix[2] - S->lo[2]);
+}
+
+/* The node that slot k of node ix is, around the ends of axes that are not cut */
+static inline void BCRSurveyBeside(const BCRSurvey *S, const PetscInt ix[3], int k, PetscInt jx[3])
+{
+  const PetscInt d = k / 2, N = S->A->N[d];
+
+  for (PetscInt t = 0; t < 3; t++) jx[t] = ix[t];
+  jx[d] += k % 2 ? 1 : -1;
+  if (S->A->grid.parts[d] == 1) jx[d] += jx[d] < 0 ? N : (jx[d] == N ? -N : 0);
+}
+
+/* The same node in the whole grid: the survey goes around its ends */
+static inline void BCRSurveyGrid(const BCRSurvey *S, const PetscInt ix[3], PetscInt jx[3])
+{
+  for (PetscInt t = 0; t < 3; t++) {
+    const PetscInt N = S->A->N[t];
+
+    jx[t] = ix[t] >= 0 && ix[t] < N ? ix[t] : (ix[t] + N * BCR_BESIDE) % N;
+  }
+}
+
+/* A node that is in one plane: its coupling inward over its diagonal; 0 of others */
+static inline double BCRSurveySlope(const BCRSurvey *S, const PetscInt ix[3], int *inward)
+{
+  int side[3];
+  PetscInt at[3];
+
+  BCRSurveyGrid(S, ix, at);
+  if (BCRPlanesOf(S->A, S->op, at, side) != 1) return 0;
+  for (int d = 0; d < 3; d++) {
+    if (!side[d]) continue;
+    *inward = 2 * d + (side[d] < 0);
+    return (double)S->op->axis[d].plane[side[d] > 0].slope;
+  }
+  return 0;
+}
+
+/* Which of the axes' ends a node of the operator's box is at: bit 2 d + s; an axis of one unknown has none */
+static inline int BCRSurveyEnds(const BCRSurvey *S, const PetscInt at[3])
+{
+  int ends = 0;
+
+  for (int d = 0; d < 3; d++) {
+    if (S->last[d] == S->first[d]) continue;
+    ends |= at[d] == S->first[d] ? 1 << (2 * d) : (at[d] == S->last[d] ? 2 << (2 * d) : 0);
+  }
+  return ends;
+}
+
+/* The row of a node */
+PETSC_INTERN void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7]);
+/* A row of the fluid beside the operator's, differ.c */
+typedef struct {
+  double st[7];      /* the matrix', with columns of the mask put back */
+  double in[7];      /* the operator's, times: */
+  double factor;     /* of the row */
+  int back, kept;    /* slots that are columns of the mask: put back; that the matrix has */
+  PetscBool differs; /* st is not in */
+  int what;          /* how, for PCView */
+  double dev;        /* where it is, the largest relative deviation, */
+  int slot;          /* and of which slot */
+} BCRFluidRow;
+
+PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r);
+/* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: no uniform ones
+   that this library has. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
+/* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
+   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole piece
+   has. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[],
+                                            const unsigned char touch[], PetscInt touching[], PetscInt *pieces);

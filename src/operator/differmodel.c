@@ -1,0 +1,245 @@
+/*
+  The operator that most rows have, up to a factor each: the star that most rows of the inside have, and for each side
+  that which most rows there have. A majority is found by Boyer and Moore's vote, which needs one candidate and one number
+  and can be merged over ranks; whether it is one the comparison with all rows tells.
+*/
+#include "differimpl.h"
+
+#define BCR_VOTES 7 /* inside; side s of axis d: 1 + 2 d + s */
+
+typedef struct {
+  double star[7];
+  double lead; /* of this candidate over all others; 0: there are as many of those */
+  double most; /* rows that are this very star, as far as they were counted together; 0: there are no rows */
+} BCRVote;
+
+/* The sum of what couples a row */
+static double BCRStarSum(const double st[7])
+{
+  return -(st[0] + st[1] + st[2] + st[3] + st[4] + st[5]);
+}
+
+/* One row is a multiple of the other, by a positive number */
+static PetscBool BCRStarsAlike(const double a[7], const double b[7])
+{
+  const double r = BCRStarSum(b) / BCRStarSum(a);
+
+  if (!(r > 0 && r < PETSC_INFINITY)) return PETSC_FALSE;
+  for (int k = 0; k < 7; k++)
+    if (!(PetscAbs(b[k] - r * a[k]) <= BCR_SAME_TOL * PetscAbs(b[k]))) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
+{
+  PetscBool take = PETSC_FALSE;
+
+  if (most == 0 || BCRStarSum(st) == 0) return; /* nobody, or a row that has no factor */
+  if (v->lead == 0) {
+    take = PETSC_TRUE;
+    v->lead = rows;
+  } else if (BCRStarsAlike(v->star, st)) {
+    take = (PetscBool)(most > v->most);
+    v->lead += rows;
+  } else if (rows > v->lead) {
+    take = PETSC_TRUE;
+    v->lead = rows - v->lead;
+  } else v->lead -= rows;
+  if (!take) return;
+  for (int k = 0; k < 7; k++) v->star[k] = st[k];
+  v->most = most;
+}
+
+/* The votes of this rank. count: [BCR_VOTES][BCR_STARS], zero */
+static void BCRVotesCount(const BCRSurvey *S, BCRVote vote[], PetscInt count[][BCR_STARS])
+{
+  const BCRRows *A = S->A;
+  PetscInt ix[3], from[3], to[3];
+
+  for (PetscInt d = 0; d < 3; d++) {
+    from[d] = PetscMax(A->lo[d], S->first[d]);
+    to[d] = PetscMin(A->lo[d] + A->n[d], S->last[d] + 1);
+  }
+  for (ix[2] = from[2]; ix[2] < to[2]; ix[2]++) {
+    for (ix[1] = from[1]; ix[1] < to[1]; ix[1]++) {
+      for (ix[0] = from[0]; ix[0] < to[0]; ix[0]++) {
+        const int ends = BCRSurveyEnds(S, ix), code = S->code[BCRSurveyNode(S, ix)];
+        double st[7];
+        int k = 0;
+
+        if (ends & (ends - 1)) continue; /* of several axes */
+        while (ends >> k) k++;
+        if (code < BCR_STARS) count[k][code]++;
+        else {
+          BCRSurveyStar(S, ix, st);
+          BCRVoteFor(&vote[k], st, 1, 1);
+        }
+      }
+    }
+  }
+  for (int k = 0; k < BCR_VOTES; k++)
+    for (PetscInt i = 0; i < S->stars; i++) BCRVoteFor(&vote[k], S->star[i], (double)count[k][i], (double)count[k][i]);
+}
+
+/* Collective */
+static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vote[])
+{
+  const PetscMPIInt width = BCR_VOTES * (PetscMPIInt)(sizeof(BCRVote) / sizeof(double));
+  BCRVote *all = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = PetscMalloc1((size_t)size * BCR_VOTES, &all);
+  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
+  PetscCallMPI(MPI_Allgather(vote, width, MPI_DOUBLE, all, width, MPI_DOUBLE, comm));
+  PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
+  for (PetscMPIInt p = 0; p < size; p++)
+    for (int k = 0; k < BCR_VOTES; k++) {
+      const BCRVote *v = &all[p * BCR_VOTES + k];
+
+      BCRVoteFor(&vote[k], v->star, v->lead, v->most);
+    }
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What most rows of a side have, in couplings of the matrix, signs turned, row factor taken out */
+typedef struct {
+  PetscBool known;
+  double in, out, first; /* coupling inward, outward; what the axis has of the diagonal */
+} BCRSide;
+
+/* model: the star of the inside, signs turned as sign says */
+static BCRSide BCRSideRead(const BCRVote *v, const double model[7], double sign, int d, int s)
+{
+  BCRSide side = {PETSC_FALSE, 0, 0, 0};
+  double mine = 0, across = 0, f;
+
+  if (v->most == 0) return side;
+  for (int k = 0; k < 6; k++) {
+    if (k / 2 == d) continue;
+    mine += -sign * v->star[k];
+    across += model[k];
+  }
+  f = across > 0 ? mine / across : 1;
+  if (!(f > 0)) return side;
+  side.known = PETSC_TRUE;
+  side.in = -sign * v->star[2 * d + 1 - s] / f;
+  side.out = -sign * v->star[2 * d + s] / f;
+  side.first = sign * v->star[BCR_CENTRE] / f - (model[BCR_CENTRE] - 2 * model[2 * d]);
+  return side;
+}
+
+/* The end type whose row is the nearest: first is without what a dropped plane adds */
+static BCREnd BCRSideEnd(const BCRSide *side, double first, double a)
+{
+  BCREnd best = BCR_END_DIRICHLET;
+  double least = PETSC_INFINITY;
+
+  for (int e = 0; e < BCR_ENDS && side->known; e++) {
+    const BCREndRule rule = BCREndGetRule((BCREnd)e);
+    const double off = PetscAbs(side->in - rule.inward * a) + PetscAbs(first - (2 + rule.diagonal) * a);
+
+    if (BCREndIsPeriodic(e) || !(off < least)) continue;
+    least = off;
+    best = (BCREnd)e;
+  }
+  return best;
+}
+
+static void BCRDifferAxis(BCRAxis *ax, const BCRSide side[2], double a, double unit)
+{
+  const PetscBool around = (PetscBool)(!ax->plane[0].present && !ax->plane[1].present && side[0].known &&
+                                       side[1].known && side[0].out != 0 && side[1].out != 0);
+
+  ax->a = (PetscReal)(a / unit);
+  for (int s = 0; s < 2; s++) {
+    BCRPlane *pl = &ax->plane[s];
+    const double out = pl->present && side[s].known ? PetscMax(side[s].out, 0) : 0;
+
+    pl->coupling = (PetscReal)((PetscAbs(out - a) <= BCR_SAME_TOL * a ? a : out) / unit);
+    pl->couple = (PetscBool)(pl->coupling != 0);
+    ax->end[s] = around ? BCR_END_PERIODIC : BCRSideEnd(&side[s], side[s].first - out * (double)pl->slope, a);
+  }
+}
+
+/* No axes, no factors */
+static PetscErrorCode BCRDifferClear(const BCRSurvey *S)
+{
+  BCROperator *op = S->op;
+
+  PetscFunctionBegin;
+  op->dim = S->A->dim;
+  op->singular = op->left = PETSC_FALSE;
+  PetscCall(PetscFree(op->rowscale));
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+
+    PetscCall(PetscFree(ax->lower));
+    PetscCall(PetscFree(ax->diag));
+    PetscCall(PetscFree(ax->upper));
+    PetscCall(PetscFree(ax->weight));
+    ax->n = S->last[d] - S->first[d] + 1;
+    ax->a = 0;
+    ax->end[0] = ax->end[1] = BCREndOfOne();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From the votes of all ranks. PETSC_FALSE: most rows are those of no uniform axes */
+static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
+{
+  BCROperator *op = S->op;
+  const double sign = BCRStarSum(vote[0].star) < 0 ? -1 : 1;
+  double model[7], unit = 0, shift;
+
+  if (vote[0].most == 0) return PETSC_FALSE;
+  for (int k = 0; k < 6; k++) model[k] = vote[0].star[k] == 0 ? 0 : -sign * vote[0].star[k];
+  shift = model[BCR_CENTRE] = sign * vote[0].star[BCR_CENTRE];
+  for (int d = 0; d < 3; d++) {
+    const double a = model[2 * d];
+    const PetscBool one = (PetscBool)(S->first[d] == S->last[d]);
+
+    if (one ? a != 0 || model[2 * d + 1] != 0 : !(a > 0 && PetscAbs(model[2 * d + 1] - a) <= BCR_SAME_TOL * a))
+      return PETSC_FALSE;
+    unit = PetscMax(unit, a);
+    shift -= 2 * a;
+  }
+  if (!(unit > 0)) return PETSC_FALSE;
+  if (PetscAbs(shift) <= BCR_SUM_TOL * PetscAbs(model[BCR_CENTRE])) shift = 0;
+  op->scale = (PetscReal)(sign * unit);
+  op->shift = (PetscReal)(shift / unit);
+  for (int d = 0; d < 3; d++) {
+    BCRSide side[2];
+
+    if (S->first[d] == S->last[d]) continue;
+    for (int s = 0; s < 2; s++) side[s] = BCRSideRead(&vote[1 + 2 * d + s], model, sign, d, s);
+    BCRDifferAxis(&op->axis[d], side, model[2 * d], unit);
+  }
+  return PETSC_TRUE;
+}
+
+PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
+{
+  BCROperator *op = S->op;
+  BCRVote vote[BCR_VOTES];
+  PetscInt(*count)[BCR_STARS] = NULL;
+  PetscErrorCode ierr;
+  PetscReal lowest;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(vote, sizeof(vote)));
+  ierr = PetscCalloc1(BCR_VOTES, &count);
+  PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
+  BCRVotesCount(S, vote, count);
+  PetscCall(PetscFree(count));
+  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));
+  PetscCall(BCRDifferClear(S));
+  *good = BCRDifferTake(S, vote);
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  S->neutral = BCROperatorNeutral(op);
+  PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
+  if (!S->neutral && !(lowest > 0)) *good = PETSC_FALSE; /* no box solve */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
