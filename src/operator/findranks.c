@@ -7,6 +7,9 @@
 #define GATHER_ROWS    4000000
 #define GATHER_ENTRIES 27
 
+/* So many are looked at as they are: whatever they turn out to be takes no time */
+#define FEW_ROWS 4096
+
 static PetscErrorCode RowsDestroy(BCRAnyRows *A)
 {
   PetscFunctionBegin;
@@ -250,6 +253,10 @@ PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, BCRFound *fou
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (R->N > FEW_ROWS) {
+    PetscCall(BCRFindSample(R, found));
+    if (found->why[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMemzero(&A, sizeof(A)));
   A.R = R;
   found->fits = -1;
