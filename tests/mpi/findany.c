@@ -10,6 +10,7 @@
       -cases N    random cases; -seed S: others; -verbose: each case, and what is said of it
 */
 #include "tests/petsc/testing.h"
+#include "tests/faults.h"
 #include "src/operator/findany.h"
 
 static PetscMPIInt rank, size;
@@ -712,6 +713,49 @@ static PetscErrorCode Sparse(PetscInt links)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Each allocation of the library's fails on the last rank alone: an error on all of them, and nothing is left */
+static PetscErrorCode Allocations(void)
+{
+  const Case c = {
+    PLAIN, .N = {83, 61, 1},
+       .empty = .1
+  };
+  int fired = 1;
+  PetscInt *number;
+  Entries e;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(CaseEntries(&c, &e));
+  PetscCall(PetscMalloc1(e.n, &number));
+  PetscCall(Numbers(&c, &e, ORDER_RANDOM, number));
+  PetscCall(Assemble(&e, number, &A));
+  for (long k = 1; fired; k++) {
+    TestCaught caught = {0, ""};
+    BCRFound found;
+    PetscErrorCode ierr;
+    long left;
+
+    TestFaultsMark();
+    if (rank == size - 1) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
+    PetscCall(PetscPushErrorHandler(TestCatch, &caught));
+    ierr = BCRGridFind(A, &found);
+    PetscCall(PetscPopErrorHandler());
+    fired = rank == size - 1 && TestFaultsDisarm();
+    PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, size - 1, PETSC_COMM_WORLD));
+    Check((ierr != 0) == fired, "allocation %ld failed on the last rank: error %d: %s", k, (int)ierr, caught.message);
+    Check(ierr || found.order == BCR_FOUND_ANY, "allocation %ld: %s", k, found.why);
+    PetscCall(BCRFoundDestroy(&found));
+    left = TestFaultsBlocks("find");
+    Check(!left, "allocation %ld failed on the last rank: %ld blocks are left", k, left);
+    Check(fired || k > 6, "only %ld allocations", k - 1);
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(number));
+  PetscCall(EntriesDestroy(&e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Any combination; one in three is spoilt, and then what is found has to be right if anything is */
 static PetscErrorCode Random(PetscInt cases)
 {
@@ -772,6 +816,8 @@ int main(int argc, char **argv)
   PetscCall(Sparse(12));
   PetscCall(Sparse(40));
   PetscCall(Random(cases));
+  TestFaultsBegin();
+  PetscCall(Allocations());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
   if (!rank) return TestEnd();
