@@ -14,8 +14,8 @@
 #include "findany.h"
 #include <petscbt.h>
 
-#define MOST 26 /* links of a node, diagonals of the box with it */
-#define AXES 6  /* three rings of four look like six axes of two nodes */
+#define MOST BCR_ANY_MOST
+#define AXES 6 /* three rings of four look like six axes of two nodes */
 
 typedef struct {
   PetscInt count, room, *row;
@@ -116,9 +116,7 @@ static PetscErrorCode AnySeed(AnyBox *B, PetscInt n, const PetscInt rows[], Pets
     if (links > MOST) {
       B->wide = PETSC_TRUE;
       *seed = -1;
-      AnyRefuse(B, 0,
-                "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point", r,
-                B->j[B->i[r]], MOST);
+      AnyRefuse(B, 0, BCR_ANY_WIDE, r, B->j[B->i[r]], MOST);
       break;
     }
     if (links < least) {
@@ -944,31 +942,6 @@ static PetscBool AnyUnlinked(AnyBox *B)
   return PETSC_TRUE;
 }
 
-/*
-  Links that only one of their rows has are made those of both. That costs a search for each, so where no grid can come
-  of it, it is not done: of three neighbours on a grid two are on different axes, and beside both of them is one more node.
-*/
-#define SAMPLES 512
-
-static PetscBool AnySquares(const AnyBox *B)
-{
-  const PetscInt n = B->graph->n, stride = PetscMax(1, n / SAMPLES);
-  PetscInt links[MOST], tried = 0;
-
-  for (PetscInt s = 0; s < n; s += stride) {
-    PetscInt r = s, ways;
-
-    while (r < PetscMin(n, s + stride) && B->place[r] != BCR_PLACE_OPEN) r++;
-    if (r == PetscMin(n, s + stride) || (ways = PetscMin(MOST, AnyLinks(B, r, links))) < 3) continue;
-    tried++;
-    for (PetscInt a = 0; a < ways; a++)
-      for (PetscInt b = 0; b < a; b++)
-        if (AnyLinked(B, links[a], links[b]) || AnyShared(B, links[a], links[b]) > (AnyLinked(B, links[a], r) ? 1 : 0))
-          return PETSC_TRUE;
-  }
-  return (PetscBool)(tried < SAMPLES / 8);
-}
-
 /* Are there links of one row alone? The two entries of others cancel in a sum of 64-bit numbers made of both rows */
 static PetscBool AnyOneSided(const AnyBox *B)
 {
@@ -987,6 +960,7 @@ static PetscBool AnyOneSided(const AnyBox *B)
   return (PetscBool)(sum != 0);
 }
 
+/* Links that only one of their rows has are made those of both, which costs a search for each */
 static PetscErrorCode AnyBothWays(AnyBox *B, PetscBool *changed)
 {
   const PetscInt n = B->graph->n;
@@ -1067,7 +1041,7 @@ static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
     *ok = AnyUnlinked(B);
     if (!*ok) PetscCall(AnyAttempt(B, ok));
     if (*ok) break;
-    if (B->wide || !AnySquares(B)) break;
+    if (B->wide) break;
     PetscCall(AnyBothWays(B, &changed));
     if (changed) PetscCall(AnyAttempt(B, ok));
   }

@@ -1,7 +1,7 @@
 /*
   The grid of rows in any order: findany.c finds it in the graph that the matrix is, where one rank has all of it;
-  findranks.c says which rows are to be found at all, and brings rows of several ranks together; where these are too
-  many, finddistances.c finds it over the ranks.
+  findranks.c says which rows are to be found at all, and brings rows of several ranks together; before that findsample.c sees
+  in a few of them whether they may be a grid; where these are too many, finddistances.c finds it over the ranks.
 */
 #pragma once
 
@@ -10,6 +10,9 @@
 
 /* A row that is to be given a node, and has none yet; beside BCR_PLACE_ALONE and BCR_PLACE_EMPTY */
 #define BCR_PLACE_OPEN (-3)
+
+#define BCR_ANY_MOST 26 /* links of a node, diagonals of the box with it */
+#define BCR_ANY_WIDE "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has more than the %d neighbours of a grid point"
 
 /* The pattern of all rows: row r refers to columns j[i[r]] .. j[i[r + 1] - 1], in no order, itself among them or not */
 typedef struct {
@@ -33,6 +36,8 @@ typedef struct {
   PetscInt zeros;  /* rows by themselves which hold explicit zeros */
 } BCRAnyRows;
 
+/* Collective. Tells in why what rows here and there show, if they cannot be those of a grid, else nothing */
+PETSC_INTERN PetscErrorCode BCRFindSample(const BCRFindRows *rows, BCRFound *found);
 /* Collective. Without all of the graph on one rank: stars without rings; place and found as of BCRFindLinks() */
 PETSC_INTERN PetscErrorCode BCRFindByDistances(BCRAnyRows *rows, BCRFound *found);
 /* Collective. BCRFindAny() where up to so many rows are gathered on one rank */

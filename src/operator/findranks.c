@@ -7,6 +7,9 @@
 #define GATHER_ROWS    4000000
 #define GATHER_ENTRIES 27
 
+/* So many are looked at as they are: whatever they turn out to be takes no time */
+#define FEW_ROWS 4096
+
 static PetscErrorCode RowsDestroy(BCRAnyRows *A)
 {
   PetscFunctionBegin;
@@ -16,14 +19,17 @@ static PetscErrorCode RowsDestroy(BCRAnyRows *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective */
 static PetscErrorCode RowsCreate(const BCRFindRows *R, BCRAnyRows *A)
 {
   PetscLayout layout;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (int b = 0; b < 2; b++) PetscCall(BCRBlockFetch(&R->block[b]));
-  PetscCall(PetscMalloc1(R->n, &A->place));
-  PetscCall(PetscMalloc1(R->ghosts, &A->ghost));
+  for (int b = 0; b < 2 && !ierr; b++) ierr = BCRBlockFetch(&R->block[b]);
+  if (!ierr) ierr = PetscMalloc1(R->n, &A->place);
+  if (!ierr) ierr = PetscMalloc1(R->ghosts, &A->ghost);
+  PetscCall(BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY));
   if (R->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLayoutCreate(R->comm, &layout));
   PetscCall(PetscLayoutSetLocalSize(layout, R->n));
@@ -75,9 +81,9 @@ static PetscErrorCode RowsEmpty(BCRAnyRows *A)
           else if (A->place[R->j[0][k]] == BCR_PLACE_EMPTY) A->place[R->j[0][k]] = 0; /* not OPEN: its row is empty */
         }
   if (A->sf) {
-    PetscInt *referred;
+    PetscInt *referred = NULL;
 
-    PetscCall(PetscMalloc1(R->n, &referred));
+    BCRCallElse(BCRFaultShare(R->comm, PetscMalloc1(R->n, &referred), BCR_NO_MEMORY), (void)PetscFree(referred));
     for (PetscInt r = 0; r < R->n; r++) referred[r] = BCR_PLACE_OPEN;
     PetscCall(PetscSFReduceBegin(A->sf, MPIU_INT, A->ghost, referred, MPI_MAX));
     PetscCall(PetscSFReduceEnd(A->sf, MPIU_INT, A->ghost, referred, MPI_MAX));
@@ -250,15 +256,17 @@ PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, BCRFound *fou
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (R->N > FEW_ROWS) {
+    PetscCall(BCRFindSample(R, found));
+    if (found->why[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMemzero(&A, sizeof(A)));
   A.R = R;
   found->fits = -1;
   ierr = RowsCreate(R, &A);
-  ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   if (!ierr) {
     RowsClassify(&A);
     ierr = RowsEmpty(&A);
-    ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   }
   if (!ierr) {
     if (R->size == 1) ierr = FindAlone(&A, found);

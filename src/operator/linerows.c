@@ -9,6 +9,17 @@ PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
   PetscCall(BCRBlockClose(&A->other));
   PetscCall(MatDestroy(&A->aij));
   PetscCall(PetscFree(A->place));
+  PetscCall(PetscFree(A->star));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDistRowsStarCreate(BCRDistRows *A)
+{
+  const PetscInt *size = A->lines->size, rows = A->lines->dof * size[0] * size[1] * size[2];
+
+  PetscFunctionBegin;
+  /* a copy is 7 numbers written and 7 read: shorter rows are read again as fast */
+  if (rows && A->ai[rows] / rows >= 2 * 7) PetscCall(PetscMalloc1(7 * (size_t)rows, &A->star));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,6 +167,19 @@ void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix
   }
 }
 
+void BCRGridRowKeep(const BCRGridRow *row, PetscReal star[])
+{
+  double size = 0;
+
+  for (PetscInt k = 0; k < 7; ++k) {
+    star[k] = (PetscReal)row->star[k];
+    size += PetscAbs(row->star[k]);
+  }
+  if (!(size > 0 && size <= (double)PETSC_MAX_REAL) || row->nancol >= 0 || row->outside > 0 || row->couple > 0 ||
+      row->imag > 0 || row->wrap[0] > 0 || row->wrap[1] > 0 || row->wrap[2] > 0)
+    star[BCR_LINES_DIAGONAL] = (PetscReal)NAN;
+}
+
 /* The same for rows as most are: finite, real, nothing but neighbours within this rank's box. v:
    low, diag, up along the axis, and the sum of the other |entries|. PETSC_FALSE: this row is not
    one of them. */
@@ -169,6 +193,16 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
   const PetscScalar *aa = A->aa;
   double sum;
 
+  if (A->star && !PetscIsNanReal(A->star[7 * (size_t)me + BCR_LINES_DIAGONAL])) {
+    const PetscReal *star = A->star + 7 * (size_t)me;
+
+    v[0] = (double)star[2 * axis];
+    v[1] = (double)star[BCR_LINES_DIAGONAL];
+    v[2] = (double)star[2 * axis + 1];
+    v[3] = 0;
+    for (PetscInt k = 0; k < 6; ++k) v[3] += k / 2 == axis ? 0 : (double)PetscAbsReal(star[k]);
+    return PETSC_TRUE;
+  }
   if (A->bi && BCRSkipZeros(A->ba, A->bi[me], A->bi[me + 1]) < A->bi[me + 1]) return PETSC_FALSE;
   v[0] = v[1] = v[2] = v[3] = 0;
   for (PetscInt p = A->ai[me]; (p = BCRSkipZeros(aa, p, A->ai[me + 1])) < A->ai[me + 1]; ++p) {
@@ -238,6 +272,8 @@ PetscBool BCRLinesNothing(const BCRLinesRun *r, const PetscReal *v, PetscInt n)
   return BCRNothingAt(v, (size_t)(n * r->entries), r->entries, r->rest, r->none);
 }
 
+#endif
+
 /* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */
 typedef struct {
   PetscInt low, diag, up, across[6];
@@ -269,6 +305,18 @@ static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entri
   return (PetscBool)!bad;
 }
 
+/* A line along x from what has been kept of its rows; PETSC_FALSE also if some row has not been */
+static PetscBool BCRLinesTakeKept(const PetscReal *star, PetscInt n, PetscInt axis, BCRLinesArrays to, double *dropped)
+{
+  BCRLinesPlaces at = {2 * axis, BCR_LINES_DIAGONAL, 2 * axis + 1, {0}};
+  PetscInt across = 0;
+
+  for (PetscInt k = 0; k < 6; ++k)
+    if (k / 2 != axis) at.across[across++] = k;
+  return BCRLinesTakeRun(&at, 7, 4, star, n, to, dropped);
+}
+
+#if !defined(PETSC_USE_COMPLEX)
 static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscBool clean, PetscInt axis,
                               BCRLinesArrays to, double *dropped)
 {
@@ -376,12 +424,16 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
   const BCRLines lines = A->lines;
   const PetscInt n = lines->size[0], dof = lines->dof, margin = A->margin,
                  first = at[1] * A->stride[1] + at[2] * A->stride[2];
-  PetscInt entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
+  PetscInt entries = A->star ? 0 : BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
+  double dropped = found->dropped;
 
+  if (A->star && BCRLinesTakeKept(A->star + 7 * (size_t)first, n * dof, axis, rows, &dropped)) {
+    found->dropped = dropped;
+    return;
+  }
 #if !defined(PETSC_USE_COMPLEX)
   if (entries) {
     BCRLinesRun run;
-    double dropped = found->dropped;
 
     BCRDistRowsRunOpen(A, at, first, entries, &run);
     if (BCRLinesTake(&run, A->aa + A->ai[first + margin], n - 2 * margin, A->clean, axis,

@@ -20,6 +20,9 @@ typedef struct {
   PetscInt margin; /* points at either end of a line along x that are in no run */
   PetscBool clean; /* no run has anything where nothing should be: that has been looked at */
   PetscInt *place; /* x, y, z, component of each column of b */
+  /* [7 k]: BCRGridRow.star of row k, kept from one pass for the next where rows are wide, else NULL; a NaN on the diagonal: the
+     row holds more than these, or nothing, and is looked at again */
+  PetscReal *star;
 } BCRDistRows;
 
 /* One row, by the neighbours of its grid point: slot 2 d + s along axis d, s = 0 below, 1 above; 6 the diagonal */
@@ -59,6 +62,10 @@ typedef struct {
 
 PETSC_INTERN PetscErrorCode BCRDistRowsOpen(const BCRGrid *grid, Mat P, BCRLines lines, BCRDistRows *A);
 PETSC_INTERN PetscErrorCode BCRDistRowsClose(BCRDistRows *A);
+/* Makes room for star where the rows of this rank are wide enough for it to be worth while; every row has to be kept then */
+PETSC_INTERN PetscErrorCode BCRDistRowsStarCreate(BCRDistRows *A);
+/* star: that of this row */
+PETSC_INTERN void BCRGridRowKeep(const BCRGridRow *row, PetscReal star[]);
 /* The row of component c at point at of this rank's box; ix is that point on the grid */
 PETSC_INTERN void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c,
                                 BCRGridRow *row);

@@ -20,9 +20,18 @@ static void BCRLinesSumStar(const BCRLinesRun *run, const PetscReal *v, PetscInt
       if (run->star[k] >= 0) sum[run->star[k]] += (double)PetscAbsReal(v[run->star[k]]);
   }
 }
+
+/* Keeps the star of n rows of a run, whose places it has then */
+static void BCRLinesKeepRun(BCRLinesRun *run, const PetscReal *v, PetscInt n, PetscReal star[])
+{
+  for (PetscInt i = 0; i < n; ++i, v += run->entries) {
+    for (PetscInt k = 0; k < 7; ++k) star[7 * i + k] = run->star[k] < 0 ? 0 : v[run->star[k]];
+  }
+  for (PetscInt k = 0; k < 7; ++k) run->star[k] = k;
+}
 #endif
 
-/* The axis with the largest sum of couplings. An axis of one grid point has none. */
+/* The axis with the largest sum of couplings; A->star is filled in, if it is there. An axis of one grid point has none. */
 static PetscErrorCode BCRDistRowsAxis(BCRDistRows *A, PetscInt *axis, PetscReal strength[3])
 {
   const BCRLines lines = A->lines;
@@ -50,7 +59,10 @@ static PetscErrorCode BCRDistRowsAxis(BCRDistRows *A, PetscInt *axis, PetscReal 
         A->clean = PETSC_FALSE;
         entries = 0;
       }
-      if (entries && run.rest) BCRLinesSumStar(&run, v, n, of);
+      if (entries && A->star) {
+        BCRLinesKeepRun(&run, v, n, A->star + 7 * (size_t)(first + margin));
+        BCRLinesSumRun(A->star + 7 * (size_t)(first + margin), n, 7, of);
+      } else if (entries && run.rest) BCRLinesSumStar(&run, v, n, of);
       else if (entries == 5) BCRLinesSumRun(v, n, 5, of);
       else if (entries == 7) BCRLinesSumRun(v, n, 7, of);
       else BCRLinesSumRun(v, n, entries, of);
@@ -65,6 +77,7 @@ static PetscErrorCode BCRDistRowsAxis(BCRDistRows *A, PetscInt *axis, PetscReal 
       ix[0] = lines->start[0] + i;
       for (PetscInt c = 0; c < lines->dof; ++c) {
         BCRGridRowGet(A, at, ix, c, &row);
+        if (A->star) BCRGridRowKeep(&row, A->star + 7 * (size_t)(first + i * lines->dof + c));
         for (PetscInt d = 0; d < lines->dim; ++d) sum[d] += PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
         sum[3] += 2 * PetscAbs(row.star[BCR_LINES_DIAGONAL]);
       }
@@ -311,6 +324,7 @@ static PetscErrorCode BCRLinesChoose(const BCRGrid *grid, Mat P, BCRDistRows *A)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCall(BCRFaultShare(first->comm, BCRDistRowsStarCreate(A), BCR_NO_MEMORY));
   PetscCall(BCRDistRowsAxis(A, &axis, strength));
   PetscCall(BCRLinesLayout(grid, axis, &found));
   A->lines = found;

@@ -10,6 +10,7 @@
       -cases N    random cases; -seed S: others; -verbose: each case, and what is said of it
 */
 #include "tests/petsc/testing.h"
+#include "tests/faults.h"
 #include "src/operator/findany.h"
 
 static PetscMPIInt rank, size;
@@ -272,6 +273,22 @@ static PetscErrorCode FindAny(Mat P, PetscBool dropzeros, PetscBool gather, BCRF
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is a grid must not be refused by rows here and there */
+static PetscErrorCode VerifySample(Mat P, PetscBool dropzeros, const char name[])
+{
+  BCRFound found;
+  BCRFindRows R;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&found, sizeof(found)));
+  PetscCall(BCRFindRowsOpen(P, &R));
+  PetscCall(BCRFindRowsDropZeros(&R, dropzeros));
+  PetscCall(BCRFindSample(&R, &found));
+  PetscCall(BCRFindRowsClose(&R));
+  Check(!found.why[0], "%s: a sample of its rows is refused: %s", name, found.why);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The places of all rows, on every rank */
 static PetscErrorCode Gather(Mat A, const PetscInt place[], PetscInt all[])
 {
@@ -418,6 +435,7 @@ static PetscErrorCode TryOnce(const Case *c, const Entries *e, Mat A, PetscBool 
   if (expect != EITHER)
     Check((found.order == BCR_FOUND_ANY) == (expect == GRID), "%s: %s%s", name,
           found.order ? "found" : "refused: ", found.why);
+  if (found.order || expect == GRID) PetscCall(VerifySample(A, dropzeros, name));
   if (found.order) PetscCall(Verify(expect == GRID ? c : NULL, e, A, dropzeros, &found, name));
   else PetscCall(VerifyWhy(&found, name));
   PetscCall(BCRFoundDestroy(&found));
@@ -603,6 +621,141 @@ static PetscErrorCode Ell(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* So many rows that some are looked at before the others */
+static PetscErrorCode Many(void)
+{
+  static const struct {
+    PetscInt N[3];
+    PetscBool ring[3];
+    PetscInt reach, dof;
+    Walls walls;
+    double oneway;
+  } kinds[] = {
+    {{83, 61, 1},  {0, 0, 0}, 1, 1, WALLS_KEPT, 0 },
+    {{19, 17, 16}, {0, 0, 1}, 1, 1, WALLS_NONE, 0 },
+    {{2, 2, 1300}, {0, 0, 0}, 1, 1, WALLS_NONE, 0 },
+    {{2500, 2, 1}, {0, 0, 0}, 1, 1, WALLS_GONE, 0 },
+    {{5000, 1, 1}, {0, 0, 0}, 1, 1, WALLS_NONE, 0 },
+    {{5000, 1, 1}, {1, 0, 0}, 1, 1, WALLS_NONE, 0 },
+    {{16, 18, 17}, {0, 0, 0}, 3, 1, WALLS_NONE, 0 },
+    {{70, 40, 1},  {0, 1, 0}, 1, 2, WALLS_KEPT, 0 },
+    {{18, 16, 15}, {0, 0, 0}, 1, 1, WALLS_NONE, .8},
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kinds); k++) {
+    Case c = {PLAIN};
+    Entries e;
+
+    PetscCall(PetscArraycpy(c.N, kinds[k].N, 3));
+    PetscCall(PetscArraycpy(c.ring, kinds[k].ring, 3));
+    c.reach = kinds[k].reach;
+    c.dof = kinds[k].dof;
+    c.walls = kinds[k].walls;
+    c.oneway = kinds[k].oneway;
+    PetscCall(CaseEntries(&c, &e));
+    PetscCall(Try(&c, &e, ORDER_RANDOM, PETSC_FALSE, GRID, "many rows"));
+    PetscCall(EntriesDestroy(&e));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of random columns, links of them in each, the same on all ranks: refused, with a row of which it is true */
+static PetscErrorCode Sparse(PetscInt links)
+{
+  const PetscInt n = 20000;
+  PetscInt *column, first, end, pairs, tried, common;
+  int row = -1, squares = 0;
+  BCRFound found;
+  const char *told;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n * links, &column));
+  for (PetscInt k = 0; k < n * links; k++) column[k] = Below(n);
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, n, links + 1, NULL, links + 1, NULL, &A));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  for (PetscInt r = first; r < end; r++) {
+    PetscCall(MatSetValue(A, r, r, (PetscScalar)links, INSERT_VALUES));
+    for (PetscInt k = 0; k < links; k++) PetscCall(MatSetValue(A, r, column[links * r + k], -1, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(BCRGridFind(A, &found));
+  Check(!found.order, "%d random columns a row are a grid", (int)links);
+  PetscCall(VerifyWhy(&found, "random columns"));
+  told = strstr(found.why, "row ");
+  if (told) (void)sscanf(told, "row %d", &row);
+  Check(row >= 0 && row < n, "random columns: row %d", row);
+  if (links > BCR_ANY_MOST) Check(strstr(found.why, "more than the 26 neighbours"), "%s", found.why);
+  else {
+    told = strstr(found.why, "; of ");
+    Check(told &&
+            sscanf(told,
+                   "; of %" PetscInt_FMT " pairs of neighbours of %" PetscInt_FMT " rows here and there %" PetscInt_FMT,
+                   &pairs, &tried, &common) == 3 &&
+            tried > 100 && tried <= 128 && pairs > links * tried && 32 * common < pairs,
+          "%s", found.why);
+    for (PetscInt a = 0; a < links * links && row >= 0 && row < n; a++) {
+      const PetscInt u = column[links * row + a / links], v = column[links * row + a % links];
+
+      for (PetscInt b = 0; b < links * links && u != v && u != row && v != row; b++) {
+        const PetscInt w = column[links * u + b / links];
+
+        squares += (w == column[links * v + b % links] && w != row) || w == v;
+      }
+    }
+    Check(!squares, "%d times two neighbours of row %d have another one in common", squares, row);
+  }
+  PetscCall(BCRFoundDestroy(&found));
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(column));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Each allocation of the library's fails on the last rank alone: an error on all of them, and nothing is left */
+static PetscErrorCode Allocations(void)
+{
+  const Case c = {
+    PLAIN, .N = {83, 61, 1},
+       .empty = .1
+  };
+  int fired = 1;
+  PetscInt *number;
+  Entries e;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(CaseEntries(&c, &e));
+  PetscCall(PetscMalloc1(e.n, &number));
+  PetscCall(Numbers(&c, &e, ORDER_RANDOM, number));
+  PetscCall(Assemble(&e, number, &A));
+  for (long k = 1; fired; k++) {
+    TestCaught caught = {0, ""};
+    BCRFound found;
+    PetscErrorCode ierr;
+    long left;
+
+    TestFaultsMark();
+    if (rank == size - 1) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
+    PetscCall(PetscPushErrorHandler(TestCatch, &caught));
+    ierr = BCRGridFind(A, &found);
+    PetscCall(PetscPopErrorHandler());
+    fired = rank == size - 1 && TestFaultsDisarm();
+    PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, size - 1, PETSC_COMM_WORLD));
+    Check((ierr != 0) == fired, "allocation %ld failed on the last rank: error %d: %s", k, (int)ierr, caught.message);
+    Check(ierr || found.order == BCR_FOUND_ANY, "allocation %ld: %s", k, found.why);
+    PetscCall(BCRFoundDestroy(&found));
+    left = TestFaultsBlocks("find");
+    Check(!left, "allocation %ld failed on the last rank: %ld blocks are left", k, left);
+    Check(fired || k > 6, "only %ld allocations", k - 1);
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(number));
+  PetscCall(EntriesDestroy(&e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Any combination; one in three is spoilt, and then what is found has to be right if anything is */
 static PetscErrorCode Random(PetscInt cases)
 {
@@ -658,7 +811,13 @@ int main(int argc, char **argv)
   PetscCall(Features());
   PetscCall(Refusals());
   PetscCall(Ell());
+  PetscCall(Many());
+  PetscCall(Sparse(6));
+  PetscCall(Sparse(12));
+  PetscCall(Sparse(40));
   PetscCall(Random(cases));
+  TestFaultsBegin();
+  PetscCall(Allocations());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
   if (!rank) return TestEnd();

@@ -10,7 +10,7 @@
 #include <petscdmda.h>
 #include <petscbcr.h>
 #include "../../src/operator/read.h"
-#include "../../src/operator/lines.h"
+#include "../../src/operator/linesimpl.h"
 #include "../../src/operator/grid.h"
 #include "tests/check.h"
 
@@ -158,6 +158,55 @@ static int SameOperator(const BCROperator *a, const BCROperator *b, PetscInt nod
   return same;
 }
 
+static char message[2048];
+
+static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char *file, PetscErrorCode n,
+                           PetscErrorType type, const char *mess, void *ctx)
+{
+  (void)comm, (void)line, (void)func, (void)file, (void)ctx;
+  if (type == PETSC_ERROR_INITIAL) snprintf(message, sizeof(message), "%s", mess ? mess : "");
+  return n;
+}
+
+/* Lines of the strongest axis, which are read after a look at all rows, are those of the same axis where it is given: to the
+   last bit, or the same error */
+static PetscErrorCode Lines(const Problem *p, const BCRGrid *grid, Mat A, PetscInt width, PetscInt *axis)
+{
+  BCRLines lines[2] = {NULL, NULL};
+  PetscReal *of[2][3] = {{NULL}};
+  PetscErrorCode ierr[2];
+  char told[2][sizeof(message)];
+  PetscBool same;
+
+  PetscFunctionBegin;
+  for (int given = 0; given < 2; given++) {
+    message[0] = 0;
+    PetscCall(PetscPushErrorHandler(Keep, NULL));
+    ierr[given] = BCRLinesRead(grid, A, given ? *axis : BCR_LINES_ANY_AXIS, &lines[given]);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(PetscStrncpy(told[given], message, sizeof(message)));
+    if (!given && lines[0]) *axis = lines[0]->axis;
+  }
+  same = (PetscBool)(ierr[0] == ierr[1] && !strcmp(told[0], told[1]));
+  if (same && !ierr[0]) {
+    const PetscInt n = lines[0]->nlines * lines[0]->spec.n;
+
+    for (int given = 0; given < 2; given++)
+      PetscCall(BCRLinesExpand(lines[given], &of[given][0], &of[given][1], &of[given][2]));
+    for (int k = 0; k < 3; k++) same = (PetscBool)(same && SameArray(n, of[0][k], of[1][k]));
+    same =
+      (PetscBool)(same && lines[0]->spec.periodic == lines[1]->spec.periodic &&
+                  PetscAbsReal(lines[0]->dropped - lines[1]->dropped) <= 4 * PETSC_MACHINE_EPSILON * lines[1]->dropped);
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  Check(same, p, width, "lines of the strongest axis differ from those of the same one that is given");
+  for (int given = 0; given < 2; given++) {
+    for (int k = 0; k < 3; k++) PetscCall(PetscFree(of[given][k]));
+    PetscCall(BCRLinesDestroy(&lines[given]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 typedef struct {
   PetscInt dof;
   BCROperator *ops[2]; /* read first; after new values in the same pattern */
@@ -167,7 +216,7 @@ typedef struct {
   Vec u; /* the lines' solution */
 } Reading;
 
-static PetscErrorCode Read(const Problem *p, DM da, Mat A, Reading *r)
+static PetscErrorCode Read(const Problem *p, DM da, PetscInt width, Mat A, Reading *r)
 {
   BCRPattern pattern = {0};
   BCRLines lines = NULL;
@@ -191,6 +240,7 @@ static PetscErrorCode Read(const Problem *p, DM da, Mat A, Reading *r)
   r->dropped = lines->dropped;
   r->axis = lines->axis;
   PetscCall(BCRLinesDestroy(&lines));
+  PetscCall(Lines(p, &grid, A, width, &r->axis));
   PetscCall(BCRGridDestroy(&grid));
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCNEATO));
@@ -222,19 +272,10 @@ static PetscErrorCode ReadingDestroy(Reading *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static char message[2048];
-
-static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char *file, PetscErrorCode n,
-                           PetscErrorType type, const char *mess, void *ctx)
-{
-  (void)comm, (void)line, (void)func, (void)file, (void)ctx;
-  if (type == PETSC_ERROR_INITIAL) snprintf(message, sizeof(message), "%s", mess ? mess : "");
-  return n;
-}
-
 /* One entry outside of the star of a random row, so far away from it along two axes or two steps along one */
-static PetscErrorCode Odd(const Problem *p, DM da, PetscInt width, Mat A)
+static PetscErrorCode Odd(const Problem *p, DM da, PetscInt width, PetscInt axis, Mat A)
 {
+  BCRGrid grid;
   PetscInt ix[3] = {0, 0, 0}, to[3], dof = 0, numbers[2];
   const PetscBool nan = (PetscBool)Pick(2);
   PetscScalar v = nan ? (PetscScalar)NAN : (PetscScalar)1e-3;
@@ -269,6 +310,9 @@ static PetscErrorCode Odd(const Problem *p, DM da, PetscInt width, Mat A)
     PetscCall(MatSetValue(A, numbers[0], numbers[1], v, INSERT_VALUES));
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(BCRGridCreate(da, PETSC_COMM_WORLD, &grid));
+  PetscCall(Lines(p, &grid, A, width, &axis));
+  PetscCall(BCRGridDestroy(&grid));
   message[0] = 0;
   PetscCall(PetscPushErrorHandler(Keep, NULL));
   ierr = BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops);
@@ -291,7 +335,7 @@ static PetscErrorCode Run(const Problem *p)
   PetscFunctionBegin;
   PetscCall(Grid(p, DMDA_STENCIL_STAR, 1, &da));
   PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Read(p, da, A, &star));
+  PetscCall(Read(p, da, 1, A, &star));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   for (PetscInt width = 1; width < 3; width++) {
@@ -301,7 +345,7 @@ static PetscErrorCode Run(const Problem *p)
 
       PetscCall(Grid(p, type ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, width, &da));
       PetscCall(DMCreateMatrix(da, &A));
-      PetscCall(Read(p, da, A, &wide));
+      PetscCall(Read(p, da, width, A, &wide));
       for (PetscInt c = 0; c < p->dof; c++)
         for (int k = 0; k < 2; k++) same = same && SameOperator(&star.ops[k][c], &wide.ops[k][c], star.box);
       for (int d = 0; d < 3; d++) same = same && PetscAbsReal(star.strength[d] - wide.strength[d]) <= 1e-5;
@@ -312,7 +356,8 @@ static PetscErrorCode Run(const Problem *p)
       PetscCall(TestMaxNorm(wide.u, &norm));
       Check((PetscBool)(norm == 0), p, width, "zeros change the lines");
       PetscCall(ReadingDestroy(&wide));
-      if (type && p->dof == 1 && (p->dim > 1 || width > 1) && p->kind != PERIODIC) PetscCall(Odd(p, da, width, A));
+      if (type && p->dof == 1 && (p->dim > 1 || width > 1) && p->kind != PERIODIC)
+        PetscCall(Odd(p, da, width, wide.axis, A));
       PetscCall(MatDestroy(&A));
       PetscCall(DMDestroy(&da));
     }
