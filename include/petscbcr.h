@@ -386,6 +386,7 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetCapacitance(PC, PCBCRPoissonCapacitan
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetCapacitance(PC, PCBCRPoissonCapacitance *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetCapacitanceMaxRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetCapacitanceMaxRows(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetCapacitanceSolves(PC, PetscInt *, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOtherwise(PC, PCType);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOtherwise(PC, PCType *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);

@@ -491,6 +491,33 @@ PetscErrorCode PCBCRPoissonGetCapacitanceMaxRows(PC pc, PetscInt *rows)
 }
 
 /*@
+  PCBCRPoissonGetCapacitanceSolves - gets how many rows of the matrix of `PCBCRPOISSON` differ from its operator, and how
+  many solves of the box the last application took
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner, set up
+
+  Output Parameters:
++ rows   - rows that differ, on all ranks, those of a mask that touch nothing not counted; 0 if none does. Or `NULL`
+- solves - solves of the box in the last application, 0 before the first one. Or `NULL`
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetCapacitance()`
+@*/
+PetscErrorCode PCBCRPoissonGetCapacitanceSolves(PC pc, PetscInt *rows, PetscInt *solves)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (rows) *rows = 0;
+  if (solves) *solves = 0;
+  PetscTryMethod(pc, "PCBCRPoissonGetCapacitanceSolves_C", (PC, PetscInt *, PetscInt *), (pc, rows, solves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PCBCRPoissonSetRecursive - chooses how a given radix or schedule of `PCBCRPOISSON` treats three dimensions
 
   Logically Collective

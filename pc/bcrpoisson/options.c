@@ -211,6 +211,19 @@ static PetscErrorCode get_removed_constant(PC pc, PetscReal *removed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode get_capacitance_solves(PC pc, PetscInt *rows, PetscInt *solves)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  BCRCapacitanceInfo info;
+
+  PetscFunctionBegin;
+  if (!bcr->cap) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
+  if (rows) *rows = info.rows;
+  if (solves) *solves = info.solves;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* for KSPBCRPOISSON, which is not told from other users of PCMatApply() */
 static PetscErrorCode set_refined(PC pc, PetscBool refined)
 {
@@ -275,12 +288,13 @@ static const BCROption table[] = {
 /* clang-format on */
 
 static const BCRMethodEntry methods[] = {
-  {"PCBCRPoissonSetOperator",        (BCRMethod)set_operator        },
-  {"PCBCRPoissonGetOperator",        (BCRMethod)get_operator        },
-  {"PCBCRPoissonGetRemovedConstant", (BCRMethod)get_removed_constant},
-  {"PCBCRPoissonSetFromOptions",     (BCRMethod)BCROptionsRead      },
-  {"PCBCRPoissonSetRefined",         (BCRMethod)set_refined         },
-  {"BCRExplain",                     (BCRMethod)BCRPoissonExplain   }
+  {"PCBCRPoissonSetOperator",          (BCRMethod)set_operator          },
+  {"PCBCRPoissonGetOperator",          (BCRMethod)get_operator          },
+  {"PCBCRPoissonGetRemovedConstant",   (BCRMethod)get_removed_constant  },
+  {"PCBCRPoissonGetCapacitanceSolves", (BCRMethod)get_capacitance_solves},
+  {"PCBCRPoissonSetFromOptions",       (BCRMethod)BCROptionsRead        },
+  {"PCBCRPoissonSetRefined",           (BCRMethod)set_refined           },
+  {"BCRExplain",                       (BCRMethod)BCRPoissonExplain     }
 };
 
 const BCROptions BCRPoissonOptions = {"PCBCRPOISSON",

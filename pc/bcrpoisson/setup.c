@@ -392,6 +392,9 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   if (bcr->place.none) PetscCall(BCRPlaceRefuse(pc, &bcr->place));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
+  /* a fit that was chosen by name is what is wanted */
+  bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
+                                    (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

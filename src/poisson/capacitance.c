@@ -70,7 +70,7 @@ static PetscErrorCode into(BCRCapacitance cap, PetscBool transpose, PetscScalar 
   PetscFunctionBegin;
   if (transpose) PetscCall(columns_of(cap, alpha, w, x));
   else
-    for (PetscInt i = 0; i < cap->m; i++) x[cap->row[i]] += alpha * w[i];
+    for (PetscInt i = 0; i < cap->m; i++) x[cap->row[i]] += alpha * cap->scale[i] * w[i];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -81,7 +81,7 @@ static PetscErrorCode from(BCRCapacitance cap, PetscBool transpose, PetscScalar 
   PetscFunctionBegin;
   if (!transpose) PetscCall(rows_of(cap, x, g, magnitude));
   for (PetscInt i = 0; i < cap->m && transpose; i++) {
-    g[i] = x[cap->row[i]];
+    g[i] = cap->scale[i] * x[cap->row[i]];
     if (magnitude) magnitude[i] = PetscAbsScalar(g[i]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -196,7 +196,7 @@ static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *
   if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
   for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
   PetscCall(from(cap, transpose, k->y, q, NULL));
-  for (PetscInt i = 0; i < cap->m; i++) q[i] += p[i];
+  for (PetscInt i = 0; i < cap->m; i++) q[i] += cap->one[i] * p[i];
   for (PetscInt b = 0; b < cap->borders; b++) {
     const BCRBorder *border = &cap->border[b];
 
@@ -253,7 +253,7 @@ static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, Pet
   PetscFunctionBegin;
   PetscCall(from(cap, transpose, u, cap->b, NULL));
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->w[i];
+  for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
   for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
   for (PetscInt i = 0; i < cap->m + (cap->rank == 0 ? cap->borders : 0); i++)
@@ -361,6 +361,43 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
   }
 }
 
+/* The diagonal of the operator's row at node ix of the layout, about: of the box inside */
+static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
+{
+  PetscReal diag = PetscAbsReal(op->shift);
+  PetscInt box = 0, size = 1;
+
+  for (int d = 0; d < op->dim; d++) {
+    const BCRAxis *x = &op->axis[d];
+    const PetscInt low = x->plane[0].present ? 1 : 0, first = PetscMax(g->lo[d], low),
+                   last = PetscMin(g->lo[d] + g->n[d], low + x->n);
+
+    if (ix[d] < first || ix[d] >= last) return 1; /* in a plane: a row like any other there */
+    diag += PetscAbsReal(x->lower ? x->diag[ix[d] - low] : 2 * x->a);
+    box += size * (ix[d] - first);
+    size *= last - first;
+  }
+  return PetscAbsReal(op->scale) * diag * (op->rowscale ? op->rowscale[box] : 1);
+}
+
+/* Rows and unknowns of the system get sizes near one, of whatever size those of the matrix are: with s the largest entry of a row
+   of G^T and d the operator's diagonal there, G^T is divided by s, and w by s or, where that is much more, by some d: 1 in K is
+   d/s there */
+static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator ops[])
+{
+  for (PetscInt i = 0; i < cap->m; i++) {
+    const PetscInt c = cap->row[i] % cap->dof, node = cap->row[i] / cap->dof;
+    const PetscInt ix[3] = {g->lo[0] + node % g->n[0], g->lo[1] + node / g->n[0] % g->n[1],
+                            g->lo[2] + node / g->n[0] / g->n[1]};
+    PetscReal s = 0;
+
+    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) s = PetscMax(s, PetscAbsReal(cap->value[k]));
+    for (PetscInt k = cap->start[i]; k < cap->start[i + 1] && s > 0; k++) cap->value[k] /= s;
+    cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * row_size(&ops[c], g, ix) / s) : 1;
+    cap->scale[i] = s * cap->one[i];
+  }
+}
+
 /* The vectors of border b. Collective */
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
@@ -457,6 +494,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
   PetscCall(BCRFaultShare(cap->comm, arrays_create(cap), BCR_NO_MEMORY));
+  rows_scale(cap, layout, ops);
   PetscCall(borders_create(cap, layout, ops));
   all[0] = cap->m;
   all[1] = cap->masked;
@@ -504,7 +542,7 @@ PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *capacitance)
   PetscCall(PetscFree(cap->border));
   for (int t = 0; t < 2; t++) PetscCall(BCRDirectionsDestroy(&cap->directions[t]));
   PetscCall(PetscSFDestroy(&cap->sf));
-  PetscCall(PetscFree2(cap->row, cap->start));
+  PetscCall(PetscFree4(cap->row, cap->start, cap->scale, cap->one));
   PetscCall(PetscFree2(cap->col, cap->value));
   PetscCall(PetscFree2(cap->mask, cap->inverse));
   PetscCall(PetscFree3(cap->linkrow, cap->linkcol, cap->linkvalue));

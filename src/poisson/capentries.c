@@ -156,7 +156,7 @@ static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const Petsc
   for (PetscInt k = 0; k < count[DIFFERS]; k++) cap->m += k == 0 || e[k].row != e[k - 1].row;
   cap->masked = count[MASKED];
   cap->links = count[LINKED];
-  PetscCall(PetscMalloc2(cap->m, &cap->row, cap->m + 1, &cap->start));
+  PetscCall(PetscMalloc4(cap->m, &cap->row, cap->m + 1, &cap->start, cap->m, &cap->scale, cap->m, &cap->one));
   PetscCall(PetscMalloc2(count[DIFFERS], &cap->col, count[DIFFERS], &cap->value));
   PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
   PetscCall(PetscMalloc3(cap->links, &cap->linkrow, cap->links, &cap->linkcol, cap->links, &cap->linkvalue));

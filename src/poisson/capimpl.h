@@ -11,7 +11,9 @@
 /* The residual that is asked for, in units of what rounding leaves of the system's right-hand side */
 #define BCR_CAPACITANCE_ROUNDING 2
 #define BCR_CAPACITANCE_ENOUGH   1000 /* what may be left by the field itself */
-#define BCR_CAPACITANCE_STEPS    1000
+                                      /* entries of that many of the operator's diagonals are large */
+#define BCR_CAPACITANCE_LARGE 100
+#define BCR_CAPACITANCE_STEPS 1000
 
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
@@ -33,7 +35,9 @@ struct _n_BCRCapacitance {
   PetscInt *row;    /* [m] */
   PetscInt *start;  /* [m + 1] */
   PetscInt *col;    /* [start[m]] */
-  PetscReal *value; /* [start[m]] */
+  PetscReal *value; /* [start[m]] of G^T */
+  PetscReal *scale; /* [m] entries of E, */
+  PetscReal *one;   /* [m] and of what stands for 1 in 1 + G^T M E: rows are scaled */
   PetscInt masked, *mask;
   PetscReal *inverse; /* [masked] 1/d */
   PetscInt links, *linkrow, *linkcol;

@@ -4,8 +4,13 @@
 
 /* Of one solve, beyond those that are kept */
 #define BCR_DIRECTIONS_MORE 128
-/* |K p| is zero where it is below this times |K| |p|: its digits would be rounding's */
-#define BCR_DIRECTIONS_ZERO PetscPowReal(PETSC_MACHINE_EPSILON, (PetscReal)2 / 3)
+/* A direction that K makes smaller than this, times |K|, is one that a singular K takes to zero, and rounding: solutions would
+   have any amount of it */
+#define BCR_DIRECTIONS_ZERO ((PetscReal)1e-6)
+/* What is left is rounding's, in units of the tolerance, where nothing leads on */
+#define BCR_DIRECTIONS_ENOUGH 500
+/* Of a product, what has to be left of it behind the known directions */
+#define BCR_DIRECTIONS_PART ((PetscReal)0.01)
 
 PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, PetscInt most, BCRDirections *d)
 {
@@ -99,15 +104,14 @@ static PetscErrorCode project(BCRDirections *d, PetscScalar *b, PetscScalar *w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* q and p, behind the known directions, are made orthogonal to those (q), again where little is left of it. *kept: q is no
-   combination of what is known, as far as three quarters of its digits tell: q = K p has that many. The first time
-   it sees what K does to p, for the size of K */
-static PetscErrorCode orthogonal(BCRDirections *d, PetscScalar *p, PetscScalar *q, PetscBool *kept)
+/* q and p, behind the known directions, are made orthogonal to those (q), again where little is left of it. *part: of |q|
+   that is left, 0: nothing. It sees what K does to p, for the size of K */
+static PetscErrorCode orthogonal(BCRDirections *d, PetscScalar *p, PetscScalar *q, PetscReal *part)
 {
   PetscReal whole = 0, before, after;
 
   PetscFunctionBegin;
-  *kept = PETSC_FALSE;
+  *part = 0;
   for (int pass = 0; pass < 3; pass++) {
     times(d, PETSC_TRUE, d->q, 1, q, 0, d->dots);
     d->dots[d->k] = dot(d->n, q, q);
@@ -122,7 +126,7 @@ static PetscErrorCode orthogonal(BCRDirections *d, PetscScalar *p, PetscScalar *
     times(d, PETSC_FALSE, d->q, -1, d->dots, 1, q);
     times(d, PETSC_FALSE, d->p, -1, d->dots, 1, p);
     if (after > 0.25 * before) {
-      *kept = (PetscBool)(after > PetscSqrtReal(PETSC_MACHINE_EPSILON) * whole);
+      *part = PetscSqrtReal(after / whole);
       break;
     }
   }
@@ -148,6 +152,33 @@ static void choose(const BCRDirections *d, BCRSource source, const PetscScalar *
   }
 }
 
+/* One more direction, behind the known ones, from source. Where little of its product is left, q = K p has lost digits, and is
+   computed again. s[0] = |q|^2, s[1] = q^H b; *kept: it is one */
+static PetscErrorCode direction(BCRDirections *d, BCRDirectionsProduct product, void *context, BCRSource source,
+                                const PetscScalar *b, PetscScalar s[3], PetscInt *products, PetscBool *kept)
+{
+  PetscScalar *p = d->p + (size_t)d->k * (size_t)d->n, *q = d->q + (size_t)d->k * (size_t)d->n;
+  PetscReal part = 0;
+
+  PetscFunctionBegin;
+  choose(d, source, b, p);
+  for (int again = 0; again < 2; again++) {
+    PetscCall((*product)(context, p, q));
+    ++*products;
+    PetscCall(orthogonal(d, p, q, &part));
+    s[0] = dot(d->n, q, q);
+    s[1] = dot(d->n, q, b);
+    s[2] = dot(d->n, p, p);
+    PetscCall(sum(d, 3, s));
+    if (part >= BCR_DIRECTIONS_PART || !(part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
+    for (PetscInt i = 0; i < d->n; i++) p[i] /= PetscSqrtReal(PetscRealPart(s[2]));
+  }
+  /* nothing new, or rounding of what K takes to zero, or NaN */
+  *kept = (PetscBool)(part >= BCR_DIRECTIONS_PART &&
+                      PetscRealPart(s[0]) > PetscSqr(BCR_DIRECTIONS_ZERO) * d->size * PetscRealPart(s[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
                                   PetscInt steps, PetscScalar *b, PetscScalar *w, BCRDirectionsResult *result)
 {
@@ -160,7 +191,7 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
   while (PETSC_TRUE) {
     const PetscInt n = d->n;
     PetscScalar *p, *q, s[3] = {dot(n, b, b), 0, 0};
-    PetscBool kept;
+    PetscBool kept = PETSC_FALSE;
 
     PetscCall(sum(d, 1, s));
     result->residual = norm = PetscSqrtReal(PetscRealPart(s[0]));
@@ -169,17 +200,9 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
     PetscCall(make_room(d));
     p = d->p + (size_t)d->k * (size_t)n;
     q = d->q + (size_t)d->k * (size_t)n;
-    choose(d, source, b, p);
-    PetscCall((*product)(context, p, q));
-    result->products++;
-    PetscCall(orthogonal(d, p, q, &kept));
-    s[0] = dot(n, q, q);
-    s[1] = dot(n, q, b);
-    s[2] = dot(n, p, p);
-    PetscCall(sum(d, 3, s));
-    /* nothing new, or rounding of what K takes to zero, or NaN */
-    if (!kept || !(PetscRealPart(s[0]) > PetscSqr(BCR_DIRECTIONS_ZERO) * d->size * PetscRealPart(s[2]))) {
-      if (source == BCR_FROM_NOWHERE || norm <= 100 * tol || PetscIsInfOrNanScalar(s[0])) break;
+    PetscCall(direction(d, product, context, source, b, s, &result->products, &kept));
+    if (!kept) {
+      if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanScalar(s[0])) break;
       source = (BCRSource)(source + 1);
       continue;
     }
@@ -195,6 +218,7 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
     }
     d->k++;
     source = PetscAbsScalar(s[1]) < 0.01 * norm ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
+    if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
   if (d->k > d->most) d->k = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
