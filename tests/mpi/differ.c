@@ -5,8 +5,8 @@
   Matrices of which some rows differ from an operator's (src/operator/differ.h): obstacles with columns kept, zeroed, or
   without flux, in several pieces and at all kinds of ends, materials, wells, pinned rows, volumes. What is read is put
   together again as a dense matrix A~ in this file, from the operator's coefficients and the lists, and must have the
-  rows of the matrix where these are the fluid's; solutions of A~ must solve the matrix' own system; and there must be
-  no   more rows that differ than a comparison with the matrix without obstacles finds. Over every cut of the grid.
+  rows of the matrix where these are the fluid's; solutions of A~ must solve the matrix' own system; and no
+  more rows may differ than a comparison with the matrix without obstacles finds. Over every cut of the grid.
 */
 #include "distribute.h"
 #include "../faults.h"
@@ -552,7 +552,8 @@ static PetscErrorCode Run(const Test *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is no such matrix: more rows differ than are taken, an exact operator, no two rows alike. differ: rows that differ are asked for */
+/* What is no such matrix: more rows differ than are taken, an exact operator, no two rows alike.
+   differ: rows that differ are asked for */
 static PetscErrorCode Refuse(const TestProblem *p, Shape shape, PetscBool differ, const char *fit)
 {
   const Test t = {.name = "refused", .p = *p, .shape = shape, .d = 1};
