@@ -1,12 +1,12 @@
 /*
-  Reads an operator with rows that differ (differ.h) from a matrix of which most rows are multiples of an operator's with
-  uniform axes.
+  Reads an operator with rows that differ (differ.h) from a matrix of which most rows are multiples of those of an
+  operator with uniform axes.
 
       survey   every row once: which star it is (few are different), the mask
       model    the operator that most rows have (differmodel.c)
       fluid    rows beside it: factors of rows, links to the mask, rows that differ
-      mask     its pieces (differmask.c). A piece that no row of the fluid has a column of keeps the operator's rows. The
-               others have the Laplacian of the piece alone, so that the solution is zero there, with
+      mask     its pieces (differmask.c). A piece that no row of the fluid has a column of keeps the operator's rows.
+               All others have the Laplacian of the piece alone, so that the solution is zero there, with
 
                    sigma = mean coupling / (rows of the mask that the fluid has columns of)
 

@@ -20,8 +20,8 @@
 
 #include "operator.h"
 
-/* Of one component, on this rank, which has the rows of its own box of the grid. Nodes are numbered in the natural order of the
-   whole grid, planes included, x fastest */
+/* Of one component, on this rank, which has the rows of its own box of the grid. Nodes are numbered in natural
+   order over the whole grid, planes included, x fastest */
 struct _n_BCRDiffer {
   PetscInt m;           /* rows that differ */
   PetscInt *row;        /* [m] nodes */

@@ -111,7 +111,7 @@ PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFl
    that this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
 /* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
-   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole piece
-   has. Collective */
+   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole
+   piece has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[],
                                             const unsigned char touch[], PetscInt touching[], PetscInt *pieces);

@@ -1,7 +1,7 @@
 /*
-  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the nodes of its own box;
-  pieces that go on in another box are numbered over all ranks, and their nodes beside those boxes are told to all, which
-  join them alike.
+  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the nodes of its own
+  box; pieces that go on in another box are numbered over all ranks, and their nodes beside those boxes are told to all
+  ranks, which join them alike.
 */
 #include "differimpl.h"
 
@@ -60,12 +60,12 @@ static PetscErrorCode BCRPieceTableDestroy(BCRPieceTable *T)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. n, node, number: this rank's; numbers: that pieces of this rank have; before: that ranks before it have */
+/* Collective. n, node, number: this rank's; numbers, before: how many this rank has, and ranks before it */
 static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const PetscInt node[],
                                           const PetscInt number[], PetscInt numbers, PetscInt *before, BCRPieceTable *T)
 {
   const BCRGrid *g = &S->A->grid;
-  PetscMPIInt *counts = NULL, *starts, mine = 0;
+  PetscMPIInt *counts = NULL, *starts = NULL, mine = 0;
   PetscInt sum[2] = {n, numbers}, upto = 0;
   PetscErrorCode ierr;
 
@@ -80,8 +80,7 @@ static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const 
   if (!ierr) ierr = PetscMalloc2(T->n, &T->node, T->n, &T->number);
   if (!ierr) ierr = PetscCalloc2(T->numbers, &T->parent, T->numbers, &T->touching);
   if (!ierr) ierr = PetscMalloc2(g->size, &counts, g->size, &starts);
-  if (ierr) (void)PetscFree2(counts, starts);
-  PetscCall(BCRFaultShare(g->comm, ierr, BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(g->comm, ierr, BCR_NO_MEMORY), (void)PetscFree2(counts, starts));
   PetscCallMPI(MPI_Allgather(&mine, 1, MPI_INT, counts, 1, MPI_INT, g->comm));
   starts[0] = 0;
   for (PetscMPIInt p = 1; p < g->size; p++) starts[p] = starts[p - 1] + counts[p - 1];

@@ -1,7 +1,7 @@
 /*
   The operator that most rows have, up to a factor each: the star that most rows of the inside have, and for each side
-  that which most rows there have. A majority is found by Boyer and Moore's vote, which needs one candidate and one number
-  and can be merged over ranks; whether it is one the comparison with all rows tells.
+  that which most rows there have. A majority is found by Boyer and Moore's vote, which needs one candidate and one
+  number and can be merged over ranks; whether it is one the comparison with all rows tells.
 */
 #include "differimpl.h"
 
@@ -91,7 +91,7 @@ static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vot
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = PetscMalloc1((size_t)size * BCR_VOTES, &all);
-  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)PetscFree(all));
   PetscCallMPI(MPI_Allgather(vote, width, MPI_DOUBLE, all, width, MPI_DOUBLE, comm));
   PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
   for (PetscMPIInt p = 0; p < size; p++)
@@ -231,7 +231,7 @@ PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(vote, sizeof(vote)));
   ierr = PetscCalloc1(BCR_VOTES, &count);
-  PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(count));
   BCRVotesCount(S, vote, count);
   PetscCall(PetscFree(count));
   PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));

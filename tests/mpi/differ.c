@@ -5,16 +5,17 @@
   Matrices of which some rows differ from an operator's (src/operator/differ.h): obstacles with columns kept, zeroed, or
   without flux, in several pieces and at all kinds of ends, materials, wells, pinned rows, volumes. What is read is put
   together again as a dense matrix A~ in this file, from the operator's coefficients and the lists, and must have the
-  rows of the matrix where these are the fluid's; solutions of A~ must solve the matrix' own system; and there must be no
-  more rows that differ than a comparison with the matrix without obstacles finds. Over every cut of the grid.
+  rows of the matrix where these are the fluid's; solutions of A~ must solve the matrix' own system; and no
+  more rows may differ than a comparison with the matrix without obstacles finds. Over every cut of the grid.
 */
 #include "distribute.h"
+#include "../faults.h"
 #include "src/operator/read.h"
 #include "src/operator/differ.h"
 
 static PetscMPIInt rank, size;
 
-/* What is at a node: 0 fluid; mask whose columns are (k)ept, (z)eroed, or gone with what they have on the diagonal (n) */
+/* What is at a node: 0 fluid; mask whose columns are (k)ept, (z)eroed, or gone from the diagonal as well (n) */
 typedef char (*Shape)(const double x[3], PetscInt dim);
 
 typedef struct {
@@ -551,8 +552,8 @@ static PetscErrorCode Run(const Test *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is no such matrix: more rows differ than are taken, an exact operator, no two rows alike; and errors stay what they
-   are. differ: rows that differ are asked for */
+/* What is no such matrix: more rows differ than are taken, an exact operator, no two rows alike.
+   differ: rows that differ are asked for */
 static PetscErrorCode Refuse(const TestProblem *p, Shape shape, PetscBool differ, const char *fit)
 {
   const Test t = {.name = "refused", .p = *p, .shape = shape, .d = 1};
@@ -583,7 +584,7 @@ static PetscErrorCode Refuse(const TestProblem *p, Shape shape, PetscBool differ
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An entry that no operator has, in a row of a matrix with an obstacle: value at that row and column of the grid's numbers */
+/* An entry that no operator has, in a row of a matrix with an obstacle: the errors are those of other matrices */
 static PetscErrorCode Bad(const TestProblem *p, PetscInt row, PetscInt col, PetscScalar value, PetscErrorCode code,
                           const char *words)
 {
@@ -639,6 +640,57 @@ static PetscErrorCode Refusals(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An allocation of the reader's that fails on one rank: all ranks have an error, nothing is left */
+static PetscErrorCode Faults(const Test *t)
+{
+  const PetscInt N = Nodes(&t->p);
+  PetscInt parts[3] = {0, 0, 0};
+  double *dense;
+  char *letter;
+  DM da1, da;
+  Mat whole, A;
+
+  PetscFunctionBegin;
+  PetscCall(TestMatrix(&t->p, &da1, &whole));
+  PetscCall(PetscMalloc2(N * N, &dense, N, &letter));
+  PetscCall(Dense(&t->p, whole, 0, dense));
+  Change(t, 0, dense, letter);
+  while (parts[1] != (PetscInt)size && TestNextCut(&t->p, (PetscInt)size, parts)) {}
+  PetscCall(TestCutDMDA(PETSC_COMM_WORLD, &t->p, parts, NULL, &da));
+  PetscCall(Deal(t, da, &dense, &A));
+  for (PetscMPIInt who = 0; who < size; who += PetscMax(size - 1, 1)) {
+    PetscInt flags[2] = {1, 0}, all[2] = {1, 0};
+
+    for (long k = 1; all[0]; ++k) {
+      BCROperator *ops;
+      PetscInt dof;
+      PetscErrorCode ierr;
+      long left;
+
+      TestFaultsMark();
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
+      ierr = Read(da, A, PETSC_TRUE, &dof, &ops);
+      flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
+      PetscCall(PetscPopErrorHandler());
+      flags[1] = ierr ? 1 : 0;
+      PetscCallMPI(MPI_Allreduce(flags, all, 2, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+      Check(all[1] == (all[0] ? size : 0), "allocation %ld of rank %d (%s:%d): %d of %d ranks have an error", k,
+            (int)who, TestFaults.file ? TestFaultsName(TestFaults.file) : "", TestFaults.line, (int)all[1], (int)size);
+      PetscCall(BCROperatorDestroy(dof, &ops));
+      left = TestFaultsBlocks("differ");
+      Check(left == 0, "allocation %ld of rank %d (%s:%d): %ld blocks are left", k, (int)who,
+            TestFaults.file ? TestFaultsName(TestFaults.file) : "", TestFaults.line, left);
+    }
+  }
+  PetscCall(PetscFree2(dense, letter));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&whole));
+  PetscCall(DMDestroy(&da));
+  PetscCall(DMDestroy(&da1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Boxes without changes; PAIR: of two components, another sign and size */
 #define BOX(d, m, e, k, ...) \
   (TestProblem) \
@@ -678,6 +730,8 @@ int main(int argc, char **argv)
     {.name = "two components", .p = PAIR("dcpp"), .shape = Several, .d = 1, .pieces = 4},
   };
   /* clang-format on */
+  const Test fault = {
+    .name = "faults", .p = FLAT("rsdD"), .shape = Several, .d = 2, .pieces = 4, .volumes = PETSC_TRUE};
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -686,6 +740,8 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(tests); ++k) PetscCall(Run(&tests[k]));
   PetscCall(Refusals());
+  TestFaultsBegin();
+  PetscCall(Faults(&fault));
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return bad;
