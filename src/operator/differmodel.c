@@ -187,11 +187,28 @@ static PetscErrorCode BCRDifferClear(const BCRSurvey *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or the system
+   of the rows that differ would be */
+static void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2])
+{
+  for (int pass = 0; pass < 2; pass++) {
+    for (int d = 0; d < 3; d++)
+      for (int s = 0; s < 2; s++)
+        if (unknown[d][s]) op->axis[d].end[s] = pass ? BCR_END_DIRICHLET : BCR_END_CELL_NEUMANN;
+    if (BCROperatorNeutral(op)) return;
+  }
+}
+
 /* From the votes of all ranks. PETSC_FALSE: most rows are those of no uniform axes */
 static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
 {
   BCROperator *op = S->op;
   const double sign = BCRStarSum(vote[0].star) < 0 ? -1 : 1;
+  PetscBool unknown[3][2] = {
+    {PETSC_FALSE, PETSC_FALSE},
+    {PETSC_FALSE, PETSC_FALSE},
+    {PETSC_FALSE, PETSC_FALSE}
+  };
   double model[7], unit = 0, shift;
 
   if (vote[0].most == 0) return PETSC_FALSE;
@@ -216,7 +233,9 @@ static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
     if (S->first[d] == S->last[d]) continue;
     for (int s = 0; s < 2; s++) side[s] = BCRSideRead(&vote[1 + 2 * d + s], model, sign, d, s);
     BCRDifferAxis(&op->axis[d], side, model[2 * d], unit);
+    for (int s = 0; s < 2; s++) unknown[d][s] = (PetscBool)!side[s].known;
   }
+  BCRDifferUnknown(op, unknown);
   return PETSC_TRUE;
 }
 
