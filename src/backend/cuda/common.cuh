@@ -19,6 +19,7 @@ enum {
   BCR_THREADS = 128,
   BCR_SUM_THREADS = 256, /* of a block that sums: a power of two */
   BCR_WARP = 32,
+  BCR_LEAST_BYTES = 16, /* are allocated where 0 are asked for, so that the pointer is not NULL */
   /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there are
      more */
   BCR_GRID_YZ = 65535,
