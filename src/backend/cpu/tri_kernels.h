@@ -633,18 +633,18 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
     if (t->periodic && j == n - 1) {
       for (int v = 0; v < NV; v++) y[v] = bsub(x[v], s[v]);
     } else {
-      for (int v = 0; v < NV; v++) y[v] = bfnma(tri_coef(t, t->l, tile, j, v, NV, perline), y[v], x[v]);
+      for (int v = 0; v < NV; v++) y[v] = bfnma(tri_coef(t, t->lower, tile, j, v, NV, perline), y[v], x[v]);
       if (t->periodic)
-        for (int v = 0; v < NV; v++) s[v] = bfma(tri_coef(t, t->r, tile, j, v, NV, perline), y[v], s[v]);
+        for (int v = 0; v < NV; v++) s[v] = bfma(tri_coef(t, t->lastrow, tile, j, v, NV, perline), y[v], s[v]);
     }
     for (int v = 0; v < NV; v++) bstore(w + BL * (NV * j + v), y[v]);
   }
   for (int v = 0; v < NV; v++) y[v] = bnull();
   for (ptrdiff_t j = n - 1; j >= 0; j--) {
     for (int v = 0; v < NV; v++) {
-      y[v] = bfnma(tri_coef(t, t->q, tile, j, v, NV, perline), y[v],
-                   bmul(tri_coef(t, t->p, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
-      if (t->periodic && j < n - 1) y[v] = bfnma(tri_coef(t, t->e, tile, j, v, NV, perline), z[v], y[v]);
+      y[v] = bfnma(tri_coef(t, t->upper, tile, j, v, NV, perline), y[v],
+                   bmul(tri_coef(t, t->pivotinverse, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
+      if (t->periodic && j < n - 1) y[v] = bfnma(tri_coef(t, t->lastcolumn, tile, j, v, NV, perline), z[v], y[v]);
     }
     if (t->periodic && j == n - 1)
       for (int v = 0; v < NV; v++) z[v] = y[v];
@@ -672,7 +672,7 @@ BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip
                               ptrdiff_t j1, real *y, ptrdiff_t next, const int PERIODIC, const int io)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real *l = (const real *)t->l, *c = (const real *)t->r;
+  const real *l = (const real *)t->lower, *c = (const real *)t->lastrow;
   real *start = S->start + BL * STRIP * b;
   bun x[STRIP_NV], a[STRIP_NV];
 
@@ -706,7 +706,7 @@ BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, 
                                const real *y, const int PERIODIC, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real *p = (const real *)t->p, *q = (const real *)t->q, *c = (const real *)t->e;
+  const real *p = (const real *)t->pivotinverse, *q = (const real *)t->upper, *c = (const real *)t->lastcolumn;
   bun a[STRIP_NV];
 
 #pragma GCC unroll 8
@@ -785,7 +785,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
       const ptrdiff_t step = j + BL <= t->nt ? 1 : 0;
-      const real *l = (const real *)t->l + (step ? j : t->nt - 1);
+      const real *l = (const real *)t->lower + (step ? j : t->nt - 1);
       bun y = bload(w + BL * (k - 1));
 
 #pragma GCC unroll 16
@@ -801,10 +801,10 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
 
       if (PERIODIC && j == n - 1) bstore(y, bsub(a[p], s[v]));
       else {
-        const bun yp = bfnma(tri_coef(t, t->l, tile, j, (int)v, NV, perline), bload(y - BL * NV), a[p]);
+        const bun yp = bfnma(tri_coef(t, t->lower, tile, j, (int)v, NV, perline), bload(y - BL * NV), a[p]);
 
         bstore(y, yp);
-        if (PERIODIC) s[v] = bfma(tri_coef(t, t->r, tile, j, (int)v, NV, perline), yp, s[v]);
+        if (PERIODIC) s[v] = bfma(tri_coef(t, t->lastrow, tile, j, (int)v, NV, perline), yp, s[v]);
       }
       if (++v == NV) {
         v = 0;
@@ -820,8 +820,8 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
       const ptrdiff_t step = k - begin + BL <= t->nt ? 1 : 0;
-      const real *P = (const real *)t->p + (step ? k - begin : t->nt - 1),
-                 *Q = (const real *)t->q + (step ? k - begin : t->nt - 1);
+      const real *P = (const real *)t->pivotinverse + (step ? k - begin : t->nt - 1),
+                 *Q = (const real *)t->upper + (step ? k - begin : t->nt - 1);
       bun y = bload(w + BL * (k + BL));
 
 #pragma GCC unroll 16
@@ -839,11 +839,11 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
         a[p] = bnull();
         continue;
       }
-      a[p] = bfnma(tri_coef(t, t->q, tile, j, (int)v, NV, perline), bload(y + BL * NV),
-                   bmul(tri_coef(t, t->p, tile, j, (int)v, NV, perline), bload(y)));
+      a[p] = bfnma(tri_coef(t, t->upper, tile, j, (int)v, NV, perline), bload(y + BL * NV),
+                   bmul(tri_coef(t, t->pivotinverse, tile, j, (int)v, NV, perline), bload(y)));
       if (PERIODIC) {
         if (j == n - 1) z[v] = a[p];
-        else a[p] = bfnma(tri_coef(t, t->e, tile, j, (int)v, NV, perline), z[v], a[p]);
+        else a[p] = bfnma(tri_coef(t, t->lastcolumn, tile, j, (int)v, NV, perline), z[v], a[p]);
       }
       bstore(y, a[p]);
       if (--v < 0) {
@@ -905,8 +905,8 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner, base = line % ld + ld * n * (line / ld),
                   c = t->perline ? n * line : 0;
-  const real *l = (const real *)t->l + c, *p = (const real *)t->p + c, *q = (const real *)t->q + c,
-             *r = (const real *)t->r + c, *e = (const real *)t->e + c;
+  const real *l = (const real *)t->lower + c, *p = (const real *)t->pivotinverse + c, *q = (const real *)t->upper + c,
+             *r = (const real *)t->lastrow + c, *e = (const real *)t->lastcolumn + c;
   real y = 0, s = 0, z = 0;
 
   for (ptrdiff_t j = 0; j < n; j++) {

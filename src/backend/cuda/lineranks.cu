@@ -153,14 +153,15 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 {
   const BCRCudaChains &c = w.chain;
   const ptrdiff_t s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], f[4], r[4], h[4], *at[4];
+  double *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], lower[4], pivotinverse[4], upper[4],
+         *at[4];
   const int begin = w.before ? 1 : 0;
 
 #pragma unroll
   for (int i = 0; i < 4; i++) { /* on their way while others send */
-    f[i] = i && i < c.n ? c.f[i * table + s] : 0;
-    r[i] = i < c.n ? c.r[i * table + s] : 0;
-    h[i] = i < c.n - 1 ? c.h[i * table + s] : 0;
+    lower[i] = i && i < c.n ? c.lower[i * table + s] : 0;
+    pivotinverse[i] = i < c.n ? c.pivotinverse[i * table + s] : 0;
+    upper[i] = i < c.n - 1 ? c.upper[i * table + s] : 0;
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) {
@@ -171,7 +172,7 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
   for (int i = 0; i < 4; i++) {
     if (i < c.n) x[i] = window_take(at[i], x[i], w.turn);
   }
-  window_chain(x, f, r, h);
+  window_chain(x, lower, pivotinverse, upper);
   *first = begin ? x[1] : x[0];
   *last = begin ? x[2] : x[1];
 }

@@ -15,19 +15,19 @@ __global__ void chains_solve(BCRCudaChains c, double *x)
   for (ptrdiff_t i = 0; i < open; i++) {
     double *at = x + c.row[i] * st + e;
 
-    y = *at - (i ? c.f[i * table + s] * y : 0);
+    y = *at - (i ? c.lower[i * table + s] * y : 0);
     *at = y;
-    if (c.border) last -= c.w[i * table + s] * y;
+    if (c.border) last -= c.borderrow[i * table + s] * y;
   }
   if (c.border) {
-    last *= c.r[(c.n - 1) * table + s];
+    last *= c.pivotinverse[(c.n - 1) * table + s];
     x[c.row[c.n - 1] * st + e] = last;
   }
   for (ptrdiff_t i = open - 1; i >= 0; i--) {
-    double *at = x + c.row[i] * st + e, v = *at * c.r[i * table + s];
+    double *at = x + c.row[i] * st + e, v = *at * c.pivotinverse[i * table + s];
 
-    if (i < open - 1) v -= c.h[i * table + s] * y;
-    if (c.border) v -= c.k[i * table + s] * last;
+    if (i < open - 1) v -= c.upper[i * table + s] * y;
+    if (c.border) v -= c.bordercolumn[i * table + s] * last;
     *at = y = v;
   }
 }

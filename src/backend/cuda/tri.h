@@ -61,7 +61,7 @@ BCR_CUDA_API int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int si
 #define BCR_CUDA_SCAN_WEIGHTS 63 /* so many at most */
 typedef struct {
   int n, begin, mfirst, mlast, late, give[2];
-  double f[4], r[4], h[4], low, up, schur[4];
+  double lower[4], pivotinverse[4], upper[4], low, up, schur[4];
   const void *vfirst, *vlast;
   ptrdiff_t slot, columns;
   double *mine, *before, *after;
@@ -78,7 +78,7 @@ typedef struct {
   ptrdiff_t inner, n, outer, sets;
   int rep, perline, periodic;
   ptrdiff_t nt, nlast;
-  const void *l, *p, *q, *r, *e; /* r, e: periodic */
+  const void *lower, *pivotinverse, *upper, *lastrow, *lastcolumn; /* [entry][set]; the last two of periodic lines */
 } BCRCudaFactors;
 BCR_CUDA_API int BCRCudaFactorsSolve(BCRStream stream, const BCRCudaFactors *t, int single, int io, const void *f,
                                      void *u);

@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO
       const ptrdiff_t at = in ? F.at(j0 + k) : 0;
 
       x[k] = in ? (W)f[s * (j0 + k)] : (W)0;
-      l[k] = in ? entry<W>(t.l, at) : (W)0;
-      r[k] = in && t.periodic ? entry<W>(t.r, at) : (W)0;
+      l[k] = in ? entry<W>(t.lower, at) : (W)0;
+      r[k] = in && t.periodic ? entry<W>(t.lastrow, at) : (W)0;
     }
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
@@ -74,9 +74,9 @@ __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO
       const ptrdiff_t at = in ? F.at(j0 + k) : 0;
 
       x[k] = in ? (W)u[s * (j0 + k)] : (W)0;
-      p[k] = in ? entry<W>(t.p, at) : (W)0;
-      q[k] = in ? entry<W>(t.q, at) : (W)0;
-      e[k] = in && t.periodic ? entry<W>(t.e, at) : (W)0;
+      p[k] = in ? entry<W>(t.pivotinverse, at) : (W)0;
+      q[k] = in ? entry<W>(t.upper, at) : (W)0;
+      e[k] = in && t.periodic ? entry<W>(t.lastcolumn, at) : (W)0;
     }
 #pragma unroll
     for (int k = ROWS - 1; k >= 0; k--) {
@@ -119,10 +119,10 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
         const ptrdiff_t at = F.at(j0 + k);
         const W x = mine[k];
 
-        y = x - entry<W>(t.l, at) * y;
+        y = x - entry<W>(t.lower, at) * y;
         if (t.periodic) {
           if (j0 + k == n - 1) y = x - sum;
-          sum += entry<W>(t.r, at) * y;
+          sum += entry<W>(t.lastrow, at) * y;
         }
         mine[k] = y;
       }
@@ -148,10 +148,10 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
       if (j0 + k < n) {
         const ptrdiff_t at = F.at(j0 + k);
 
-        v = entry<W>(t.p, at) * mine[k] - (j0 + k < n - 1 ? entry<W>(t.q, at) * v : (W)0);
+        v = entry<W>(t.pivotinverse, at) * mine[k] - (j0 + k < n - 1 ? entry<W>(t.upper, at) * v : (W)0);
         if (t.periodic) {
           if (j0 + k == n - 1) last = v;
-          else v -= entry<W>(t.e, at) * last;
+          else v -= entry<W>(t.lastcolumn, at) * last;
         }
         mine[k] = v;
       }

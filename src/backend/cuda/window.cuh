@@ -101,16 +101,16 @@ static __device__ __forceinline__ int window_row(int i, int begin)
 }
 
 /* These rows, as chains_solve() of rankchains.cu; of rows that are not there factors and right-hand sides are 0 */
-static __device__ __forceinline__ void window_chain(double x[4], const double f[4], const double r[4],
-                                                    const double h[4])
+static __device__ __forceinline__ void window_chain(double x[4], const double lower[4], const double pivotinverse[4],
+                                                    const double upper[4])
 {
   double y = 0;
 
 #pragma unroll
-  for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
+  for (int i = 0; i < 4; i++) x[i] = y = x[i] - lower[i] * y;
   y = 0;
 #pragma unroll
-  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r[i] - h[i] * y;
+  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * pivotinverse[i] - upper[i] * y;
 }
 
 /* One number to all parts that want it */
