@@ -121,9 +121,10 @@ typedef struct {
   ptrdiff_t inner, n, outer, sets, rows;
   /* rows of D; columns of V: as many, or the one of the last unknown (count 0) */
   int rep, perline, periodic, count, columns;
-  ptrdiff_t row[BCR_CUDA_ENDS], lo[BCR_CUDA_ENDS], hi[BCR_CUDA_ENDS];
+  /* of a column of V: its row of D; the rows from .. to - 1 where it is not 0 */
+  ptrdiff_t row[BCR_CUDA_ENDS], from[BCR_CUDA_ENDS], to[BCR_CUDA_ENDS];
   const double *numbers;
-  const void *V[BCR_CUDA_ENDS]; /* (row - lo) sets + l, work type */
+  const void *V[BCR_CUDA_ENDS]; /* [to - from][sets], work type */
 } BCRCudaEnds;
 /* w: count + 1 numbers a line */
 BCR_CUDA_API int BCRCudaEndsSolve(BCRStream stream, const BCRCudaEnds *d, int single, int io, const void *f, void *u,
