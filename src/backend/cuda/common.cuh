@@ -62,7 +62,7 @@ static __device__ __forceinline__ void bcr_go_after()
 }
 template <typename... P, typename... A>
 static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes,
-                               cudaStream_t st, const A &...args)
+                               cudaStream_t stream, const A &...args)
 {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
@@ -71,7 +71,7 @@ static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...),
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = bytes;
-  config.stream = st;
+  config.stream = stream;
   config.attrs = attribute;
   if (dependent && cudaGetDevice(&device) == cudaSuccess &&
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
@@ -88,10 +88,10 @@ static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...),
   return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 template <typename... P, typename... A>
-static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st,
+static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t stream,
                       const A &...args)
 {
-  return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
+  return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, stream, args...);
 }
 
 /* The number of this thread's warp, or of what all of a warp have in common: read from the first

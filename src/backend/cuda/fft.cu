@@ -420,7 +420,7 @@ int BCRCudaFftPossible(int P, int single, int shared)
 }
 
 template <typename T>
-static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const long lines = (long)p->f.na * p->f.nb;
   int threads, each;
@@ -446,7 +446,7 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
     e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (e != cudaSuccess) return (int)e;
     (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes,
-                           st);
+                           stream);
     return bcr_done();
   }
   p->per = 1;
@@ -469,8 +469,9 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   e = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>,
                            cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (e != cudaSuccess) return (int)e;
-  if (synthesis) fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
-  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
+  if (synthesis)
+    fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
+  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
   return bcr_done();
 }
 

@@ -2,10 +2,10 @@
 #include "common.cuh"
 #include "level0.h"
 
-int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
-int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
-int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
-int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
+int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
+int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
+int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
+int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
 
 /* Threads of a block, columns of a thread, and blocks that a multiprocessor runs at a time */
 static const struct {

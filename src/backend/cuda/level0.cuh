@@ -638,7 +638,7 @@ __global__ void __launch_bounds__(NT, MINB)
 }
 
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
-static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   const size_t bytes =
     (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
@@ -652,29 +652,29 @@ static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, v
   a.p = *p;
   a.width = (p->nx + tiles - 1) / tiles;
   for (int j = 0; j < R; j++) level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
-  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f,
+  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, stream, a, (const T *)f,
                     (T *)u, (T *)D, (T *)extra);
 }
 
 /* the decay, where the tables are, and whether all groups are regular, decide which */
 template <typename T, int K, int NT, int BACK, int MINB>
-static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   bool usual = p->halo <= 32 * K;
 
   for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 7, 1>(j);
-  if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, st);
+  if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, stream);
   if constexpr (NT < 256) { /* else planes == 1 */
-    if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, st);
+    if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, stream);
   }
-  if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
-  return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+  if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, stream);
+  return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, stream);
 }
 
 /* radix 4 and 16, R + 1: a single plane, the usual decay or a faster one */
 template <typename T, int K, int NT, int R, int BACK, int MINB>
-static int level0_plane(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_plane(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
-  if (p->g1 == p->ng) return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
-  return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+  if (p->g1 == p->ng) return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, stream);
+  return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, stream);
 }

@@ -172,7 +172,7 @@ int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRC
 }
 
 template <typename T, int KIND, int W>
-static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const int rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
   const size_t bytes = product_bytes(&p->m, W);
@@ -180,20 +180,20 @@ static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaSt
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
+  product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, stream>>>(*p, f, u, extra);
   return bcr_done();
 }
 template <typename T, int KIND>
-static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  return p->m.width == 32 ? launch<T, KIND, 32>(p, f, u, extra, st) : launch<T, KIND, 16>(p, f, u, extra, st);
+  return p->m.width == 32 ? launch<T, KIND, 32>(p, f, u, extra, stream) : launch<T, KIND, 16>(p, f, u, extra, stream);
 }
 template <typename T>
-static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, st);
-  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, st)
-                                           : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, st);
+  if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, stream);
+  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, stream)
+                                           : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, stream);
 }
 
 int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl,

@@ -295,14 +295,15 @@ int BCRCudaRowFftPlan(int n, BCREnd end, int across, int single, int shared, BCR
 }
 
 template <typename T, int PAD>
-static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
+static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const size_t bytes = row_bytes(g.p.n, PAD, sizeof(T) == sizeof(float));
   cudaError_t e =
     cudaFuncSetAttribute((const void *)row_fft<T, PAD>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, row_fft<T, PAD>, dim3((unsigned)((g.nrows + 1) / 2)), g.p.threads, bytes, st, g, f, u, extra);
+  return bcr_launch(1, row_fft<T, PAD>, dim3((unsigned)((g.nrows + 1) / 2)), g.p.threads, bytes, stream, g, f, u,
+                    extra);
 }
 
 int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms,
@@ -324,7 +325,7 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
 }
 
 template <typename T>
-static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t st)
+static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t stream)
 {
   const size_t bytes = 2 * sizeof(T) * COLUMNS * (size_t)g.p.n;
   cudaError_t e =
@@ -332,7 +333,7 @@ static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStr
 
   if (e != cudaSuccess) return (int)e;
   return bcr_launch(1, row_columns<T>, dim3((unsigned)((g.nx + 2 * COLUMNS - 1) / (2 * COLUMNS)), (unsigned)nb), 256,
-                    bytes, st, g, f, u);
+                    bytes, stream, g, f, u);
 }
 
 int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, const BCRCudaLines *fl,
