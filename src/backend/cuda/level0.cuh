@@ -370,12 +370,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   const Level0Modes<T, K, R> &m = ARGS ? a.modes : tables;
   const BCRCudaLevel0 &p = a.p;
   const int lane = threadIdx.x & 31, warp = bcr_warp();
-  const int H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
+  const int H = p.halo, columnbegin = blockIdx.x * a.width, columnend = min(p.nx, columnbegin + a.width),
+            c0 = columnbegin - H + warp * CH;
   const T *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB(M);
   T *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
   /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
   int *cols = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH;
-  const bool inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  const bool inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx,
+             outside = c0 >= columnend + H;
   const T inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
   unsigned minus = 0; /* columns with the other sign */
   T x[R][K], carry[K] = {}, sub = 0;
@@ -474,7 +476,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
                                               for (int q = 0; q < K; q++) {
                                                 const int c = c0 + q * 32 + lane;
 
-                                                if (c >= lo && c < hi) row[q * 32] = values[q * 32 + lane];
+                                                if (c >= columnbegin && c < columnend)
+                                                  row[q * 32] = values[q * 32 + lane];
                                               }
   };
 
