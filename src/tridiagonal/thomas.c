@@ -7,7 +7,9 @@
 #include "triimpl.h"
 #include <math.h>
 
-#define FULL_ROWS 128 /* lines so short have all factors tabled */
+/* Lines of at most so many rows have all factors tabled: a block of STRIP_SHORT rows (tri_kernels.h) then has no row
+   from the middle of the table. Commit c808d56 has times of short lines; the limit was not measured apart */
+#define FULL_ROWS 128
 
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;

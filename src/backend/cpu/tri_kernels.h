@@ -87,7 +87,8 @@ BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
   return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)(io ? sizeof(double) : sizeof(real)) % 64 == 0;
 }
 
-/* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
+/* Rows to prefetch ahead: rows across are too far apart for the machine to see the pattern. Not
+   measured apart */
 #define TRI_AHEAD 8
 
 /* all cache lines of a row of a tile, wherever it begins */
@@ -128,7 +129,7 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
    of the next panel too; what is left of a line at the ends of a row goes past the caches too, for
    a store that waits for its line holds up all those behind it. */
 #define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
-/* rows that wait for the next tile of their panel, at most; a power of two */
+/* Rows that wait for the next tile of their panel, at most; a power of two. Not measured apart */
 #define TRI_EDGE_ROWS 128
 typedef struct {
   real *words;
@@ -315,9 +316,10 @@ typedef struct {
   char *image; /* the tile's first element there; NULL: long lines */
 } TriAlong;
 
-/* elements to prefetch ahead, at least */
-#define TRI_SOON 1024
-/* elements of a short line, at most */
+/* Elements to prefetch ahead, at least, and elements of a short line, at most, whose tile is put together in a near
+   cache. Both came with lines along x past the caches (commit c808d56: 2.5 to 1.35 copies for lines of 32); neither was
+   measured apart */
+#define TRI_SOON  1024
 #define TRI_IMAGE 128
 /* elements for seams; lines lie alike after TRI_EDGE at most */
 #define TRI_SEAM \
@@ -525,16 +527,19 @@ static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, p
   }
 }
 
-/* Strips of columns with stored factors: rows of a block, bundles in registers, and of a strip */
+/* Strips of columns with stored factors: bundles in registers (AVX-512 has twice as many), bundles of a strip, rows of
+   a block, of which shorter lines are one. Not measured apart: d = 2 along z 2.5 to 1.7 copies (48a3fba) */
 #if BCR_ISA == 2
   #define STRIP_NV 8
 #else
   #define STRIP_NV 4
 #endif
-#define STRIP 16
+#define STRIP       16
+#define STRIP_ROWS  64
+#define STRIP_SHORT 128
 BCR_INLINE ptrdiff_t strip_rows(ptrdiff_t n)
 {
-  return n <= 128 ? n : 64;
+  return n <= STRIP_SHORT ? n : STRIP_ROWS;
 }
 BCR_INLINE size_t strip_work(ptrdiff_t n, ptrdiff_t inner)
 {
@@ -939,8 +944,8 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
 }
 
 /* A function of all tiles for each set of a kernel's constant arguments: what a compiler needs for a function grows
-   faster than its length (GCC 12 at -O3: tri_f0.c with all of them in two functions 90 s, so 22 s, 12 s of it for fields
-   of double, the only ones there are where PETSc is not in single precision) */
+   faster than its length (GCC 12 at -O3: tri_f0.c with all of them in two functions 90 s, so 22 s, 12 s of it for
+   fields of double, the only ones there are where PETSc is not in single precision) */
 #define TRI_KERNEL(name, Type, call) \
   static __attribute__((noinline)) void BCRN(name)(const Type *t, const void *f, void *u, real *work) \
   { \

@@ -37,13 +37,14 @@ BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int sing
 BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x,
                                double *y);
 
-/* What a rank sends. Part q gets the modes first[q] .. first[q+1] - 1, at 2 first[q]: those of the sender's own row, then
-   what the row before gets. They are multiplied by norm [nmodes] (NULL: they are sent as they are). Mode m of `interface`
-   is at way m. nparts 1: all modes go to one part, the own row's backwards, as BCRCudaBorderSolve() has them for one part */
+/* What a rank sends. Part q gets the modes first[q] .. first[q+1] - 1, at 2 first[q]: those of the sender's own row,
+   then what the row before gets. They are multiplied by norm [nmodes] (NULL: they are sent as they are). Mode m of
+   `interface` is at way m. nparts 1: all modes go to one part, the own row's backwards, as BCRCudaBorderSolve() has
+   them for one part */
 BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm,
                                    const double *interface, int way, const double *previous, double *sent);
 /* What it gets back: from part q at 2 first[q] + q the solution in the rank's own row and in the row before, each
-   first[q+1] - first[q] long, then a mean, which is not 0 from one part at most. x, before: [nmodes]; mean: one number */
+   first[q+1] - first[q] long, then a mean, not 0 from one part at most. x, before: [nmodes]; mean: one number */
 BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received,
                                      double *x, double *before, double *mean);
 
@@ -52,11 +53,11 @@ enum {
      parts share the modes out. The limit was not measured */
   BCR_CUDA_GATHER = 8
 };
-/* Numbers of the parts in one another's memory, which their kernels store and wait for. to[q] is in the memory of part q:
-   two slots [2][parts][2 n], taken in turn, of 2 n numbers from each part, as BCRCudaBorderSolve() has them of one part.
-   A number that has not come is BCR_CUDA_NOTHING; who takes it puts that back. A slot comes again after the next
-   exchange, in which every part has heard of all that send to it that they have taken what was there before. Behind both
-   slots are two of one number from each part, [2][parts], of a sum. */
+/* Numbers of the parts in one another's memory, which their kernels store and wait for. to[q] is in the memory of part
+   q: two slots [2][parts][2 n], taken in turn, of 2 n numbers from each part, as BCRCudaBorderSolve() has them of one
+   part. A number that has not come is BCR_CUDA_NOTHING; who takes it puts that back. A slot comes again after the next
+   exchange, in which every part has heard of all that send to it that they have taken what was there before. Behind
+   both slots are two of one number from each part, [2][parts], of a sum. */
 enum {
   BCR_CUDA_NOTHING = 0xff /* each byte of it: a NaN; another one is sent for it */
 };
@@ -73,9 +74,9 @@ BCR_CUDA_API int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, dou
 /* *sum becomes the sum of all parts' *sum, added in the order of the parts. Called between two exchanges */
 BCR_CUDA_API int BCRCudaWindowSum(BCRStream stream, const BCRCudaWindow *w, double *sum);
 
-/* Reduced systems of the modes firstmode .. firstmode + n - 1: nrow interface rows, eliminated from the first to the last.
-   Where the axis is periodic, the last row, coupled to the first one as well, is the last unknown of each system, and
-   those before it are the open rows. */
+/* Reduced systems of the modes firstmode .. firstmode + n - 1: nrow interface rows, eliminated from the first to the
+   last. Where the axis is periodic, the last row, coupled to the first one as well, is the last unknown of each system,
+   and those before it are the open rows. */
 typedef struct {
   int n, firstmode, nrow, nparts, periodic;
   const double *low, *up, *pivotinverse; /* [nrow][n]; up: divided by the pivot */

@@ -14,14 +14,14 @@ static inline int bcr_done()
   return (int)cudaGetLastError();
 }
 enum {
-  /* of a block whose threads have an element or a row each: four warps, so that a box of few rows still gives many blocks.
-     Such kernels wait for memory, however large their blocks are; other sizes were not timed */
+  /* of a block whose threads have an element or a row each: four warps, so that a box of few rows still gives many
+     blocks. Such kernels wait for memory, however large their blocks are; other sizes were not timed */
   BCR_THREADS = 128,
   BCR_SUM_THREADS = 256, /* of a block that sums: a power of two */
   BCR_WARP = 32,
   BCR_LEAST_BYTES = 16, /* are allocated where 0 are asked for, so that the pointer is not NULL */
-  /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there are
-     more */
+  /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there
+     are more */
   BCR_GRID_YZ = 65535,
   BCR_GRID_ROWS = 32768,
   BCR_GRID_PLANES = 1024

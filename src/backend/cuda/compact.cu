@@ -435,8 +435,8 @@ template <typename T, int H, int K, bool CUT, int PITCH>
 struct AlongLane {
   static constexpr int STEPS = along_steps(K);
 
-  /* rows: writebegin .. writeend - 1 are written; loadbegin is the first in shared memory, which has `count` of them from
-     `shift` on */
+  /* rows: writebegin .. writeend - 1 are written; loadbegin is the first in shared memory, which has `count` of them
+     from `shift` on */
   ptrdiff_t writebegin, writeend, loadbegin;
   /* mine: this lane's first row there; none: the first lane that has any, kfirst: its first */
   int lane, count, shift, mine, none, kfirst;
@@ -1101,9 +1101,9 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
   return e ? e : bcr_done();
 }
 
-/* By the rows m of a line: rows of a lane (odd, so that lanes use different banks), lines of a warp on their way to shared
-   memory, blocks to a multiprocessor. 17 rows were timed against other kernels on an H200 (commit 250c684; times with
-   these: bench/results/h200_compact.csv), the other shapes fit shorter and longer lines and were not measured apart */
+/* By the rows m of a line: rows of a lane (odd, so that lanes use different banks), lines of a warp on their way to
+   shared memory, blocks to a multiprocessor. 17 rows were timed against other kernels on an H200 (commit 250c684; times
+   with these: bench/results/h200_compact.csv), the shapes for other lengths were not measured apart */
 template <typename T, int H>
 static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w,
                        int *waits)

@@ -32,8 +32,8 @@ enum {
   BCR_CUDA_FIT_PLANE = 4, /* shifted by 2 d + s: something is coupled to that plane */
   BCR_CUDA_FIT_FLAGS = 8  /* so many bits */
 };
-/* What a sequence of numbers x amounts to, as BCRFitRange has it: the smallest and the largest, sums of x - ref and of its
-   square, how many there are; the rows where the smallest and the largest were met first */
+/* What a sequence of numbers x amounts to, as BCRFitRange has it: the smallest and the largest, sums of x - ref and of
+   its square, how many there are; the rows where the smallest and the largest were met first */
 typedef struct {
   double lo, hi, ref, sum, square, count;
   int lorow, hirow;

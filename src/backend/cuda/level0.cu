@@ -7,10 +7,10 @@ int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaS
 int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
 int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
 
-/* Threads of a block, columns K of a thread, and blocks that a multiprocessor runs at a time: in double, in single precision
-   (0: not there). In the order of BCR_LEVEL0_128x7, ... Those of 256 threads in single precision and those of radix 16 were
-   taken after runs on an H200 (commits 0cc2b20, 4c5302a), the others with the first kernels; times of solves with all of
-   them: bench/results/h200_poisson.csv */
+/* Threads of a block, columns K of a thread, and blocks that a multiprocessor runs at a time: in double, in single
+   precision (0: not there). In the order of BCR_LEVEL0_128x7, ... Those of 256 threads in single precision and those of
+   radix 16 were taken after runs on an H200 (commits 0cc2b20, 4c5302a), the others with the first kernels; times of
+   solves with all of them: bench/results/h200_poisson.csv */
 static const struct {
   int threads, K, blocks[2];
 } shapes[] = {

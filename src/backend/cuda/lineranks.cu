@@ -11,9 +11,9 @@ enum {
   /* Responses of at most so many rows are added by the threads that have the ends (ranks_correct()): 16 rows of each of
      the 32 threads of a line. Not measured apart */
   RANKS_SHORT = 512,
-  /* Threads of each line that gather: neighbours in a warp (NEAR), else in as many warps, whose neighbours are lines. They
-     make blocks few and large, which leave the rank's own rows, solved beside them, more of the device; other numbers
-     were not timed */
+  /* Threads of each line that gather: neighbours in a warp (NEAR), else in as many warps, whose neighbours are lines.
+     They make blocks few and large, which leave the rank's own rows, solved beside them, more of the device; other
+     numbers were not timed */
   RANKS_LANES = 8
 };
 
@@ -182,8 +182,8 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 }
 
 enum {
-  /* ranks_correct(): lines along x of a block, a warp each; other lines have warps by the rows that responses reach. Not
-     measured apart */
+  /* ranks_correct(): lines along x of a block, a warp each; other lines have warps by the rows that responses reach.
+     Not measured apart */
   CORRECT_LINES = 4,
   CORRECT_FEW = 16,   /* responses of fewer rows than this: so many warps, */
   CORRECT_WARPS = 32, /* else as many as a block can have */

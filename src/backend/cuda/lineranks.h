@@ -23,18 +23,18 @@ typedef struct {
   const void *vfirst, *vlast; /* their weights: [mfirst], [mlast] */
   const double *schur;        /* [set][4] */
 } BCRCudaRanks;
-/* rankchains.cu: ns systems of n rows side by side, src/tridiagonal/chains.h, with its tables on the device. Row i of all
-   systems is at x + row[i] ns nvec, in it value v of system s at s nvec + v */
+/* rankchains.cu: ns systems of n rows side by side, src/tridiagonal/chains.h, with its tables on the device. Row i of
+   all systems is at x + row[i] ns nvec, in it value v of system s at s nvec + v */
 typedef struct {
   ptrdiff_t n, ns;
   int nvec, border, same;
   const double *lower, *pivotinverse, *upper, *borderrow, *bordercolumn; /* [n][ns], same: [n] */
   const int *row;                                                        /* [n] */
 } BCRCudaChains;
-/* The row next to each end is another rank's, and one of at most four of the chain: Gather stores it there (window.cuh),
-   Correct waits for it, and for the own two, which are stored here; g is not used. The memory of this rank, of the one
-   before and of the one after, or NULL, holds two slots [2][4][lines]: numbers from the rank before, from the one after,
-   two own */
+/* The row next to each end is another rank's, and one of at most four of the chain: Gather stores it there
+   (window.cuh), Correct waits for it, and for the own two, which are stored here; g is not used. The memory of this
+   rank, of the one before and of the one after, or NULL, holds two slots [2][4][lines]: numbers from the rank before,
+   from the one after, two own */
 typedef struct {
   BCRCudaChains chain; /* rows before, own, after */
   ptrdiff_t slot;      /* numbers of a slot */

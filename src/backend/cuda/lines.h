@@ -10,9 +10,11 @@ extern "C" {
 #endif
 
 /* Tridiagonal lines, one for each pair (a, b) of modes. Row i of line (a, b) is
-   -low[i] u_(i-1) + (excess[i] + low[i] + up[i] + sigma) u_i - up[i] u_(i+1),
-   with sigma = shift + shifta[a] + shiftb[b]. The solution is multiplied by norma[a] normb[b] factor. A periodic line has
-   the coefficients of the open line of its first n - 1 rows, and `coupling` between those and its last row. */
+
+     -low[i] u_(i-1) + (excess[i] + low[i] + up[i] + sigma) u_i - up[i] u_(i+1),   sigma = shift + shifta[a] + shiftb[b]
+
+   The solution is multiplied by norma[a] normb[b] factor. A periodic line has the coefficients of the open line of its
+   first n - 1 rows, and `coupling` between those and its last row. */
 typedef struct {
   int n, periodic;
   const double *low, *excess, *up; /* [n] */

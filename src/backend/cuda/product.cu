@@ -6,8 +6,8 @@
 #include "product.cuh"
 
 enum {
-  /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16 lines
-     and 64 results. On an H200 this was no faster than smaller ones, with less code (commit 557b947) */
+  /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16
+     lines and 64 results. On an H200 this was no faster than smaller ones, with less code (commit 557b947) */
   PRODUCT_WIDE = 640,
   PRODUCT_MOST = 1024, /* unknowns: 16 warps of 64 results. Not measured apart */
   PRODUCT_TILES = 1024 /* results of a warp */

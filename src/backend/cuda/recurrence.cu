@@ -16,8 +16,8 @@
 #include "recurrence.h"
 #include <cmath>
 
-/* The sizes are those of the kernel that was timed on an H200 (commit 15cb214; h200_compact.csv has recurrences with them);
-   others were not */
+/* The sizes are those of the kernel that was timed on an H200 (commit 15cb214; h200_compact.csv has recurrences with
+   them); others were not */
 enum {
   RECUR_K = 16,                              /* elements of a thread: a part */
   RECUR_THREADS = 256,                       /* of a block */

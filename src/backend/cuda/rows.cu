@@ -2,8 +2,8 @@
    compared with a separable operator */
 #include "rows.cuh"
 
-/* BCRPlanesOf() and BCRPlanesRowFits(), with the same roundings; m: a model or planes. 1: it fits, 0: it does not, -1: the
-   node is in no plane */
+/* BCRPlanesOf() and BCRPlanesRowFits(), with the same roundings; m: a model or planes. 1: it fits, 0: it does not, -1:
+   the node is in no plane */
 template <typename M>
 static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int ix[3], const double star[7],
                                  double plane_tol, double same_tol)

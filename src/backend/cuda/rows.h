@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* A matrix in compressed rows on the device: dof rows for each node of the grid, x fastest, fewer than 2^32 of them. wide:
-   indices have 64 bits. Values are float (single) or double, complex if parts is 2 */
+/* A matrix in compressed rows on the device: dof rows for each node of the grid, x fastest, fewer than 2^32 of them.
+   wide: indices have 64 bits. Values are float (single) or double, complex if parts is 2 */
 typedef struct {
   const void *i, *j, *a; /* [rows + 1], [entries], [entries][parts] */
   int wide, single, parts;

@@ -420,8 +420,8 @@ static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStr
 }
 
 /* Rows of a thread and modes of a block by the rows of a line. Longer chunks have less to carry, shorter ones give more
-   blocks. The limits were not measured apart (h200_poisson.csv has solves with them); 4 and 2 modes are for lines of which a
-   block cannot have 8 (commit d3b90e8) */
+   blocks. The limits were not measured apart (h200_poisson.csv has solves with them); 4 and 2 modes are for lines of
+   which a block cannot have 8 (commit d3b90e8) */
 template <typename T>
 static int sep_choose(cudaStream_t stream, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
 {

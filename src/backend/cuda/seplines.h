@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* Near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go into
-   the right-hand side: with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5]
-   and tab[6..8]. The last unknown of a periodic line (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last. tab[0] is mu,
-   tab[1] hs, tab[2] is not used. Tables: [plane][BCR_CUDA_SEP_TAB][nk] doubles */
+/* Near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go
+   into the right-hand side: with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are
+   tab[3..5] and tab[6..8]. The last unknown of a periodic line (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last.
+   tab[0] is mu, tab[1] hs, tab[2] is not used. Tables: [plane][BCR_CUDA_SEP_TAB][nk] doubles */
 #define BCR_CUDA_SEP_TAB 12
-/* Numbers 0 to 3: with C the couplings beyond both ends and M as in the corrections, the two rows of C M. 4: the norm of
-   right-hand sides. 5: what divides C M in the corrections */
+/* Numbers 0 to 3: with C the couplings beyond both ends and M as in the corrections, the two rows of C M. 4: the norm
+   of right-hand sides. 5: what divides C M in the corrections */
 #define BCR_CUDA_SEP_BORDER 6
 typedef struct {
   int n, nk, planes, periodic; /* n: rows of the open line */
@@ -48,8 +48,8 @@ typedef struct {
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
-/* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets (previous),
-   times a, with what is left of lines that end at these rows */
+/* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets
+   (previous), times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
                                 double *interface, double *previous);
 

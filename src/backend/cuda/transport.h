@@ -72,11 +72,11 @@ BCR_CUDA_API const char *BCRNcclWindowOpen(BCRNcclWindow window, int size, int r
 BCR_CUDA_API int BCRNcclWindowFill(BCRNcclWindow window, size_t bytes, int byte);
 /* there, while kernels wait for it */
 BCR_CUDA_API int BCRNcclWindowPut(BCRNcclWindow window, size_t at, unsigned value);
-/* An exchange in windows (window.cuh). A piece is n numbers from one place to another. Addresses in windows are those in
-   the first of two slots, which take turns; `slot` is what the second is behind it. First come the nsend pieces that go
-   to other ranks (from NULL: zeros go), then the nrecv that come (to NULL: nobody wants them). Ranks between which any go
-   have some in both ways, so that a rank hears of all that it sends to before a slot comes again. most: numbers of the
-   largest piece. turn: as BCRTransportWindowCreate() gives it */
+/* An exchange in windows (window.cuh). A piece is n numbers from one place to another. Addresses in windows are those
+   in the first of two slots, which take turns; `slot` is what the second is behind it. First come the nsend pieces that
+   go to other ranks (from NULL: zeros go), then the nrecv that come (to NULL: nobody wants them). Ranks between which
+   any go have some in both ways, so that a rank hears of all that it sends to before a slot comes again. most: numbers
+   of the largest piece. turn: as BCRTransportWindowCreate() gives it */
 typedef struct {
   double *from, *to;
   ptrdiff_t n;

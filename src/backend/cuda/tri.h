@@ -18,8 +18,8 @@ extern "C" {
 #define BCR_CUDA_SCAN_TAB 30
 /* of a line with N rows at its ends */
 #define BCR_CUDA_SCAN_NUMBERS(N) (BCR_CUDA_SCAN_TAB + (N) * ((N) + 2))
-/* Room for the weights of places where all lines have the same numbers: [2][3][parts], at most 32 parts, then [chunks][3]
-   if that fits */
+/* Room for the weights of places where all lines have the same numbers: [2][3][parts], at most 32 parts, then
+   [chunks][3] if that fits */
 #define BCR_CUDA_SCAN_PLACES 288
 /* How a batch is cut (tune; 0: automatic) */
 enum {
@@ -27,8 +27,8 @@ enum {
   BCR_CUDA_SCAN_PARTS,   /* warps of a line along x; threads of a column of lines across */
   BCR_CUDA_SCAN_WAY,     /* 1: in chunks, 2: in pieces */
   BCR_CUDA_SCAN_COLUMNS, /* columns of a block; along x 1: rows are not loaded by 16 bytes */
-  /* how far ahead of what a block loads that comes to the cache early, in blocks and per cent of the multiprocessors; where
-     each block has whole lines across: blocks, per cent of those that are resident */
+  /* how far ahead of what a block loads that comes to the cache early, in blocks and per cent of the multiprocessors;
+     where each block has whole lines across: blocks, per cent of those that are resident */
   BCR_CUDA_SCAN_AHEAD,
   BCR_CUDA_SCAN_TUNE
 };

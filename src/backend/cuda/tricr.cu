@@ -54,8 +54,8 @@ static __device__ inline ptrdiff_t cr_set(const BCRCudaCR &c, ptrdiff_t column)
   return c.perline ? column % c.inner / c.rep + c.inner / c.rep * (column / c.inner) : 0;
 }
 
-/* A block has tx_ columns, blockDim.x / tx_ threads each. A line is spread in shared memory, a gap after 32 rows, so that
-   rows a power of two apart are not in the same bank */
+/* A block has tx_ columns, blockDim.x / tx_ threads each. A line is spread in shared memory, a gap after 32 rows, so
+   that rows a power of two apart are not in the same bank */
 template <typename IO, typename W>
 __global__ void __launch_bounds__(CR_THREADS) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
 {

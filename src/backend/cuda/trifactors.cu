@@ -11,8 +11,8 @@
 enum {
   ROWS = 16,          /* rows of a tile: half a warp moves those of a line, and as many loads are under way */
   ALONG_THREADS = 64, /* of a block of factors_along(): two warps, a tile of 32 lines each */
-  /* of a block of factors_across(), a line each: BCR_THREADS where these give each multiprocessor of an H200 a block, else
-     a warp */
+  /* of a block of factors_across(), a line each: BCR_THREADS where these give each multiprocessor of an H200 a block,
+     else a warp */
   ACROSS_FEW = BCR_WARP,
   MULTIPROCESSORS = 132
 };

@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 enum {
   LINE_ROWS = 16, /* of a thread, unless they are given */
-  /* Ends that reach at most so many rows: 4 warps to a piece, else 8. On an H200 long lines were fastest with cuts by reach
-     (cuda_lines -suites tune, commit 073f1f3) */
+  /* Ends that reach at most so many rows: 4 warps to a piece, else 8. On an H200 long lines were fastest with cuts by
+     reach (cuda_lines -suites tune, commit 073f1f3) */
   LINE_NEAR = 2048,
   LINE_PIECES = 2000, /* of a range, at most: their numbers are in shared memory */
   LINE_ROOM = 160     /* pieces of a range that the resident blocks have room for. Not measured apart */

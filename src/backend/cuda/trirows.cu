@@ -9,8 +9,8 @@
 
 enum {
   ROWS_THREADS = 256, /* of a block, at most: 8 warps */
-  /* Where a device has more threads of these lines than so many for each multiprocessor, what later blocks load comes to
-     the cache early. Not measured apart */
+  /* Where a device has more threads of these lines than so many for each multiprocessor, what later blocks load comes
+     to the cache early. Not measured apart */
   ROWS_RESIDENT = 1024,
   ROWS_AHEAD = 100 /* per cent, BCR_CUDA_SCAN_AHEAD: cuda_lines -suites tune -ahead on an H200 (commit eb9a8c7) */
 };

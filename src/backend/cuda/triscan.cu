@@ -22,8 +22,8 @@ enum {
   FINAL
 };
 
-/* Limits of the cuts below. They follow from the registers that K rows take, and from what a device has; none was measured
-   apart. Times with the default cuts: bench/results/h200_lines.csv */
+/* Limits of the cuts below. They follow from the registers that K rows take, and from what a device has; none was
+   measured apart. Times with the default cuts: bench/results/h200_lines.csv */
 enum {
   ALONG_WARPS = 8,        /* warps of a block that has contiguous lines: 256 threads, 4 blocks to a multiprocessor */
   WARP_PARTS = 32,        /* parts of a line that one warp puts together, a lane each */
@@ -457,8 +457,8 @@ static int scan_attribute(cudaDeviceAttr what)
                                                                                                               : 0;
 }
 
-/* How a batch is cut. Along x the rows of a thread by the length m of a line were chosen on an H200 by cuda_lines -suites
-   tune (commits 073f1f3 and eb9a8c7); those of short lines across were not measured apart */
+/* How a batch is cut. Along x the rows of a thread by the length m of a line were chosen on an H200 by cuda_lines
+   -suites tune (commits 073f1f3 and eb9a8c7); those of short lines across were not measured apart */
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */

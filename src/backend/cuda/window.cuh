@@ -6,7 +6,7 @@
 #include "border.h"
 
 enum {
-  /* A thread that waits asks after so many looks whether nothing will come any more: a power of two. Not measured apart */
+  /* A thread that waits asks after so many looks whether nothing will come any more; a power of two. Not measured */
   WINDOW_LOOKS = 64
 };
 /* Bits of a number that has not come, BCR_CUDA_NOTHING in each byte, and of another NaN, which is sent in its place */
@@ -21,8 +21,8 @@ static __device__ __forceinline__ bool window_goes(const BCRCudaWindow &w, int p
   return mode < w.coupled || q == (left ? before : next);
 }
 
-/* Where that number is among those of a slot, [parts][2 n]: those for the row before after one another, those for the own
-   row backwards before them, so that the first modes of both are side by side */
+/* Where that number is among those of a slot, [parts][2 n]: those for the row before after one another, those for the
+   own row backwards before them, so that the first modes of both are side by side */
 static __device__ __forceinline__ ptrdiff_t window_at(const BCRCudaWindow &w, int p, int left, int mode)
 {
   return (2 * (ptrdiff_t)p + 1) * w.n + (left ? mode : -1 - mode);
