@@ -291,10 +291,10 @@ PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream,
   p.n0 = red->nx;
   p.n1 = red->n1;
   p.nb = (int)nb;
-  p.s0 = red->stride[0];
-  p.s1 = red->stride[1];
-  p.sr = red->stride[2];
-  p.sb = boxstride;
+  p.stride0 = red->stride[0];
+  p.stride1 = red->stride[1];
+  p.rowstride = red->stride[2];
+  p.boxstride = boxstride;
   for (PetscInt i = 0; i < red->nsteps; i++) {
     const DeviceStep *step = &red->step[i];
 
