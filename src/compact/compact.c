@@ -33,10 +33,11 @@ PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* fits with what it is made from into a second-level cache */
+/* Bytes of a block of lines, which fits with what it is made from into a second-level cache; more, up to MOST, where
+   that would be fewer than LINES lines: the line solver wants some side by side. None was measured apart */
 #define COMPACT_BLOCK_BYTES (256 * 1024)
 #define COMPACT_BLOCK_MOST  (2 << 20)
-#define COMPACT_BLOCK_LINES 32 /* the line solver wants some, side by side */
+#define COMPACT_BLOCK_LINES 32
 
 /* How many lines to solve at a time: `block` of outer, or of a stretch of inner where even one of
    outer is too much for the caches. Over several ranks all of them: each solve has its messages */

@@ -200,8 +200,8 @@ PetscErrorCode BCRStencilBegin(BCRStencil s, const PetscReal *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* reals of a row that are done for all rows of a line before the next ones: the rows of a stencil
-   stay in the first-level cache */
+/* Reals of a row that are done for all rows of a line before the next ones: the rows of a stencil, 4 KiB each, stay in
+   the first-level cache. Not measured apart */
 #define STENCIL_BLOCK 512
 
 PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)

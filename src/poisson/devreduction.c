@@ -127,7 +127,7 @@ static PetscErrorCode step_put(BCRDeviceReduction red, const BCRDeviceReductionS
   d->pin = -1;
   for (PetscInt k = 0; k < d->lines && spec->singular; k++)
     if (lambda[k % step->np] == 0) d->pin = k;
-  if (spec->reduction.dim == 2 && !red->threads) { /* all items at once, the shift of each line in siga */
+  if (spec->reduction.dim == 2 && !red->threads) { /* all items at once, the shift of each line in shifta */
     BCRCudaLineRows *r = &d->rows;
     double *sig;
 
@@ -139,7 +139,7 @@ static PetscErrorCode step_put(BCRDeviceReduction red, const BCRDeviceReductionS
     r->removedfactor = 0;
     PetscCall(PetscMalloc1(d->lines, &sig));
     for (PetscInt k = 0; k < d->lines; k++) sig[k] = red->a * lambda[k % step->np];
-    PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, d->lines, sig, &r->siga));
+    PetscCall(BCRDeviceArenaPut(tables, stream, PETSC_FALSE, d->lines, sig, &r->shifta));
     PetscCall(PetscFree(sig));
   }
   PetscCall(PetscFree3(lambda, wsrc, wout));
@@ -241,8 +241,8 @@ static PetscErrorCode lines_eliminate(BCRDeviceReduction red, BCRStream stream, 
   BCRCudaLines l, w;
 
   PetscFunctionBegin;
-  r.siga += k0;
-  r.sigb = shift;
+  r.shifta += k0;
+  r.shiftb = shift;
   r.pina = r.pinb = -1;
   if (pinned >= 0 && step->pin >= k0 && step->pin < k0 + m) {
     r.pina = (int)(step->pin - k0);
@@ -291,10 +291,10 @@ PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream,
   p.n0 = red->nx;
   p.n1 = red->n1;
   p.nb = (int)nb;
-  p.s0 = red->stride[0];
-  p.s1 = red->stride[1];
-  p.sr = red->stride[2];
-  p.sb = boxstride;
+  p.stride0 = red->stride[0];
+  p.stride1 = red->stride[1];
+  p.rowstride = red->stride[2];
+  p.boxstride = boxstride;
   for (PetscInt i = 0; i < red->nsteps; i++) {
     const DeviceStep *step = &red->step[i];
 

@@ -1,6 +1,6 @@
 #include "tables.h"
 
-#define MAXSTRIP 64
+#define MAXSTRIP 64 /* modes of a strip, at most: BCR_STRIP bytes of float */
 
 /* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what
    the row's diagonal keeps beyond delta (1 + sigmas), and sigma, the share of a right-hand side of

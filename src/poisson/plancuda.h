@@ -11,7 +11,8 @@
 #include "../backend/cuda/product.h"
 #include "../backend/cuda/border.h"
 
-/* length up to which a product with a matrix that is not stored takes no longer than a transform */
+/* Length up to which a product with a matrix that is not stored takes no longer than a transform. From the first plans
+   of a device; no file in bench/results has both at one length */
 #define BCR_PLAN_DENSE_MOST 32
 
 typedef struct _BCRPlanCuda BCRPlanCuda;

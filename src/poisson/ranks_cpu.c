@@ -8,7 +8,8 @@
 #include "../base/agree.h"
 #include "../base/arena.h"
 
-#define BCR_RANKS_BATCH 2048 /* modes */
+/* From so many modes on those of a plane go out in two batches. Not measured apart */
+#define BCR_RANKS_BATCH 2048
 
 typedef struct {
   BCRModes modes;
@@ -297,8 +298,8 @@ static PetscErrorCode analyze(BCRRanks r, double v[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Two solves: the rows between the interfaces, as if the interface rows were 0, and what is left of the right-hand sides
-   of the own interface row and for the one before */
+/* Two solves: the rows between the interfaces, as if the interface rows were 0, and what is left of the right-hand
+   sides of the own interface row and for the one before */
 static PetscErrorCode two_begin(BCRRanks r, const void *f, void *u)
 {
   const BCRSlabPart *mine = BCRRanksMine(r), *before = BCRRanksBefore(r);

@@ -296,28 +296,28 @@ static PetscErrorCode local_systems(BCRRanks r)
   PetscCall(BCRDeviceArenaPut(&d->tables, r->stream, PETSC_FALSE, r->p.n, r->p.up, &t->up));
   PetscCall(BCRDeviceArenaPut(&d->tables, r->stream, PETSC_FALSE, r->p.n, r->p.excess, &t->excess));
   t->n = (int)n;
-  t->k0 = solves_all(r) ? 0 : (int)d->first[r->p.mine];
+  t->firstmode = solves_all(r) ? 0 : (int)d->first[r->p.mine];
   t->nrow = (int)ni;
   t->nparts = (int)np;
   t->periodic = r->p.periodic;
   t->uniform = r->p.uniform;
   t->constant = (int)r->constant;
-  for (int i = 0; i < 7; i++)
-    PetscCall(
-      BCRDeviceArenaGet(&d->tables, (size_t)PetscMax(1, n * (i < 4 ? ni : 1)) * sizeof(double), "tables", &t->t[i]));
+  for (int i = 0; i < BCR_BORDER_TABLES; i++)
+    PetscCall(BCRDeviceArenaGet(&d->tables, (size_t)PetscMax(1, n * (i < BCR_BORDER_LAST ? ni : 1)) * sizeof(double),
+                                "tables", &t->table[i]));
   d->rows.n = t->n;
-  d->rows.k0 = t->k0;
+  d->rows.firstmode = t->firstmode;
   d->rows.nrow = t->nrow;
   d->rows.nparts = t->nparts;
   d->rows.periodic = t->periodic;
   d->rows.constant = t->constant;
-  d->rows.low = t->t[0];
-  d->rows.up = t->t[1];
-  d->rows.inv = t->t[2];
-  d->rows.q = t->t[3];
-  d->rows.den = t->t[4];
-  d->rows.lowlast = t->t[5];
-  d->rows.uplast = t->t[6];
+  d->rows.low = t->table[BCR_BORDER_LOW];
+  d->rows.up = t->table[BCR_BORDER_UP];
+  d->rows.pivotinverse = t->table[BCR_BORDER_PIVOT];
+  d->rows.fromlast = t->table[BCR_BORDER_FROMLAST];
+  d->rows.lastinverse = t->table[BCR_BORDER_LAST];
+  d->rows.lowlast = t->table[BCR_BORDER_LOWLAST];
+  d->rows.uplast = t->table[BCR_BORDER_UPLAST];
   if (r->singular) {
     double *c;
 
@@ -373,8 +373,8 @@ static PetscErrorCode device_local(BCRRanks r)
   d->interior.n[r->axis] = mine >= 0 ? (int)BCRRanksMine(r)->interior : 0;
   d->row.n0 = (int)r->no[0];
   d->row.n1 = (int)r->no[1];
-  d->row.s0 = r->nother > 0 ? r->stride[r->other[0]] : 1;
-  d->row.s1 = r->nother > 1 ? r->stride[r->other[1]] : 0;
+  d->row.stride0 = r->nother > 0 ? r->stride[r->other[0]] : 1;
+  d->row.stride1 = r->nother > 1 ? r->stride[r->other[1]] : 0;
   d->step = r->stride[r->axis];
   PetscCall(BCRDeviceArenaGet(&d->space, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &d->scalars));
   PetscCallBCRCuda(BCRCudaZero(d->scalars, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), r->stream));

@@ -32,8 +32,8 @@ static inline double BCRSum3(double a, double b, double c)
 PetscErrorCode BCRChainsDestroy(BCRChains *chains)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree3(chains->f, chains->r, chains->h));
-  PetscCall(PetscFree2(chains->w, chains->k));
+  PetscCall(PetscFree3(chains->lower, chains->pivotinverse, chains->upper));
+  PetscCall(PetscFree2(chains->borderrow, chains->bordercolumn));
   PetscCall(PetscMemzero(chains, sizeof(*chains)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,10 +82,10 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
   }
   PetscCheck(!periodic || n > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "Periodic chains of %" PetscInt_FMT " rows are to be folded", n);
-  PetscCall(PetscMalloc3(total, &chains->f, total, &chains->r, total, &chains->h));
+  PetscCall(PetscMalloc3(total, &chains->lower, total, &chains->pivotinverse, total, &chains->upper));
   chains->bytes = 3 * total * sizeof(double);
   if (periodic) {
-    PetscCall(PetscMalloc2(total, &chains->w, total, &chains->k));
+    PetscCall(PetscMalloc2(total, &chains->borderrow, total, &chains->bordercolumn));
     chains->bytes += 2 * total * sizeof(double);
   }
   PetscCall(PetscMalloc2(6 * m, &work, m, &mono));
@@ -151,12 +151,12 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
         bad[0] = (PetscInt)s;
         bad[1] = i;
       }
-      chains->f[j] = f;
-      chains->r[j] = 1 / p;
-      chains->h[j] = u / p;
+      chains->lower[j] = f;
+      chains->pivotinverse[j] = 1 / p;
+      chains->upper[j] = u / p;
       if (periodic) {
-        chains->w[j] = w / p;
-        chains->k[j] = c / p;
+        chains->borderrow[j] = w / p;
+        chains->bordercolumn[j] = c / p;
       }
     }
   }
@@ -209,14 +209,15 @@ PetscErrorCode BCRChainsSolve(const BCRChains *chains, PetscInt nvec, const Pets
   if (!n || !m) PetscFunctionReturn(PETSC_SUCCESS);
 #define BCRRow(i) (x + (size_t)row[i] * st)
   for (PetscInt i = 0; i < open; i++) {
-    if (i) BCRChainsUpdate(m, nvec, same, chains->f + (size_t)i * table, BCRRow(i - 1), BCRRow(i));
-    if (chains->border) BCRChainsUpdate(m, nvec, same, chains->w + (size_t)i * table, BCRRow(i), BCRRow(n - 1));
+    if (i) BCRChainsUpdate(m, nvec, same, chains->lower + (size_t)i * table, BCRRow(i - 1), BCRRow(i));
+    if (chains->border) BCRChainsUpdate(m, nvec, same, chains->borderrow + (size_t)i * table, BCRRow(i), BCRRow(n - 1));
   }
-  if (chains->border) BCRChainsScale(m, nvec, same, chains->r + (size_t)(n - 1) * table, BCRRow(n - 1));
+  if (chains->border) BCRChainsScale(m, nvec, same, chains->pivotinverse + (size_t)(n - 1) * table, BCRRow(n - 1));
   for (PetscInt i = open - 1; i >= 0; i--) {
-    BCRChainsScale(m, nvec, same, chains->r + (size_t)i * table, BCRRow(i));
-    if (i < open - 1) BCRChainsUpdate(m, nvec, same, chains->h + (size_t)i * table, BCRRow(i + 1), BCRRow(i));
-    if (chains->border) BCRChainsUpdate(m, nvec, same, chains->k + (size_t)i * table, BCRRow(n - 1), BCRRow(i));
+    BCRChainsScale(m, nvec, same, chains->pivotinverse + (size_t)i * table, BCRRow(i));
+    if (i < open - 1) BCRChainsUpdate(m, nvec, same, chains->upper + (size_t)i * table, BCRRow(i + 1), BCRRow(i));
+    if (chains->border)
+      BCRChainsUpdate(m, nvec, same, chains->bordercolumn + (size_t)i * table, BCRRow(n - 1), BCRRow(i));
   }
 #undef BCRRow
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -9,10 +9,12 @@
 
 typedef struct {
   PetscInt n, ns;
-  PetscBool border;  /* periodic and n > 2: the last unknown is a border of the others */
-  PetscBool same;    /* all systems have the same coefficients: one set of factors, [n] */
-  double *f, *r, *h; /* L and U of the open chain: y_i = g_i - f_i y_{i-1}, x_i = r_i y_i - h_i x_{i+1}, [n*ns] */
-  double *w, *k;     /* border: row and column, each over the pivot: y_{n-1} -= w_i y_i, x_i -= k_i x_{n-1} */
+  PetscBool border; /* periodic and n > 2: the last unknown is a border of the others */
+  PetscBool same;   /* all systems have the same coefficients: one set of factors, [n] */
+  /* L and U of the open chain: y_i = g_i - lower_i y_{i-1}, x_i = pivotinverse_i y_i - upper_i x_{i+1}. [n][ns] */
+  double *lower, *pivotinverse, *upper;
+  /* border: row and column, each over the pivot: y_{n-1} -= borderrow_i y_i, x_i -= bordercolumn_i x_{n-1}. [n][ns] */
+  double *borderrow, *bordercolumn;
   size_t bytes;
 } BCRChains;
 

@@ -106,10 +106,10 @@ static PetscErrorCode Scan(BCRTriDeviceRanks d, const PetscInt take[2], const Pe
   r->after = d->waits.after;
   r->turn = d->waits.turn;
   PetscCallBCRCuda(BCRCudaGet(r->schur, d->p.schur, 4 * sizeof(double), d->stream));
-  PetscCallBCRCuda(BCRCudaGet(r->f, c->f, (size_t)c->n * sizeof(double), d->stream));
-  PetscCallBCRCuda(BCRCudaGet(r->r, c->r, (size_t)c->n * sizeof(double), d->stream));
-  PetscCallBCRCuda(BCRCudaGet(r->h, c->h, (size_t)(c->n - 1) * sizeof(double), d->stream));
-  r->f[0] = 0;
+  PetscCallBCRCuda(BCRCudaGet(r->lower, c->lower, (size_t)c->n * sizeof(double), d->stream));
+  PetscCallBCRCuda(BCRCudaGet(r->pivotinverse, c->pivotinverse, (size_t)c->n * sizeof(double), d->stream));
+  PetscCallBCRCuda(BCRCudaGet(r->upper, c->upper, (size_t)(c->n - 1) * sizeof(double), d->stream));
+  r->lower[0] = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -50,11 +50,11 @@ static PetscErrorCode parts_put_ends(BCRTriDevice d, const BCRTriSpec *s, const 
   e->columns = (int)T->columns;
   PetscCall(BCRTriDevicePut(d, T->nnumbers * (size_t)d->sets, T->numbers, &e->numbers));
   for (PetscInt k = 0; k < T->columns; k++) {
-    const size_t length = (size_t)(T->hi[k] - T->lo[k]) * (size_t)d->sets;
+    const size_t length = (size_t)(T->to[k] - T->from[k]) * (size_t)d->sets;
 
     e->row[k] = T->row[k];
-    e->lo[k] = T->lo[k];
-    e->hi[k] = T->hi[k];
+    e->from[k] = T->from[k];
+    e->to[k] = T->to[k];
     if (length) PetscCall(BCRTriDevicePutWork(d, length, T->V[k], &e->V[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

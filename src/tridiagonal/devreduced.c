@@ -45,11 +45,11 @@ static PetscErrorCode PutChains(BCRDeviceReduced d, BCRStream stream, const BCRC
   to->nvec = (int)d->r->nvec;
   to->border = c->border ? 1 : 0;
   to->same = c->same ? 1 : 0;
-  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->f, &to->f));
-  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->r, &to->r));
-  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->h, &to->h));
-  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->w, &to->w));
-  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->k, &to->k));
+  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->lower, &to->lower));
+  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->pivotinverse, &to->pivotinverse));
+  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->upper, &to->upper));
+  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->borderrow, &to->borderrow));
+  PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, n, c->bordercolumn, &to->bordercolumn));
   PetscCall(PutInts(d, stream, c->n, rows, &to->row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

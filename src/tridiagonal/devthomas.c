@@ -24,7 +24,7 @@ static PetscErrorCode thomas_create(BCRTriDevice d, const BCRTriSpec *s)
   F->perline = s->perline ? 1 : 0;
   F->periodic = s->periodic ? 1 : 0;
   {
-    const void **to[5] = {&F->l, &F->p, &F->q, &F->r, &F->e};
+    const void **to[5] = {&F->lower, &F->pivotinverse, &F->upper, &F->lastrow, &F->lastcolumn};
 
     for (int k = 0; k < ntables && !ierr; k++) ierr = PetscMalloc1(entries, &table[k]);
     if (!ierr) ierr = BCRTriThomasTables(s, d->single, F->nt, F->nlast, d->sets, table);

@@ -7,8 +7,10 @@
   #error "petscbcr works in double and single precision"
 #endif
 
-#define TILE_BYTES (4 << 20)  /* scratch of a tile should stay in a second-level cache */
-#define LINE_BYTES (64 << 20) /* tiles of so few and so long lines are not worth it */
+/* Bytes of a tile's scratch: more does not stay in a cache that a core has to itself; and where tiles of so few and so
+   long lines are not worth it. Neither was measured apart */
+#define TILE_BYTES (4 << 20)
+#define LINE_BYTES (64 << 20)
 /* numbers within 2^-62, 2^62 have products and quotients in single precision */
 #define RANGE 62
 

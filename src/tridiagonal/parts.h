@@ -49,10 +49,10 @@ typedef struct {
   double *table[3];
   double *product[2]; /* of sf and sb over a part: [parts][sets] */
   /* ends, if there are any to put right: u -= V w. count rows differ from those of the recurrences; columns of V: as
-     many, or the one of the last unknown (count 0). Column k has the rows [lo, hi) */
+     many, or the one of the last unknown (count 0). Column k has the rows [from, to) */
   PetscBool ends;
-  PetscInt count, columns, row[BCR_PARTS_ENDS], lo[BCR_PARTS_ENDS], hi[BCR_PARTS_ENDS];
-  double *V[BCR_PARTS_ENDS]; /* [hi - lo][sets] */
+  PetscInt count, columns, row[BCR_PARTS_ENDS], from[BCR_PARTS_ENDS], to[BCR_PARTS_ENDS];
+  double *V[BCR_PARTS_ENDS]; /* [to - from][sets] */
   size_t nnumbers;
   double *numbers; /* [nnumbers][sets]: as BCRCudaEnds has them */
 } BCRPartsTables;

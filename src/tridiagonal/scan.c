@@ -15,14 +15,17 @@
 #include "triimpl.h"
 #include <math.h>
 
-#define MAXENDS    (2 * BCR_TRI_EDGE)
-#define Line       BCRTriScanLine
-#define LAG_BLOCKS 24 /* so far may the backward recurrence lag behind, trilag_kernels.h */
-/* lines shorter than this, one set of coefficients: tables of factors */
-#define SHORT_ROWS 64
-#define LINE_ROWS  16384 /* of one line, to be cut into pieces */
-/* G of so large numbers is for those lines only that are too long for stored factors */
-#define INVERSE     64
+#define MAXENDS (2 * BCR_TRI_EDGE)
+#define Line    BCRTriScanLine
+/* Which lines go which way. None of these limits was measured apart (docs/method.md, section 14, says what each does;
+   bench/results/cpu_lines.csv has times) */
+#define LAG_BLOCKS  24 /* blocks by which the backward recurrence may lag behind: their y has to stay in a near cache */
+#define LAG_LINES   4  /* reaches that a line has at least, where it lags */
+#define LAG_BUNDLES 8  /* bundles of columns that lines across have at least, where it lags */
+#define LAG_PIECES  64 /* reaches that a single line has at least, to be cut into pieces */
+#define SHORT_ROWS  64 /* lines of fewer rows with one set of coefficients: tables of factors */
+#define LINE_ROWS   16384   /* of one line, to be cut into pieces */
+#define INVERSE     64      /* G of larger numbers is for those lines only that are too long for stored factors */
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
 /* Sums over the interior may be so many times as large as right-hand sides without losing what the
    solution needs: beyond it three bits of a number would be rounding */
@@ -262,11 +265,11 @@ static ptrdiff_t scan_reach(const BCRTriLocal t, const Extent *most)
 {
   const ptrdiff_t n = t->spec.n, reach = (ptrdiff_t)PetscMin(most->reach, (double)n);
 
-  if (t->spec.perline || most->growth > GROWTH || most->reach > LAG_BLOCKS * BCR_TRI_LAG_ROWS || n < 4 * reach)
+  if (t->spec.perline || most->growth > GROWTH || most->reach > LAG_BLOCKS * BCR_TRI_LAG_ROWS || n < LAG_LINES * reach)
     return 0;
-  if (t->shape.kind == BCR_TRI_ACROSS) return t->spec.inner >= 8 * t->cpu->bundle ? reach : 0;
+  if (t->shape.kind == BCR_TRI_ACROSS) return t->spec.inner >= LAG_BUNDLES * t->cpu->bundle ? reach : 0;
   if (t->shape.kind == BCR_TRI_ALONG) return t->spec.inner == 1 ? reach : 0;
-  return n >= 64 * reach ? reach : 0;
+  return n >= LAG_PIECES * reach ? reach : 0;
 }
 
 /* Room for the tables, and where the kernels find them */

@@ -7,7 +7,9 @@
 #include "triimpl.h"
 #include <math.h>
 
-#define FULL_ROWS 128 /* lines so short have all factors tabled */
+/* Lines of at most so many rows have all factors tabled: a block of STRIP_SHORT rows (tri_kernels.h) then has no row
+   from the middle of the table. Commit c808d56 has times of short lines; the limit was not measured apart */
+#define FULL_ROWS 128
 
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;
@@ -18,8 +20,8 @@ typedef struct { /* elimination of one line, row after row */
 } Elimination;
 
 typedef struct {
-  double l, p, q, r, e;
-  double unit[5]; /* BCRTriPutRatio() */
+  double lower, pivotinverse, upper, lastrow, lastcolumn; /* in the order of the tables */
+  double unit[5];                                         /* of each: BCRTriPutRatio() */
 } Factors;
 
 static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination *s)
@@ -40,33 +42,33 @@ static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
 
   PetscFunctionBegin;
   BCRTriGetRow(s->spec, s->line, j, row);
-  F->r = F->e = F->q = 0;
+  F->lastrow = F->lastcolumn = F->upper = 0;
   if (periodic && j == n - 1) {
-    F->l = 0;
+    F->lower = 0;
     pivot = row[1] - s->sum + (n == 1 ? row[0] + row[2] : 0);
     size = fabs(row[1]) + s->abs + (n == 1 ? fabs(row[0]) + fabs(row[2]) : 0);
   } else {
-    F->l = j ? row[0] * s->p : 0;
-    pivot = row[1] - F->l * s->up;
-    size = fabs(row[1]) + fabs(F->l * s->up);
+    F->lower = j ? row[0] * s->p : 0;
+    pivot = row[1] - F->lower * s->up;
+    size = fabs(row[1]) + fabs(F->lower * s->up);
   }
   if (!BCRTriPivotUsable(pivot, size, DBL_EPSILON)) PetscCall(BCRTriPivotError(s->spec, s->line, j, pivot));
-  F->p = 1 / pivot;
+  F->pivotinverse = 1 / pivot;
   if (periodic && j < n - 1) {
     const double edge = j == n - 2 ? 1 : 0;
 
-    s->col = (j ? -F->l * s->col : row[0]) + edge * row[2];
+    s->col = (j ? -F->lower * s->col : row[0]) + edge * row[2];
     s->r = (j ? -s->r * s->q : s->last[2]) + edge * s->last[0];
-    F->e = s->col * F->p;
-    F->r = s->r * F->p;
-    s->sum += s->r * F->e;
-    s->abs += fabs(s->r * F->e);
+    F->lastcolumn = s->col * F->pivotinverse;
+    F->lastrow = s->r * F->pivotinverse;
+    s->sum += s->r * F->lastcolumn;
+    s->abs += fabs(s->r * F->lastcolumn);
     s->up = edge != 0 ? 0 : row[2];
   } else s->up = row[2];
-  F->q = s->q = s->up * F->p;
-  s->p = F->p;
+  F->upper = s->q = s->up * F->pivotinverse;
+  s->p = F->pivotinverse;
   size = BCRTriRowSize(row);
-  F->unit[0] = s->before / size; /* l is added to right-hand sides of its row, times those of the row before */
+  F->unit[0] = s->before / size; /* `lower` is added to right-hand sides of its row, times those of the row before */
   F->unit[1] = HUGE_VAL;
   F->unit[2] = F->unit[4] = 1;
   F->unit[3] = size / BCRTriRowSize(s->last);
@@ -96,8 +98,9 @@ PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *n
   elimination_start(spec, 0, &s);
   for (PetscInt j = 0, last = PetscMax(spec->nlast, spec->periodic ? 2 : 1); j < n - last - 2; j++) {
     PetscCall(elimination_row(&s, j, &F));
-    if (j > spec->nfirst && fabs(F.p * kappa - 1) <= tol && fabs(F.e) < 1e-20 && fabs(F.r) * F.unit[3] < 1e-20) {
-      *nt = j + 2; /* l has the pivot of the row before */
+    if (j > spec->nfirst && fabs(F.pivotinverse * kappa - 1) <= tol && fabs(F.lastcolumn) < 1e-20 &&
+        fabs(F.lastrow) * F.unit[3] < 1e-20) {
+      *nt = j + 2; /* `lower` has the pivot of the row before */
       *nlast = last;
       break;
     }
@@ -185,11 +188,11 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
         }
       }
   }
-  T->l = table[0];
-  T->p = table[1];
-  T->q = table[2];
-  T->r = table[3];
-  T->e = table[4];
+  T->lower = table[0];
+  T->pivotinverse = table[1];
+  T->upper = table[2];
+  T->lastrow = table[3];
+  T->lastcolumn = table[4];
   t->info.flops = (spec->periodic ? 9. : 5.) * spec->inner * spec->n * spec->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
                           "stored factors, %" PetscInt_FMT " of %" PetscInt_FMT " rows tabled",

@@ -1,5 +1,7 @@
 #include "transpose.h"
 
+/* Systems are shared out by multiples of so many, a cache line of doubles, so that loops over them run in whole
+   vectors. Not measured apart */
 #define BCR_SHARE 8
 
 void BCRTransposeShare(PetscInt total, PetscMPIInt size, PetscMPIInt p, PetscInt *nsys, PetscInt *sysoff)

@@ -24,9 +24,9 @@
 
 #define KMAX BCR_PARTS_ENDS
 
-typedef struct {               /* the ends of a line, one set of coefficients */
-  PetscInt count, row[KMAX];   /* columns of V */
-  PetscInt lo[KMAX], hi[KMAX]; /* rows of them that are stored */
+typedef struct {                 /* the ends of a line, one set of coefficients */
+  PetscInt count, row[KMAX];     /* columns of V */
+  PetscInt from[KMAX], to[KMAX]; /* rows of them that are stored */
   PetscReal *V[KMAX];
   double D[KMAX][3]; /* of columns row-1, row, row+1 */
   /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand side */
@@ -67,16 +67,16 @@ static PetscBool Split(const PetscReal row[3], double *kappa, double *p, double 
   return (PetscBool)(fabs(*p) <= 1 + 1e-14 && fabs(*q) <= 1 + 1e-14);
 }
 
-/* Column k of M^{-1} in x; rows outside [*lo, *hi) are negligible */
-static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, double tiny, double *x, PetscInt *lo,
-                   PetscInt *hi)
+/* Column k of M^{-1} in x; rows outside [*from, *to) are negligible */
+static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, double tiny, double *x, PetscInt *from,
+                   PetscInt *to)
 {
   PetscInt i;
   long double y = 1, v = 0;
 
   for (i = k; i < rows && (i == k || fabsl(y) > tiny); i++, y *= p) x[i] = (double)y;
-  *hi = i;
-  for (i = *hi - 1; i >= k; i--) {
+  *to = i;
+  for (i = *to - 1; i >= k; i--) {
     v = x[i] / kappa + q * v;
     x[i] = (double)v;
   }
@@ -85,7 +85,7 @@ static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, 
     if (fabsl(v) <= tiny * fabs(x[k])) break;
     x[i] = (double)v;
   }
-  *lo = i + 1;
+  *from = i + 1;
 }
 
 /* B = A^{-1} by Gauss-Jordan with row exchanges. size: of the terms that were added up in A.
@@ -127,7 +127,7 @@ static int Invert(int n, double A[KMAX][KMAX], double B[KMAX][KMAX], const doubl
 
 static inline double VAt(const Ends *E, int k, PetscInt j)
 {
-  return j >= E->lo[k] && j < E->hi[k] ? (double)E->V[k][j - E->lo[k]] : 0;
+  return j >= E->from[k] && j < E->to[k] ? (double)E->V[k][j - E->from[k]] : 0;
 }
 
 /* What to divide a row by to have it near a size: with a row of another size, u would be a small
@@ -254,9 +254,9 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const Common 
   PetscFunctionBegin;
   PetscCall(ends_find(t, P, line, M, E));
   for (int k = 0; k < E->count; k++) {
-    Column(P->rows, E->row[k], M->kappa, M->p, M->q, tiny, P->work, &E->lo[k], &E->hi[k]);
-    PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(E->hi[k] - E->lo[k]), &E->V[k]));
-    for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) E->V[k][j - E->lo[k]] = (PetscReal)P->work[j];
+    Column(P->rows, E->row[k], M->kappa, M->p, M->q, tiny, P->work, &E->from[k], &E->to[k]);
+    PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(E->to[k] - E->from[k]), &E->V[k]));
+    for (PetscInt j = E->from[k]; j < E->to[k]; j++) E->V[k][j - E->from[k]] = (PetscReal)P->work[j];
   }
   PetscCall(ends_invert(&t->spec, line, E));
   if (t->spec.periodic) PetscCall(ends_border(&t->spec, line, P->rows, E));
@@ -342,7 +342,7 @@ static PetscErrorCode EndsTables(const DC *P, PetscInt sets, BCRPartsTables *T)
   for (PetscInt l = 0; l < sets; l++) T->count = PetscMax(T->count, P->end[l].count);
   T->columns = T->count;
   total = 3 * T->count + T->count * (T->count + 2) + T->count + 3;
-  for (PetscInt k = 0; k < T->count; k++) T->lo[k] = rows;
+  for (PetscInt k = 0; k < T->count; k++) T->from[k] = rows;
   for (PetscInt l = 0; l < sets; l++) {
     const Ends *E = &P->end[l];
 
@@ -361,13 +361,13 @@ static PetscErrorCode EndsTables(const DC *P, PetscInt sets, BCRPartsTables *T)
                  "%" PetscInt_FMT " has row %" PetscInt_FMT ": use method scan",
                  l, E->row[k]);
       T->row[k] = E->row[k];
-      T->lo[k] = PetscMin(T->lo[k], E->lo[k]);
-      T->hi[k] = PetscMax(T->hi[k], E->hi[k]);
+      T->from[k] = PetscMin(T->from[k], E->from[k]);
+      T->to[k] = PetscMax(T->to[k], E->to[k]);
     }
   }
   T->nnumbers = total;
   PetscCall(PetscMalloc1((size_t)total * sets, &T->numbers));
-  for (PetscInt k = 0; k < T->count; k++) PetscCall(PetscCalloc1((size_t)(T->hi[k] - T->lo[k]) * sets, &T->V[k]));
+  for (PetscInt k = 0; k < T->count; k++) PetscCall(PetscCalloc1((size_t)(T->to[k] - T->from[k]) * sets, &T->V[k]));
   for (PetscInt l = 0; l < sets; l++) {
     const Ends *E = &P->end[l];
     double *t = T->numbers + l;
@@ -383,7 +383,7 @@ static PetscErrorCode EndsTables(const DC *P, PetscInt sets, BCRPartsTables *T)
     t[sets] = E->up;
     t[2 * sets] = E->pivot;
     for (int k = 0; k < E->count; k++)
-      for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) T->V[k][(size_t)(j - T->lo[k]) * sets + l] = VAt(E, k, j);
+      for (PetscInt j = E->from[k]; j < E->to[k]; j++) T->V[k][(size_t)(j - T->from[k]) * sets + l] = VAt(E, k, j);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -492,18 +492,18 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
         continue;
       }
       for (int k = 0; k < E->count; k++) {
-        const PetscReal wk = (PetscReal)w[k], *V = E->V[k] - E->lo[k];
+        const PetscReal wk = (PetscReal)w[k], *V = E->V[k] - E->from[k];
 
         if (inner == 1) {
-          for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) uo[j] -= V[j] * wk;
+          for (PetscInt j = E->from[k]; j < E->to[k]; j++) uo[j] -= V[j] * wk;
         } else {
-          for (PetscInt j = E->lo[k]; j < E->hi[k]; j++) uo[i + inner * j] -= V[j] * wk;
+          for (PetscInt j = E->from[k]; j < E->to[k]; j++) uo[i + inner * j] -= V[j] * wk;
         }
       }
     }
     for (int k = 0; !s->perline && s->inner > 1 && k < P->end->count; k++)
-      for (PetscInt j = P->end->lo[k]; j < P->end->hi[k]; j++) {
-        const PetscReal V = P->end->V[k][j - P->end->lo[k]], *z = P->z + (size_t)k * inner;
+      for (PetscInt j = P->end->from[k]; j < P->end->to[k]; j++) {
+        const PetscReal V = P->end->V[k][j - P->end->from[k]], *z = P->z + (size_t)k * inner;
         PetscReal *uj = uo + inner * j;
 
         for (PetscInt i = 0; i < s->inner; i++) uj[i] -= V * z[i];

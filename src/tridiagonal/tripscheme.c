@@ -215,7 +215,7 @@ static PetscErrorCode make_tables(const BCRTriSpec *s, const BCRTriOptions *opti
     T->nnumbers = 3;
     PetscCall(PetscMalloc1(3 * (size_t)sets, &T->numbers));
     T->columns = rows ? 1 : 0;
-    T->hi[0] = rows;
+    T->to[0] = rows;
     PetscCall(PetscMalloc1((size_t)rows * sets, &T->V[0]));
   }
   for (PetscInt l = 0; l < sets; l++) {

@@ -97,10 +97,10 @@ static void chain(const double low[4], const double diag[4], const double up[4],
 
   r->n = 4;
   for (int i = 0; i < 4; i++) {
-    r->f[i] = i ? low[i] / p : 0;
-    p = diag[i] - (i ? r->f[i] * up[i - 1] : 0);
-    r->r[i] = 1 / p;
-    r->h[i] = up[i] / p;
+    r->lower[i] = i ? low[i] / p : 0;
+    p = diag[i] - (i ? r->lower[i] * up[i - 1] : 0);
+    r->pivotinverse[i] = 1 / p;
+    r->upper[i] = up[i] / p;
   }
 }
 
@@ -193,9 +193,9 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   w.chain.n = 4;
   w.chain.ns = columns;
   w.chain.nvec = w.chain.same = 1;
-  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.f, &w.chain.f));
-  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.r, &w.chain.r));
-  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.h, &w.chain.h));
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.lower, &w.chain.lower));
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.pivotinverse, &w.chain.pivotinverse));
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.upper, &w.chain.upper));
   w.slot = 4 * columns;
   PetscCall(window(&arena, 8 * (size_t)columns * sizeof(double), &w.mine, &w.turn));
   w.before = w.after = w.mine;

@@ -8,8 +8,9 @@
 */
 #define LN (BL / VL) /* pieces of a block */
 
-/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that is as large as it
-   may be: further ahead they would push each other out (docs/method.md, section 4) */
+/* So many blocks ahead f and u are asked for, into the first cache. They share it with a ring that is as large as it
+   may be: further ahead they would push each other out (docs/method.md, section 4). Both numbers were varied on an EPYC
+   and a Xeon (commit 93cdb2f) */
 #define F_AHEAD 16
 #define U_AHEAD 5
 

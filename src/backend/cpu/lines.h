@@ -13,7 +13,8 @@
 
 #include <stddef.h>
 
-#define BCR_STRIP 256 /* bytes of neighbouring modes that share a table */
+/* Bytes of neighbouring modes that share a table: four cache lines, four to sixteen vectors. Not measured apart */
+#define BCR_STRIP 256
 
 typedef struct {
   ptrdiff_t n, nk; /* rows (the last unknown of a periodic line included), modes */

@@ -18,8 +18,9 @@
 
 #include <stddef.h>
 
-#define BCR_RECUR_BYTES     128 /* of a row of lanes */
-#define BCR_RECUR_MAX_LANES 32
+/* Bytes of a row of lanes: two cache lines, two to eight vectors, whose chains run side by side. Not measured apart */
+#define BCR_RECUR_BYTES     128
+#define BCR_RECUR_MAX_LANES 32 /* of float */
 
 typedef enum {
   BCR_RECUR_CONST,  /* s, c: one number */

@@ -21,8 +21,9 @@ enum {
   BCR_TRI_LINE
 };
 
+/* Neither was measured apart; bench/results/cpu_lines.csv has the times of lines with both */
 #define BCR_TRI_NV       8  /* bundles in a row of a tile, at most */
-#define BCR_TRI_LAG_ROWS 32 /* rows of a block, BCRTriScan.lag */
+#define BCR_TRI_LAG_ROWS 32 /* rows of a block, BCRTriScan.lag: a diagonal of 4 couplings reaches so far */
 
 typedef struct {
   ptrdiff_t inner, n, outer;
@@ -31,16 +32,16 @@ typedef struct {
   ptrdiff_t tiles;
 } BCRTriShape;
 
-/* Stored factors: forward y_j = f_j - l_j y_{j-1}, backward u_j = p_j y_j - q_j u_{j+1}. Tables of
-   the work type. One for all lines: row j has entry j for j < nt, entry nt - 1 while j < n - nlast,
-   then nt + j - (n - nlast). One for each: tile after tile as in its scratch (LINE: line after
-   line), nt = n, nlast = 0. Periodic: the last row is y = f_{n-1} - sum r_j y_j, and its unknown
-   u_{n-1} enters row j < n - 1 with e_j. */
+/* Stored factors: forward y_j = f_j - lower_j y_{j-1}, backward u_j = pivotinverse_j y_j - upper_j u_{j+1}. Tables are
+   of the work type, [nt + nlast]. One for all lines: row j has entry j for j < nt, entry nt - 1 while j < n - nlast,
+   then nt + j - (n - nlast). One for each: tile after tile as in its scratch (LINE: line after line), nt = n, nlast =
+   0. Periodic: the last row is y = f_{n-1} - sum lastrow_j y_j, and its unknown u_{n-1} enters row j < n - 1 with
+   lastcolumn_j. */
 typedef struct {
   BCRTriShape shape;
   int perline, periodic, stream; /* stream: write u past the caches */
   ptrdiff_t nt, nlast;
-  const void *l, *p, *q, *r, *e;
+  const void *lower, *pivotinverse, *upper, *lastrow, *lastcolumn; /* the last two of periodic lines */
 } BCRTriFactors;
 
 /* Two constant recurrences and corrections at the ends (src/tridiagonal/scan.c). Interior rows h <=

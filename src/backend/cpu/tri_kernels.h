@@ -87,7 +87,8 @@ BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
   return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)(io ? sizeof(double) : sizeof(real)) % 64 == 0;
 }
 
-/* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
+/* Rows to prefetch ahead: rows across are too far apart for the machine to see the pattern. Not
+   measured apart */
 #define TRI_AHEAD 8
 
 /* all cache lines of a row of a tile, wherever it begins */
@@ -128,7 +129,7 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
    of the next panel too; what is left of a line at the ends of a row goes past the caches too, for
    a store that waits for its line holds up all those behind it. */
 #define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
-/* rows that wait for the next tile of their panel, at most; a power of two */
+/* Rows that wait for the next tile of their panel, at most; a power of two. Not measured apart */
 #define TRI_EDGE_ROWS 128
 typedef struct {
   real *words;
@@ -315,9 +316,10 @@ typedef struct {
   char *image; /* the tile's first element there; NULL: long lines */
 } TriAlong;
 
-/* elements to prefetch ahead, at least */
-#define TRI_SOON 1024
-/* elements of a short line, at most */
+/* Elements to prefetch ahead, at least, and elements of a short line, at most, whose tile is put together in a near
+   cache. Both came with lines along x past the caches (commit c808d56: 2.5 to 1.35 copies for lines of 32); neither was
+   measured apart */
+#define TRI_SOON  1024
 #define TRI_IMAGE 128
 /* elements for seams; lines lie alike after TRI_EDGE at most */
 #define TRI_SEAM \
@@ -525,16 +527,19 @@ static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, p
   }
 }
 
-/* Strips of columns with stored factors: rows of a block, bundles in registers, and of a strip */
+/* Strips of columns with stored factors: bundles in registers (AVX-512 has twice as many), bundles of a strip, rows of
+   a block, of which shorter lines are one. Not measured apart: d = 2 along z 2.5 to 1.7 copies (48a3fba) */
 #if BCR_ISA == 2
   #define STRIP_NV 8
 #else
   #define STRIP_NV 4
 #endif
-#define STRIP 16
+#define STRIP       16
+#define STRIP_ROWS  64
+#define STRIP_SHORT 128
 BCR_INLINE ptrdiff_t strip_rows(ptrdiff_t n)
 {
-  return n <= 128 ? n : 64;
+  return n <= STRIP_SHORT ? n : STRIP_ROWS;
 }
 BCR_INLINE size_t strip_work(ptrdiff_t n, ptrdiff_t inner)
 {
@@ -633,18 +638,18 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
     if (t->periodic && j == n - 1) {
       for (int v = 0; v < NV; v++) y[v] = bsub(x[v], s[v]);
     } else {
-      for (int v = 0; v < NV; v++) y[v] = bfnma(tri_coef(t, t->l, tile, j, v, NV, perline), y[v], x[v]);
+      for (int v = 0; v < NV; v++) y[v] = bfnma(tri_coef(t, t->lower, tile, j, v, NV, perline), y[v], x[v]);
       if (t->periodic)
-        for (int v = 0; v < NV; v++) s[v] = bfma(tri_coef(t, t->r, tile, j, v, NV, perline), y[v], s[v]);
+        for (int v = 0; v < NV; v++) s[v] = bfma(tri_coef(t, t->lastrow, tile, j, v, NV, perline), y[v], s[v]);
     }
     for (int v = 0; v < NV; v++) bstore(w + BL * (NV * j + v), y[v]);
   }
   for (int v = 0; v < NV; v++) y[v] = bnull();
   for (ptrdiff_t j = n - 1; j >= 0; j--) {
     for (int v = 0; v < NV; v++) {
-      y[v] = bfnma(tri_coef(t, t->q, tile, j, v, NV, perline), y[v],
-                   bmul(tri_coef(t, t->p, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
-      if (t->periodic && j < n - 1) y[v] = bfnma(tri_coef(t, t->e, tile, j, v, NV, perline), z[v], y[v]);
+      y[v] = bfnma(tri_coef(t, t->upper, tile, j, v, NV, perline), y[v],
+                   bmul(tri_coef(t, t->pivotinverse, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
+      if (t->periodic && j < n - 1) y[v] = bfnma(tri_coef(t, t->lastcolumn, tile, j, v, NV, perline), z[v], y[v]);
     }
     if (t->periodic && j == n - 1)
       for (int v = 0; v < NV; v++) z[v] = y[v];
@@ -672,7 +677,7 @@ BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip
                               ptrdiff_t j1, real *y, ptrdiff_t next, const int PERIODIC, const int io)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real *l = (const real *)t->l, *c = (const real *)t->r;
+  const real *l = (const real *)t->lower, *c = (const real *)t->lastrow;
   real *start = S->start + BL * STRIP * b;
   bun x[STRIP_NV], a[STRIP_NV];
 
@@ -706,7 +711,7 @@ BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, 
                                const real *y, const int PERIODIC, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real *p = (const real *)t->p, *q = (const real *)t->q, *c = (const real *)t->e;
+  const real *p = (const real *)t->pivotinverse, *q = (const real *)t->upper, *c = (const real *)t->lastcolumn;
   bun a[STRIP_NV];
 
 #pragma GCC unroll 8
@@ -785,7 +790,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
       const ptrdiff_t step = j + BL <= t->nt ? 1 : 0;
-      const real *l = (const real *)t->l + (step ? j : t->nt - 1);
+      const real *l = (const real *)t->lower + (step ? j : t->nt - 1);
       bun y = bload(w + BL * (k - 1));
 
 #pragma GCC unroll 16
@@ -801,10 +806,10 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
 
       if (PERIODIC && j == n - 1) bstore(y, bsub(a[p], s[v]));
       else {
-        const bun yp = bfnma(tri_coef(t, t->l, tile, j, (int)v, NV, perline), bload(y - BL * NV), a[p]);
+        const bun yp = bfnma(tri_coef(t, t->lower, tile, j, (int)v, NV, perline), bload(y - BL * NV), a[p]);
 
         bstore(y, yp);
-        if (PERIODIC) s[v] = bfma(tri_coef(t, t->r, tile, j, (int)v, NV, perline), yp, s[v]);
+        if (PERIODIC) s[v] = bfma(tri_coef(t, t->lastrow, tile, j, (int)v, NV, perline), yp, s[v]);
       }
       if (++v == NV) {
         v = 0;
@@ -820,8 +825,8 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
     if (NV == 1 && !perline && !PERIODIC && k >= begin && k + BL <= end &&
         (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
       const ptrdiff_t step = k - begin + BL <= t->nt ? 1 : 0;
-      const real *P = (const real *)t->p + (step ? k - begin : t->nt - 1),
-                 *Q = (const real *)t->q + (step ? k - begin : t->nt - 1);
+      const real *P = (const real *)t->pivotinverse + (step ? k - begin : t->nt - 1),
+                 *Q = (const real *)t->upper + (step ? k - begin : t->nt - 1);
       bun y = bload(w + BL * (k + BL));
 
 #pragma GCC unroll 16
@@ -839,11 +844,11 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
         a[p] = bnull();
         continue;
       }
-      a[p] = bfnma(tri_coef(t, t->q, tile, j, (int)v, NV, perline), bload(y + BL * NV),
-                   bmul(tri_coef(t, t->p, tile, j, (int)v, NV, perline), bload(y)));
+      a[p] = bfnma(tri_coef(t, t->upper, tile, j, (int)v, NV, perline), bload(y + BL * NV),
+                   bmul(tri_coef(t, t->pivotinverse, tile, j, (int)v, NV, perline), bload(y)));
       if (PERIODIC) {
         if (j == n - 1) z[v] = a[p];
-        else a[p] = bfnma(tri_coef(t, t->e, tile, j, (int)v, NV, perline), z[v], a[p]);
+        else a[p] = bfnma(tri_coef(t, t->lastcolumn, tile, j, (int)v, NV, perline), z[v], a[p]);
       }
       bstore(y, a[p]);
       if (--v < 0) {
@@ -905,8 +910,8 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner, base = line % ld + ld * n * (line / ld),
                   c = t->perline ? n * line : 0;
-  const real *l = (const real *)t->l + c, *p = (const real *)t->p + c, *q = (const real *)t->q + c,
-             *r = (const real *)t->r + c, *e = (const real *)t->e + c;
+  const real *l = (const real *)t->lower + c, *p = (const real *)t->pivotinverse + c, *q = (const real *)t->upper + c,
+             *r = (const real *)t->lastrow + c, *e = (const real *)t->lastcolumn + c;
   real y = 0, s = 0, z = 0;
 
   for (ptrdiff_t j = 0; j < n; j++) {
@@ -939,8 +944,8 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
 }
 
 /* A function of all tiles for each set of a kernel's constant arguments: what a compiler needs for a function grows
-   faster than its length (GCC 12 at -O3: tri_f0.c with all of them in two functions 90 s, so 22 s, 12 s of it for fields
-   of double, the only ones there are where PETSc is not in single precision) */
+   faster than its length (GCC 12 at -O3: tri_f0.c with all of them in two functions 90 s, so 22 s, 12 s of it for
+   fields of double, the only ones there are where PETSc is not in single precision) */
 #define TRI_KERNEL(name, Type, call) \
   static __attribute__((noinline)) void BCRN(name)(const Type *t, const void *f, void *u, real *work) \
   { \

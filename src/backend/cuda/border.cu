@@ -3,8 +3,10 @@
 #include "common.cuh"
 #include "reduced.cuh"
 
+/* Not measured apart: these kernels are small beside those of a part's own rows */
 enum {
-  THREADS = 128
+  SYSTEM_THREADS = 32, /* of a block, each of which has a whole reduced system, row after row: a warp */
+  PART_THREADS = 64    /* of a block, each of which has the rows of the inverse of one part */
 };
 
 template <typename T>
@@ -15,7 +17,7 @@ __global__ void row_get(BCRCudaRow r, const T *f, double c, double a, double *v)
   if (i >= r.n0) return;
   double *p = v + i + (ptrdiff_t)r.n0 * j;
 
-  *p = (c != 0 ? c * *p : 0) + a * (double)f[i * r.s0 + j * r.s1];
+  *p = (c != 0 ? c * *p : 0) + a * (double)f[i * r.stride0 + j * r.stride1];
 }
 
 template <typename T>
@@ -24,44 +26,44 @@ __global__ void row_set(BCRCudaRow r, T *u, double c, double a, const double *v)
   const int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
 
   if (i >= r.n0) return;
-  T *p = u + i * r.s0 + j * r.s1;
+  T *p = u + i * r.stride0 + j * r.stride1;
 
   *p = (T)((c != 0 ? c * (double)*p : 0) + a * v[i + (ptrdiff_t)r.n0 * j]);
 }
 
 static dim3 row_grid(const BCRCudaRow *r)
 {
-  return dim3((unsigned)((r->n0 + THREADS - 1) / THREADS), (unsigned)r->n1);
+  return dim3((unsigned)((r->n0 + BCR_THREADS - 1) / BCR_THREADS), (unsigned)r->n1);
 }
 
 int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a, double *v)
 {
-  BCR_CUDA_TYPE(single, row_get<<<row_grid(row), THREADS, 0, bcr_stream(stream)>>>(*row, (const T *)f, c, a, v));
+  BCR_CUDA_TYPE(single, row_get<<<row_grid(row), BCR_THREADS, 0, bcr_stream(stream)>>>(*row, (const T *)f, c, a, v));
   return bcr_done();
 }
 
 int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a, const double *v)
 {
-  BCR_CUDA_TYPE(single, row_set<<<row_grid(row), THREADS, 0, bcr_stream(stream)>>>(*row, (T *)u, c, a, v));
+  BCR_CUDA_TYPE(single, row_set<<<row_grid(row), BCR_THREADS, 0, bcr_stream(stream)>>>(*row, (T *)u, c, a, v));
   return bcr_done();
 }
 
-static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines l, const double *__restrict__ x,
+static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines lines, const double *__restrict__ x,
                               double *__restrict__ y)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const ptrdiff_t o = blockIdx.y * l.sa + blockIdx.z * l.sb;
+  const ptrdiff_t line = blockIdx.y * lines.sa + blockIdx.z * lines.sb;
   double sum = 0;
 
   if (i >= n) return;
-  for (int j = 0; j < n; j++) sum += M[i + (ptrdiff_t)n * j] * x[o + j * l.s];
-  y[o + i * l.s] = sum;
+  for (int j = 0; j < n; j++) sum += M[i + (ptrdiff_t)n * j] * x[line + j * lines.s];
+  y[line + i * lines.s] = sum;
 }
 
 int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y)
 {
-  matrix<<<dim3((unsigned)((n + THREADS - 1) / THREADS), (unsigned)lines->na, (unsigned)lines->nb), THREADS, 0,
-           bcr_stream(stream)>>>(n, M, *lines, x, y);
+  matrix<<<dim3((unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), (unsigned)lines->na, (unsigned)lines->nb), BCR_THREADS,
+           0, bcr_stream(stream)>>>(n, M, *lines, x, y);
   return bcr_done();
 }
 
@@ -80,8 +82,8 @@ static __global__ void pack(int nparts, int nmodes, const int *first, const doub
 
   if (k >= nmodes) return;
   const int q = nparts > 1 ? part_of(nparts, first, k) : 0, n = nparts > 1 ? first[q + 1] - first[q] : nmodes,
-            k0 = nparts > 1 ? first[q] : 0;
-  const ptrdiff_t at = 2 * (ptrdiff_t)k0 + k - k0;
+            own = nparts > 1 ? first[q] : 0;
+  const ptrdiff_t at = 2 * (ptrdiff_t)own + k - own;
   const double f = norm ? norm[k] : 1;
 
   sent[nparts > 1 ? at : n - 1 - k] = f * interface[(ptrdiff_t)way * k];
@@ -91,7 +93,7 @@ static __global__ void pack(int nparts, int nmodes, const int *first, const doub
 int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm,
                       const double *interface, int way, const double *previous, double *sent)
 {
-  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(
+  pack<<<(unsigned)((nmodes + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
     nparts, nmodes, first, norm, interface, way, previous, sent);
   return bcr_done();
 }
@@ -118,8 +120,8 @@ static __global__ void unpack(int nparts, int nmodes, const int *first, const do
 int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x,
                         double *before, double *mean)
 {
-  unpack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first,
-                                                                                           received, x, before, mean);
+  unpack<<<(unsigned)((nmodes + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
+    nparts, nmodes, first, received, x, before, mean);
   return bcr_done();
 }
 
@@ -156,10 +158,10 @@ static __global__ void border_tables(BCRCudaBorderTab b)
   const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow;
 
   if (j >= n) return;
-  const double lambda = b.shift + b.lambda[b.k0 + j];
+  const double lambda = b.shift + b.lambda[b.firstmode + j];
   double num = 0, P = 1, w = 0, wfirst = 0, elast = 0;
 
-  if (b.k0 + j == b.constant) return;
+  if (b.firstmode + j == b.constant) return;
   for (int p = 0; p < b.nrow; p++) { /* rows: their excess goes where the pivots will be */
     const int after = (p + 1) % b.nparts, i = b.first[p] + b.interior[p];
     const ptrdiff_t at = (ptrdiff_t)p * n + j;
@@ -167,23 +169,23 @@ static __global__ void border_tables(BCRCudaBorderTab b)
 
     corner(b, b.first[p], b.interior[p], 1, lambda, &t0, &w0);
     corner(b, b.first[after], b.interior[after], -1, lambda, &t1, &w1);
-    b.t[0][at] = b.low[i] * t0;
-    b.t[1][at] = b.up[i] * t1;
-    b.t[2][at] = b.excess[i] + lambda + b.low[i] * w0 + b.up[i] * w1;
+    b.table[BCR_BORDER_LOW][at] = b.low[i] * t0;
+    b.table[BCR_BORDER_UP][at] = b.up[i] * t1;
+    b.table[BCR_BORDER_PIVOT][at] = b.excess[i] + lambda + b.low[i] * w0 + b.up[i] * w1;
   }
   if (b.periodic) {
     const ptrdiff_t at = (ptrdiff_t)open * n + j;
 
-    elast = b.t[2][at];
-    b.t[5][j] = b.t[0][at];
-    b.t[6][j] = b.t[1][at];
+    elast = b.table[BCR_BORDER_PIVOT][at];
+    b.table[BCR_BORDER_LOWLAST][j] = b.table[BCR_BORDER_LOW][at];
+    b.table[BCR_BORDER_UPLAST][j] = b.table[BCR_BORDER_UP][at];
     for (int p = open - 1; p >= 0; p--) { /* the first entry of (open rows)^-1 e: from the end */
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
-      const double e = b.t[2][a], up = b.t[1][a];
+      const double e = b.table[BCR_BORDER_PIVOT][a], up = b.table[BCR_BORDER_UP][a];
 
       num = p == open - 1 ? e + up : e + up * num / P;
       wfirst = p == open - 1 ? e : e + up * wfirst / P;
-      P = b.t[0][a] + num;
+      P = b.table[BCR_BORDER_LOW][a] + num;
     }
     if (open) wfirst /= P;
   }
@@ -191,34 +193,36 @@ static __global__ void border_tables(BCRCudaBorderTab b)
   P = 1;
   for (int p = 0; p < open; p++) {
     const ptrdiff_t a = (ptrdiff_t)p * n + j;
-    const double e = b.t[2][a], low = b.t[0][a], up = b.t[1][a];
+    const double e = b.table[BCR_BORDER_PIVOT][a], low = b.table[BCR_BORDER_LOW][a], up = b.table[BCR_BORDER_UP][a];
 
     num = p ? e + low * num / P : e + low;
     w = p ? e + low * w / P : e;
     P = up + num;
-    b.t[2][a] = 1 / P;
-    b.t[1][a] = up / P;
-    if (b.periodic) b.t[3][a] = w / P; /* forward part of (open rows)^-1 e */
+    b.table[BCR_BORDER_PIVOT][a] = 1 / P;
+    b.table[BCR_BORDER_UP][a] = up / P;
+    if (b.periodic) b.table[BCR_BORDER_FROMLAST][a] = w / P; /* forward part of (open rows)^-1 e */
   }
   if (b.periodic) {
-    const double wlast = open ? b.t[3][(ptrdiff_t)(open - 1) * n + j] : 0;
+    const double wlast = open ? b.table[BCR_BORDER_FROMLAST][(ptrdiff_t)(open - 1) * n + j] : 0;
     double v = 0;
 
-    /* and its backward part: q = 1 - (open rows)^-1 e is what the last unknown adds */
+    /* and its backward part: 1 - (open rows)^-1 e is what a last unknown of 1 adds */
     for (int p = open - 1; p >= 0; p--) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      v = b.t[3][a] + (p < open - 1 ? b.t[1][a] * v : 0);
-      b.t[3][a] = 1 - v;
+      v = b.table[BCR_BORDER_FROMLAST][a] + (p < open - 1 ? b.table[BCR_BORDER_UP][a] * v : 0);
+      b.table[BCR_BORDER_FROMLAST][a] = 1 - v;
     }
-    b.t[4][j] = 1 / (elast + (open ? b.t[5][j] * wlast + b.t[6][j] * wfirst : 0));
+    b.table[BCR_BORDER_LAST][j] =
+      1 / (elast + (open ? b.table[BCR_BORDER_LOWLAST][j] * wlast + b.table[BCR_BORDER_UPLAST][j] * wfirst : 0));
   }
 }
 
 int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab)
 {
   if (tab->n < 1) return 0;
-  border_tables<<<(unsigned)((tab->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*tab);
+  border_tables<<<(unsigned)((tab->n + SYSTEM_THREADS - 1) / SYSTEM_THREADS), SYSTEM_THREADS, 0, bcr_stream(stream)>>>(
+    *tab);
   return bcr_done();
 }
 
@@ -265,12 +269,12 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
     work[(ptrdiff_t)p * n + j] =
       received[2 * (ptrdiff_t)n * p + (part < 0 ? j : n - 1 - j)] + received[2 * (ptrdiff_t)n * after + n + j];
   }
-  if (b.k0 + j == b.constant) mean = constant_mode(b, j, work);
+  if (b.firstmode + j == b.constant) mean = constant_mode(b, j, work);
   else {
     for (int p = 0; p < open; p++) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      y = (work[a] + (p ? b.low[a] * y : 0)) * b.inv[a];
+      y = (work[a] + (p ? b.low[a] * y : 0)) * b.pivotinverse[a];
       work[a] = y;
     }
     for (int p = open - 2; p >= 0; p--) {
@@ -281,10 +285,11 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
     }
     if (b.periodic) {
       const ptrdiff_t a = (ptrdiff_t)open * n + j;
-      const double last = (work[a] + (open ? b.lowlast[j] * work[a - n] + b.uplast[j] * work[j] : 0)) * b.den[j];
+      const double last =
+        (work[a] + (open ? b.lowlast[j] * work[a - n] + b.uplast[j] * work[j] : 0)) * b.lastinverse[j];
 
       work[a] = last;
-      for (int p = 0; p < open; p++) work[(ptrdiff_t)p * n + j] += b.q[(ptrdiff_t)p * n + j] * last;
+      for (int p = 0; p < open; p++) work[(ptrdiff_t)p * n + j] += b.fromlast[(ptrdiff_t)p * n + j] * last;
     }
   }
   for (int p = max(part, 0); p < (part < 0 ? b.nparts : part + 1); p++) {
@@ -293,13 +298,13 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
 
     to[j] = p < b.nrow ? work[(ptrdiff_t)p * n + j] : 0;
     to[n + j] = before >= 0 ? work[(ptrdiff_t)before * n + j] : 0;
-    if (b.constant < b.k0 || b.constant >= b.k0 + n) {
+    if (b.constant < b.firstmode || b.constant >= b.firstmode + n) {
       if (j == 0) to[2 * n] = 0;
-    } else if (b.k0 + j == b.constant) to[2 * n] = mean;
+    } else if (b.firstmode + j == b.constant) to[2 * n] = mean;
   }
 }
 
-/* few parts, not singular, one of them */
+/* Few parts, not singular: the solution of one of them. One thread has a mode */
 static __global__ void part_solve(BCRReduced r, double *__restrict__ sent)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x;
@@ -312,7 +317,7 @@ static __global__ void part_solve(BCRReduced r, double *__restrict__ sent)
   if (j == 0) sent[2 * (ptrdiff_t)r.rows.n] = 0;
 }
 
-/* A column at a time, as border_solve() */
+/* The rows of the inverse of one part, a column at a time, as border_solve() finds it. One thread has a mode */
 static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inverse)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow,
@@ -325,13 +330,13 @@ static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inv
     for (int p = 0; p < open; p++) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      x[p] = y = ((p == row) + (p ? b.low[a] * y : 0)) * b.inv[a];
+      x[p] = y = ((p == row) + (p ? b.low[a] * y : 0)) * b.pivotinverse[a];
     }
     for (int p = open - 2; p >= 0; p--) x[p] = y = x[p] + b.up[(ptrdiff_t)p * n + j] * y;
     if (b.periodic) {
-      last = ((row == open) + (open ? b.lowlast[j] * x[open - 1] + b.uplast[j] * x[0] : 0)) * b.den[j];
+      last = ((row == open) + (open ? b.lowlast[j] * x[open - 1] + b.uplast[j] * x[0] : 0)) * b.lastinverse[j];
       x[open] = last;
-      for (int p = 0; p < open; p++) x[p] += b.q[(ptrdiff_t)p * n + j] * last;
+      for (int p = 0; p < open; p++) x[p] += b.fromlast[(ptrdiff_t)p * n + j] * last;
     }
     inverse[(ptrdiff_t)row * n + j] = part < b.nrow ? x[part] : 0;
     inverse[(ptrdiff_t)(b.nrow + row) * n + j] = before >= 0 ? x[before] : 0;
@@ -341,7 +346,8 @@ static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inv
 int BCRCudaBorderInverse(BCRStream stream, const BCRCudaBorderRows *rows, int part, double *inverse)
 {
   if (rows->n < 1 || rows->nrow > BCR_CUDA_GATHER) return 0;
-  border_inverse<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, part, inverse);
+  border_inverse<<<(unsigned)((rows->n + PART_THREADS - 1) / PART_THREADS), PART_THREADS, 0, bcr_stream(stream)>>>(
+    *rows, part, inverse);
   return bcr_done();
 }
 
@@ -352,10 +358,12 @@ int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const do
   if (part >= 0 && rows->inverse) {
     const BCRReduced r = {*rows, received, part, 0, {}};
 
-    part_solve<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(r, sent);
+    part_solve<<<(unsigned)((rows->n + PART_THREADS - 1) / PART_THREADS), PART_THREADS, 0, bcr_stream(stream)>>>(r,
+                                                                                                                 sent);
     return bcr_done();
   }
-  border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, part, sent);
+  border_solve<<<(unsigned)((rows->n + SYSTEM_THREADS - 1) / SYSTEM_THREADS), SYSTEM_THREADS, 0, bcr_stream(stream)>>>(
+    *rows, received, work, part, sent);
   return bcr_done();
 }
 
@@ -369,7 +377,8 @@ static __global__ void window_put_all(BCRCudaWindow w, const double *__restrict_
 
 int BCRCudaWindowPut(BCRStream stream, const BCRCudaWindow *w, const double *received)
 {
-  window_put_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), 2), THREADS, 0, bcr_stream(stream)>>>(*w, received);
+  window_put_all<<<dim3((unsigned)((w->n + BCR_THREADS - 1) / BCR_THREADS), 2), BCR_THREADS, 0, bcr_stream(stream)>>>(
+    *w, received);
   return bcr_done();
 }
 
@@ -387,7 +396,7 @@ static __global__ void window_take_all(BCRCudaWindow w, double *received)
 
 int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received)
 {
-  window_take_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), (unsigned)(2 * w->parts)), THREADS, 0,
+  window_take_all<<<dim3((unsigned)((w->n + BCR_THREADS - 1) / BCR_THREADS), (unsigned)(2 * w->parts)), BCR_THREADS, 0,
                     bcr_stream(stream)>>>(*w, received);
   return bcr_done();
 }
@@ -411,8 +420,8 @@ static __global__ void window_sum(BCRCudaWindow w, double *sum)
 
 int BCRCudaWindowSum(BCRStream stream, const BCRCudaWindow *w, double *sum)
 {
-  static_assert(BCR_CUDA_GATHER <= 32, "a warp");
-  window_sum<<<1, 32, 0, bcr_stream(stream)>>>(*w, sum);
+  static_assert((int)BCR_CUDA_GATHER <= (int)BCR_WARP, "a warp");
+  window_sum<<<1, BCR_WARP, 0, bcr_stream(stream)>>>(*w, sum);
   return bcr_done();
 }
 

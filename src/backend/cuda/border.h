@@ -22,76 +22,93 @@
 extern "C" {
 #endif
 
-/* Row (plane) of an array: n0 x n1 elements, s0 and s1 apart, against packed doubles v. get: v = c
-   v + a f; set: u = c u + a v */
+/* A row (in three dimensions a plane) of an array: n0 x n1 elements, stride0 and stride1 apart. Beside it stand packed
+   doubles v [n1][n0]. Get: v = c v + a f. Set: u = c u + a v */
 typedef struct {
   int n0, n1;
-  ptrdiff_t s0, s1;
+  ptrdiff_t stride0, stride1;
 } BCRCudaRow;
 BCR_CUDA_API int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a,
                                double *v);
 BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a,
                                const double *v);
 
-/* y = M x along one axis of a packed row: n x n, entry (i, j) at i + n j; elements step apart, lines as BCRCudaLines */
+/* y = M x along one axis of a packed row. M is n x n, its entry (i, j) at i + n j; x and y lie as `lines` says */
 BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x,
                                double *y);
 
-/* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before
-   gets, each first[q+1] - first[q] long, times norm (NULL: as they are); mode m of interface at way m.
-   nparts 1: all modes, its own row's backwards, as BCRCudaBorderSolve() has them for one part */
+/* What a rank sends. Part q gets the modes first[q] .. first[q+1] - 1, at 2 first[q]: those of the sender's own row,
+   then what the row before gets. They are multiplied by norm [nmodes] (NULL: they are sent as they are). Mode m of
+   `interface` is at way m. nparts 1: all modes go to one part, the own row's backwards, as BCRCudaBorderSolve() has
+   them for one part */
 BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm,
                                    const double *interface, int way, const double *previous, double *sent);
-/* and what it gets back: from part q at 2 first[q] + q, the solution in its own row, in the row
-   before, and a mean that is not 0 in one of them */
+/* What it gets back: from part q at 2 first[q] + q the solution in the rank's own row and in the row before, each
+   first[q+1] - first[q] long, then a mean, not 0 from one part at most. x, before: [nmodes]; mean: one number */
 BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received,
                                      double *x, double *before, double *mean);
 
 enum {
-  BCR_CUDA_GATHER = 8 /* parts of which each solves all reduced systems */
+  /* At most so many parts solve all reduced systems each: the GPUs of one host, which reach one another's memory. More
+     parts share the modes out. The limit was not measured */
+  BCR_CUDA_GATHER = 8
 };
-/* Numbers of the parts in one another's memory, which their kernels store and wait for. to[q]: two
-   slots, taken in turn, of 2 n numbers from each part, as BCRCudaBorderSolve() has them of one
-   part, in the memory of part q. A number that has not come is BCR_CUDA_NOTHING; who takes it puts
-   that back. A slot comes again after the next exchange, in which every part has heard of all that
-   send to it that they have taken what was there before. Behind both slots are two of one number
-   from each part, of a sum. */
+/* Numbers of the parts in one another's memory, which their kernels store and wait for. to[q] is in the memory of part
+   q: two slots [2][parts][2 n], taken in turn, of 2 n numbers from each part, as BCRCudaBorderSolve() has them of one
+   part. A number that has not come is BCR_CUDA_NOTHING; who takes it puts that back. A slot comes again after the next
+   exchange, in which every part has heard of all that send to it that they have taken what was there before. Behind
+   both slots are two of one number from each part, [2][parts], of a sum. */
 enum {
   BCR_CUDA_NOTHING = 0xff /* each byte of it: a NaN; another one is sent for it */
 };
 typedef struct {
-  int n, parts, mine, periodic; /* n 0: none of this */
-  int coupled;                  /* modes, the first ones, that go to all parts; the others to neighbours */
-  ptrdiff_t slot;
+  int n, parts, mine, periodic; /* modes; parts, and this one's number. n 0: there is no window */
+  int coupled;                  /* so many of the modes, the first ones, go to all parts; the others go to neighbours */
+  ptrdiff_t slot;               /* numbers of a slot */
   double *to[BCR_CUDA_GATHER];
-  unsigned *turn; /* which slot; blocks that are done with it; not 0: nothing more will come */
+  unsigned *turn; /* [3]: which slot; blocks that are done with it; not 0: nothing more will come */
 } BCRCudaWindow;
-/* All that this part sends, from its part of received; and all that it gets, to received */
+/* Put: all that this part sends, from its part of received. Take: all that it gets, to received [parts][2 n] */
 BCR_CUDA_API int BCRCudaWindowPut(BCRStream stream, const BCRCudaWindow *w, const double *received);
 BCR_CUDA_API int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received);
-/* *sum: the sum of all parts' numbers there, in the order of the parts. Between two exchanges */
+/* *sum becomes the sum of all parts' *sum, added in the order of the parts. Called between two exchanges */
 BCR_CUDA_API int BCRCudaWindowSum(BCRStream stream, const BCRCudaWindow *w, double *sum);
 
-/* Reduced systems of the modes k0 .. k0 + n - 1. Tables [nrow][n]: low inv c (and q for periodic ones) */
+/* Reduced systems of the modes firstmode .. firstmode + n - 1: nrow interface rows, eliminated from the first to the
+   last. Where the axis is periodic, the last row, coupled to the first one as well, is the last unknown of each system,
+   and those before it are the open rows. */
 typedef struct {
-  int n, k0, nrow, nparts, periodic;
-  const double *low, *up, *inv, *q, *den; /* up: divided by the pivot */
-  const double *lowlast, *uplast;         /* periodic: of the last row */
-  int constant; /* a mode of these that is singular, or -1: its rows of all parts [ninterface] are in constantmode */
+  int n, firstmode, nrow, nparts, periodic;
+  const double *low, *up, *pivotinverse; /* [nrow][n]; up: divided by the pivot */
+  const double *fromlast;                /* periodic: [nrow][n], what a last unknown of 1 adds to the open rows */
+  const double *lastinverse;             /* periodic: [n], one over the pivot of the last row */
+  const double *lowlast, *uplast;        /* periodic: [n], couplings of the last row */
+  int constant; /* a mode of these that is singular, or -1: its rows of all parts are in constantmode */
   struct {
-    const double *low, *up, *ones, *weight;
+    const double *low, *up, *ones, *weight; /* [nrow] */
   } constantmode;
   /* few parts: of the inverse, the rows [2][nrow][n] of a part's own interface and of the one before, or NULL */
   const double *inverse;
 } BCRCudaBorderRows;
-/* lowp, up, excess: of rows along the axis, in device memory; first[p], interior[p] of each part;
-   lambda with the shift */
+/* Tables of BCRCudaBorderRows that are made on the device: [nrow][n] each, from BCR_BORDER_LAST on [n] */
+enum {
+  BCR_BORDER_LOW,
+  BCR_BORDER_UP,
+  BCR_BORDER_PIVOT, /* pivotinverse */
+  BCR_BORDER_FROMLAST,
+  BCR_BORDER_LAST, /* lastinverse */
+  BCR_BORDER_LOWLAST,
+  BCR_BORDER_UPLAST,
+  BCR_BORDER_TABLES
+};
+/* What they are made from: couplings and excess of all rows along the axis, [rows], where each part begins and how many
+   rows are its interior, [nparts], eigenvalues of all modes. All of these are in device memory */
 typedef struct {
-  int n, k0, nrow, nparts, periodic, uniform, constant;
+  int n, firstmode, nrow, nparts, periodic, uniform, constant;
   const double *low, *up, *excess, *lambda;
-  double shift;
+  double shift; /* comes to each eigenvalue */
   const int *first, *interior;
-  double *t[7]; /* as BCRCudaBorderRows: low, up, inv, q, den, lowlast, uplast */
+  double *table[BCR_BORDER_TABLES];
 } BCRCudaBorderTab;
 /* BCRCudaBoxHalf(), down also to w, or NULL, up with the reduced systems, of what is in received,
    or comes to w: p->after and p->before are not used */

@@ -9,12 +9,12 @@ enum { /* unknowns of convolutions, in single precision: fewer, and those of dou
   CHIRP_MOST = 512
 };
 
-int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
-int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
-int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st);
-int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st);
-int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
-int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
+int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream);
+int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits);
+int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t stream);
+int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t stream);
+int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream);
+int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits);
 
 int BCRCudaBoxPossible(int N)
 {
@@ -121,10 +121,10 @@ int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, voi
                 : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
 }
 
-static int box_half(cudaStream_t st, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRReduced &red)
+static int box_half(cudaStream_t stream, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRReduced &red)
 {
   if (p->planes < 1) return 0;
-  return single ? bcr_box_half_float(p, up, u, red, st) : bcr_box_half_double(p, up, u, red, st);
+  return single ? bcr_box_half_float(p, up, u, red, stream) : bcr_box_half_double(p, up, u, red, stream);
 }
 
 int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u)

@@ -83,14 +83,14 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   const int a = blockIdx.x * 2 * W + threadIdx.x % W;
   const bool va = a < p.nx, vb = a + W < p.nx;
   /* columns beyond the last one repeat others: no predicates */
-  const T *g = f + blockIdx.y * p.fb + (va ? a : p.nx - 1) - p.fs;
+  const T *g = f + blockIdx.y * p.fplane + (va ? a : p.nx - 1) - p.frow;
   const int other = vb ? W : 0;
 
-  u += blockIdx.y * p.ub + a - p.us;
-  auto load = [&](int j) { return Cplx<T>{g[j * p.fs], g[j * p.fs + other]}; };
+  u += blockIdx.y * p.uplane + a - p.urow;
+  auto load = [&](int j) { return Cplx<T>{g[j * p.frow], g[j * p.frow + other]}; };
   auto store = [&](int k, T v, T w) {
-    if (va) u[k * p.us] = v;
-    if (vb) u[k * p.us + W] = w;
+    if (va) u[k * p.urow] = v;
+    if (vb) u[k * p.urow + W] = w;
   };
 
   if constexpr (HALVES) {
@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
       const Cplx<T> v = x[sine_at<A>(m)];
       const int k = task + A * m;
 
-      if (m < A / 2) halves_store(u, p.us, half, k, 1, m > 0 || pair, here, -v.y, v.x);
-      else halves_store(u, p.us, half, 2 * N - k, -1, pair, here, v.y, -v.x);
+      if (m < A / 2) halves_store(u, p.urow, half, k, 1, m > 0 || pair, here, -v.y, v.x);
+      else halves_store(u, p.urow, half, 2 * N - k, -1, pair, here, v.y, -v.x);
     }
   } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
@@ -133,7 +133,7 @@ static __device__ __noinline__ void chirp_analysis(const BCRCudaBoxPass &p, cons
 {
   extern __shared__ __align__(16) char sm[];
   Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
-  const T *to = f + p.N * p.fs;
+  const T *to = f + p.N * p.frow;
 
   BCR_GLOBAL(f);
   Columns<T, L, A, W>::template transform<0, 1, 1, 1>(
@@ -142,8 +142,8 @@ static __device__ __noinline__ void chirp_analysis(const BCRCudaBoxPass &p, cons
       T a, b;
 
       if (j > h) return Cplx<T>{0, 0};
-      a = f[j * p.fs];
-      b = to[-j * p.fs];
+      a = f[j * p.frow];
+      b = to[-j * p.frow];
       return Cplx<T>{a - b, j & 1 ? a + b : -(a + b)} * load_root<1>((const T *)p.chirp, j);
     },
     [&](int k, T v, T w) {
@@ -156,7 +156,7 @@ static __device__ __noinline__ void chirp_synthesis(const BCRCudaBoxPass &p, T *
 {
   extern __shared__ __align__(16) char sm[];
   const Cplx<T> *y = (const Cplx<T> *)sm + threadIdx.x % W;
-  T *to = u + p.N * p.us;
+  T *to = u + p.N * p.urow;
 
   BCR_GLOBAL(u);
   Columns<T, L, A, W>::template transform<1, 0, 1, 2>(
@@ -165,8 +165,8 @@ static __device__ __noinline__ void chirp_synthesis(const BCRCudaBoxPass &p, T *
       if (m > h || !here) return;
       const Cplx<T> z = Cplx<T>{v, w} * load_root<1>((const T *)p.chirp, m);
 
-      u[2 * m * p.us] = z.x;
-      to[-2 * m * p.us] = z.y;
+      u[2 * m * p.urow] = z.x;
+      to[-2 * m * p.urow] = z.y;
     });
 }
 template <typename T, int L, int A, int W, int MINB>
@@ -176,8 +176,8 @@ __global__ void __launch_bounds__(Columns<T, L, A, W>::NT, MINB)
   const int a = blockIdx.x * W + threadIdx.x % W, h = (p.N - 1) / 2;
   const bool here = a < p.nx;
 
-  chirp_analysis<T, L, A, W>(p, f + blockIdx.y * p.fb + min(a, p.nx - 1) - p.fs, h);
-  chirp_synthesis<T, L, A, W>(p, u + blockIdx.y * p.ub + a - p.us, h, here);
+  chirp_analysis<T, L, A, W>(p, f + blockIdx.y * p.fplane + min(a, p.nx - 1) - p.frow, h);
+  chirp_synthesis<T, L, A, W>(p, u + blockIdx.y * p.uplane + a - p.urow, h, here);
 }
 
 /* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at

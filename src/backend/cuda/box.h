@@ -11,13 +11,14 @@ extern "C" {
 
 /* Three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes */
 typedef struct {
-  int N, L, nx, nb;          /* of the transform, of that by which it is done; columns, planes of them */
-  ptrdiff_t fs, fb, us, ub;  /* along the transformed axis, from plane to plane */
+  int N, L, nx, nb; /* length of the transform, of that by which it is done; columns, planes of them */
+  ptrdiff_t frow, fplane, urow,
+    uplane;                  /* elements of f, u from row to row of the transformed axis, from plane to plane */
   const void *roots, *chirp; /* BCRCudaBoxRoots() of L, BCRCudaBoxChirp(), in the work type */
 } BCRCudaBoxPass;
-/* Planes, one for each mode of the other transform: transformed along one axis, lines along the
-   other, a ring if periodic; rows are ld apart. tab: BCRCudaSepLines, of N - 1 modes. half: the
-   first, last equation is halved (node-centred Neumann) */
+/* Planes of n rows, one for each mode of the other transform: transformed along one axis, lines along the other, a ring
+   if periodic. Rows are ld apart, planes `plane`. half: the first, last equation is halved (node-centred Neumann). How
+   they are done: */
 enum {
   BCR_CUDA_BOX_SLABS, /* lines along x, by clusters of blocks */
   BCR_CUDA_BOX_ROWS,  /* transforms along x, by clusters of blocks */
@@ -26,9 +27,9 @@ enum {
 typedef struct {
   int kind, N, n, planes, half[2];
   ptrdiff_t ld, plane;
-  const double *tab;
-  const void *roots;
-  double *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
+  const double *tab; /* as of BCRCudaSepLines, of N - 1 modes */
+  const void *roots; /* BCRCudaBoxRoots() of N, in the work type */
+  double *ends;      /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
   /* BCR_CUDA_BOX_ROWS: row i has the right-hand side in row extraof[i] of extra, if that is not
      negative, besides its own; or NULL */
   const int *extraof;

@@ -4,7 +4,7 @@
 #include "box.cuh"
 
 template <typename T, int N, int A, int W, int MINB, int HALVES = 0>
-static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
+static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream)
 {
   const int bytes = Columns<T, N, A, W>::BYTES;
   const dim3 grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
@@ -12,12 +12,12 @@ static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaS
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
+  box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
 template <typename T, int L, int A, int W, int MINB>
-static int chirp_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
+static int chirp_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream)
 {
   const int bytes = Columns<T, L, A, W>::BYTES;
   const dim3 grid((unsigned)((p->nx + W - 1) / W), (unsigned)p->nb);
@@ -25,14 +25,14 @@ static int chirp_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStr
     cudaFuncSetAttribute((const void *)box_chirp<T, L, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_chirp<T, L, A, W, MINB><<<grid, Columns<T, L, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
+  box_chirp<T, L, A, W, MINB><<<grid, Columns<T, L, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
 /* A cluster of ranks blocks for each of the planes. fits given: how many clusters the device has
    room for at a time, and no launch */
 template <typename... A>
-static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st,
+static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t stream,
                           int *fits, A... args)
 {
   cudaLaunchConfig_t config = {};
@@ -45,7 +45,7 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   config.gridDim = dim3((unsigned)ranks, (unsigned)planes);
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = bytes;
-  config.stream = st;
+  config.stream = stream;
   attribute[0].id = cudaLaunchAttributeClusterDimension;
   attribute[0].val.clusterDim.x = (unsigned)ranks;
   attribute[0].val.clusterDim.y = 1;
@@ -63,23 +63,23 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
 template <typename T, int N, int A, int W, int MINB>
-static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
   return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT,
-                        Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
+                        Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), stream, fits, *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int A, int MINB>
-static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
   typedef Rows<T, N, PAIRS, A> R;
 
   return cluster_launch(p->extra ? box_rows<T, N, PAIRS, A, MINB, 1> : box_rows<T, N, PAIRS, A, MINB, 0>,
-                        (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), st, fits,
-                        *p, (T *)u);
+                        (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), stream,
+                        fits, *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB>
-static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
   const int bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
   cudaError_t e = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB, 0>,
@@ -94,21 +94,23 @@ static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int
     return 0;
   }
   if (e != cudaSuccess) return (int)e;
-  box_down<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, BCRReduced(), (T *)u);
-  box_up<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, BCRReduced(), (T *)u);
+  box_down<T, N, PAIRS, MINB, 0>
+    <<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, stream>>>(*p, BCRReduced(), (T *)u);
+  box_up<T, N, PAIRS, MINB, 0>
+    <<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, stream>>>(*p, BCRReduced(), (T *)u);
   return bcr_done();
 }
 
 /* With open ends, one way. There are as many planes as lines, often fewer than a device has room
    for: blocks are larger than where these two are what is left */
 template <typename T, int N, int PAIRS, int MINB>
-static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
+static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t stream)
 {
   const int bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
   const auto kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;
   cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, red, (T *)u);
+  kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, stream>>>(*p, red, (T *)u);
   return bcr_done();
 }

@@ -60,19 +60,19 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
 }
 
 template <typename T, int KIND>
-static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t st, int *fits)
+static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t stream, int *fits)
 {
   const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * BOX_W + 2 * BOX_MODES) * sizeof(double);
 
   return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes,
-                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, st, fits, *p, *m, (T *)u);
+                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, stream, fits, *p, *m, (T *)u);
 }
 template <typename T>
-static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t st, int *fits)
+static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t stream, int *fits)
 {
-  if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, u, st, fits);
-  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, st, fits)
-                                         : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, st, fits);
+  if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, u, stream, fits);
+  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, stream, fits)
+                                         : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, stream, fits);
 }
 
 int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single)

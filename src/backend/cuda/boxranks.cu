@@ -101,21 +101,24 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCuda
 }
 
 template <typename T, int N, int PAIRS, int MINB>
-static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
+static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t stream, int *fits)
 {
   return cluster_launch(box_ranks<T, N, PAIRS, MINB>, (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS), p->planes,
-                        PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * (sizeof(double) + sizeof(T)), st,
+                        PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * (sizeof(double) + sizeof(T)), stream,
                         fits, *p, red, (T *)u);
 }
 
-static int box_ranks_any(const BCRCudaBoxPlanes *p, int single, const BCRReduced &red, void *u, cudaStream_t st,
+static int box_ranks_any(const BCRCudaBoxPlanes *p, int single, const BCRReduced &red, void *u, cudaStream_t stream,
                          int *fits)
 {
   if (p->N == 128)
-    return single ? launch<float, 128, 16, 4>(p, red, u, st, fits) : launch<double, 128, 16, 4>(p, red, u, st, fits);
+    return single ? launch<float, 128, 16, 4>(p, red, u, stream, fits)
+                  : launch<double, 128, 16, 4>(p, red, u, stream, fits);
   if (p->N == 256)
-    return single ? launch<float, 256, 16, 2>(p, red, u, st, fits) : launch<double, 256, 16, 2>(p, red, u, st, fits);
-  return single ? launch<float, 512, 16, 1>(p, red, u, st, fits) : launch<double, 512, 16, 1>(p, red, u, st, fits);
+    return single ? launch<float, 256, 16, 2>(p, red, u, stream, fits)
+                  : launch<double, 256, 16, 2>(p, red, u, stream, fits);
+  return single ? launch<float, 512, 16, 1>(p, red, u, stream, fits)
+                : launch<double, 512, 16, 1>(p, red, u, stream, fits);
 }
 
 int BCRCudaBoxRanksFits(const BCRCudaBoxPlanes *p, int single)

@@ -14,13 +14,14 @@ static inline int bcr_done()
   return (int)cudaGetLastError();
 }
 enum {
-  /* of a block whose threads have an element or a row each: four warps, so that a box of few rows still gives many blocks.
-     Such kernels wait for memory, however large their blocks are; other sizes were not timed */
+  /* of a block whose threads have an element or a row each: four warps, so that a box of few rows still gives many
+     blocks. Such kernels wait for memory, however large their blocks are; other sizes were not timed */
   BCR_THREADS = 128,
   BCR_SUM_THREADS = 256, /* of a block that sums: a power of two */
   BCR_WARP = 32,
-  /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there are
-     more */
+  BCR_LEAST_BYTES = 16, /* are allocated where 0 are asked for, so that the pointer is not NULL */
+  /* Blocks of a grid along its axes: CUDA takes 65535 along y and z. Kernels go on with the next element where there
+     are more */
   BCR_GRID_YZ = 65535,
   BCR_GRID_ROWS = 32768,
   BCR_GRID_PLANES = 1024
@@ -61,7 +62,7 @@ static __device__ __forceinline__ void bcr_go_after()
 }
 template <typename... P, typename... A>
 static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes,
-                               cudaStream_t st, const A &...args)
+                               cudaStream_t stream, const A &...args)
 {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
@@ -70,7 +71,7 @@ static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...),
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = bytes;
-  config.stream = st;
+  config.stream = stream;
   config.attrs = attribute;
   if (dependent && cudaGetDevice(&device) == cudaSuccess &&
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
@@ -87,10 +88,10 @@ static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...),
   return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 template <typename... P, typename... A>
-static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st,
+static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t stream,
                       const A &...args)
 {
-  return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
+  return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, stream, args...);
 }
 
 /* The number of this thread's warp, or of what all of a warp have in common: read from the first

@@ -14,7 +14,7 @@
   A warp has a line in shared memory, of lines that are contiguous (compact_along) and of others
   (compact_columns), whose neighbours come with them. Short lines of the second kind are in the
   registers of a few threads each (compact_across), which begins here. There positions are rows from
-  row h on (around: row 0), a tile's first is lo. In it y without what comes from before the tile's
+  row h on (around: row 0), a tile's first is `begin`. In it y without what comes from before the tile's
   first row, or from row h-1; b: the same backwards.
 */
 #include "tri.cuh"
@@ -46,7 +46,7 @@ struct CompactLine {
 
 /* A tile's place */
 struct CompactTile {
-  ptrdiff_t lo, hi, write0, write1; /* positions: of the tile, those it writes */
+  ptrdiff_t begin, end, writebegin, writeend; /* positions: begin .. end - 1 of the tile, and those that it writes */
   /* thread and row of it that have the last position; whether there are ends of the line */
   int qlast, klast, left, right;
 };
@@ -56,18 +56,18 @@ static __device__ inline CompactTile compact_tile(const CompactShape &s, int til
 {
   CompactTile t;
 
-  t.write0 = (ptrdiff_t)tile * s.out;
-  t.write1 = t.write0 + s.out < s.m ? t.write0 + s.out : s.m;
-  t.lo = t.write0 - s.halo;
-  t.hi = t.write0 + s.out + s.halo;
+  t.writebegin = (ptrdiff_t)tile * s.out;
+  t.writeend = t.writebegin + s.out < s.m ? t.writebegin + s.out : s.m;
+  t.begin = t.writebegin - s.halo;
+  t.end = t.writebegin + s.out + s.halo;
   if (!s.around) {
-    if (t.lo < 0 || s.tiles == 1) t.lo = 0;
-    if (t.hi > s.m || s.tiles == 1) t.hi = s.m;
+    if (t.begin < 0 || s.tiles == 1) t.begin = 0;
+    if (t.end > s.m || s.tiles == 1) t.end = s.m;
   }
-  t.left = !s.around && t.lo == 0;
-  t.right = !s.around && t.hi == s.m;
-  t.qlast = (int)((t.hi - t.lo - 1) / K);
-  t.klast = (int)((t.hi - t.lo - 1) % K);
+  t.left = !s.around && t.begin == 0;
+  t.right = !s.around && t.end == s.m;
+  t.qlast = (int)((t.end - t.begin - 1) / K);
+  t.klast = (int)((t.end - t.begin - 1) % K);
   return t;
 }
 
@@ -127,9 +127,9 @@ static __device__ inline void compact_ends(const BCRCudaCompact &p, const Compac
   *d = t.left ? compact_unknown(p, l, t, p.h - 1, s0, yl) : 0;
   *e = t.right ? compact_unknown(p, l, t, p.h, s0, yl) : 0;
   if (!write) return;
-  if (t.left && q == 0 && t.write0 == 0)
+  if (t.left && q == 0 && t.writebegin == 0)
     for (int k = 0; k < p.h; k++) u[step * k] = (T)(k == p.h - 1 ? *d : compact_unknown(p, l, t, k, s0, yl));
-  if (t.right && q == t.qlast && t.write1 == s.m)
+  if (t.right && q == t.qlast && t.writeend == s.m)
     for (int k = 0; k < p.t; k++) u[step * (p.n - p.t + k)] = (T)(k ? compact_unknown(p, l, t, p.h + k, s0, yl) : *e);
 }
 
@@ -204,8 +204,17 @@ static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, con
   *yl = (double)last;
 }
 
+enum {
+  ACROSS_ROWS = 32,    /* of a thread */
+  ACROSS_MOST = 16,    /* threads of a line, at most: longer lines are cut into tiles */
+  ACROSS_LINES = 32,   /* of a block: neighbours in memory; of short lines */
+  ACROSS_SHORT = 128,  /* as many as this, where a block has */
+  ACROSS_THREADS = 256 /* threads at most. None of these was measured apart */
+};
+
 template <typename T, int H, int K>
-__global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, CompactShape s, const T *f, T *u)
+__global__ void __launch_bounds__(ACROSS_LINES *ACROSS_MOST, 1)
+  compact_across(BCRCudaCompact p, CompactShape s, const T *f, T *u)
 {
   extern __shared__ double2 shared[];
 
@@ -225,7 +234,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 
   f += i + p.inner * p.n * o;
   u += i + p.inner * p.n * o;
-  const ptrdiff_t pos = t.lo + (ptrdiff_t)K * q, row = pos + h; /* of this thread's first */
+  const ptrdiff_t pos = t.begin + (ptrdiff_t)K * q, row = pos + h; /* of this thread's first */
   const int klim = q < t.qlast ? K - 1 : (q == t.qlast ? t.klast : -1);
   double2 mine;
   double yl;
@@ -273,7 +282,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
   }
   T *to = u + p.inner * row;
 
-  if (klim == K - 1 && pos >= t.write0 && pos + K <= t.write1) {
+  if (klim == K - 1 && pos >= t.writebegin && pos + K <= t.writeend) {
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
       b = x[k] + root * b;
@@ -283,10 +292,10 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
       if (k <= klim) b = x[k] + root * b;
-      if (k <= klim && pos + k >= t.write0 && pos + k < t.write1) to[p.inner * k] = b;
+      if (k <= klim && pos + k >= t.writebegin && pos + k < t.writeend) to[p.inner * k] = b;
     }
   }
-  if (t.left && q == 0 && t.write0 == 0) u[p.inner * (p.h - 1)] += root * b;
+  if (t.left && q == 0 && t.writebegin == 0) u[p.inner * (p.h - 1)] += root * b;
 }
 
 /*
@@ -416,7 +425,9 @@ static __device__ inline void along_factors(double own, int lane, const int sour
   for (int s = 1; s < STEPS; s++) factor[s] = factor[s - 1] * __shfl_sync(~0u, factor[s - 1], source[s - 1]);
 }
 
-#define ALONG_WARPS   4
+enum {
+  ALONG_WARPS = 4 /* of a block of compact_along(), a line each. Not measured apart */
+};
 #define ALONG_ROOM(K) (32 * (K) + 32) /* of a line in shared memory */
 
 /* Where the numbers of a tile are, what a lane of its warp knows; rows are PITCH numbers apart in shared memory */
@@ -424,8 +435,9 @@ template <typename T, int H, int K, bool CUT, int PITCH>
 struct AlongLane {
   static constexpr int STEPS = along_steps(K);
 
-  /* rows: to write; the first in shared memory, which has `count` from `shift` on */
-  ptrdiff_t w0, w1, l0;
+  /* rows: writebegin .. writeend - 1 are written; loadbegin is the first in shared memory, which has `count` of them
+     from `shift` on */
+  ptrdiff_t writebegin, writeend, loadbegin;
   /* mine: this lane's first row there; none: the first lane that has any, kfirst: its first */
   int lane, count, shift, mine, none, kfirst;
   int point, side, number; /* of an end; of another rank's numbers */
@@ -442,30 +454,31 @@ __device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::set(const Compac
 {
   lane = lane_;
   /* rows: to write, to solve, in shared memory */
-  w0 = (ptrdiff_t)tile * p.out;
-  w1 = w0 + p.out < p.n ? w0 + p.out : p.n;
-  left = !p.periodic && w0 - p.halo <= p.h;
-  right = !p.periodic && w1 + p.halo >= p.n - p.t;
+  writebegin = (ptrdiff_t)tile * p.out;
+  writeend = writebegin + p.out < p.n ? writebegin + p.out : p.n;
+  left = !p.periodic && writebegin - p.halo <= p.h;
+  right = !p.periodic && writeend + p.halo >= p.n - p.t;
   ends = left || right;
-  const ptrdiff_t r0 = p.ring ? 0 : (left ? p.h : w0 - p.halo), r1 = p.ring ? p.n : (right ? p.n - p.t : w1 + p.halo);
+  const ptrdiff_t r0 = p.ring ? 0 : (left ? p.h : writebegin - p.halo),
+                  r1 = p.ring ? p.n : (right ? p.n - p.t : writeend + p.halo);
   ptrdiff_t l1 = right || p.ring ? p.n : r1 + H;
 
-  l0 = left || p.ring ? 0 : r0 - H;
-  bulk = p.bulk && l0 >= 0 && l1 <= p.n;
+  loadbegin = left || p.ring ? 0 : r0 - H;
+  bulk = p.bulk && loadbegin >= 0 && l1 <= p.n;
 
   if (bulk) {
-    l0 = l0 / 4 * 4;
+    loadbegin = loadbegin / 4 * 4;
     l1 = (l1 + 3) / 4 * 4 < p.n ? (l1 + 3) / 4 * 4 : p.n;
   }
-  const int before = H + 32 * K - (int)(r1 - l0), missing = (int)(r0 - r1) + (32 - lane) * K,
+  const int before = H + 32 * K - (int)(r1 - loadbegin), missing = (int)(r0 - r1) + (32 - lane) * K,
             round = (int)((r1 - r0 + K - 1) / K);
 
-  count = (int)(l1 - l0);
+  count = (int)(l1 - loadbegin);
   shift = (before < 4 ? 4 : before + 3) / 4 * 4;
-  mine = (int)(r1 - l0) - (32 - lane) * K + shift;
+  mine = (int)(r1 - loadbegin) - (32 - lane) * K + shift;
   none = 32 - round;
   kfirst = missing < 0 ? 0 : (missing > K ? K : missing);
-  point = (int)(r1 - l0) - 1 + shift; /* any that is there */
+  point = (int)(r1 - loadbegin) - 1 + shift; /* any that is there */
   dc = dr = er = 0;
   for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) C[e] = g[e][0] = g[e][1] = 0;
   {
@@ -510,7 +523,7 @@ __device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::set(const Compac
         if (left) g[e][0] = (T)p.g[side][e][0];
         if (right) g[e][1] = (T)p.g[side][e][1];
       }
-      if (there) point = (int)((i < BCR_CUDA_COMPACT_WIDTH ? i : p.n - ALONG_POINTS + i) - l0) + shift;
+      if (there) point = (int)((i < BCR_CUDA_COMPACT_WIDTH ? i : p.n - ALONG_POINTS + i) - loadbegin) + shift;
     }
   }
   /* a number of another rank: of its planes, for the side of this lane, and what is carried in, 8 */
@@ -526,7 +539,7 @@ __device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::solve(const Comp
   T x[K], y = 0, b = 0;
 
   if (CUT) {
-    if (other && number < H) in[PITCH * (shift + (side ? p.n - l0 + number : number - H))] = ghost;
+    if (other && number < H) in[PITCH * (shift + (side ? p.n - loadbegin + number : number - H))] = ghost;
     __syncwarp();
   }
   if (p.ring) {
@@ -596,14 +609,14 @@ __device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::solve(const Comp
   __syncwarp();
   if (ends && (lane & 15) == 0) {
     if (lane == 0 && left && p.h) {
-      T *w = in + PITCH * (shift + p.h - 1 - l0);
+      T *w = in + PITCH * (shift + p.h - 1 - loadbegin);
 
       w[0] = X[0] + p.alpha * w[PITCH];
       if (p.h > 1) w[-PITCH] = X[1];
       if (p.h > 2) w[-2 * PITCH] = X[2];
     }
     if (lane == 16 && right && p.t) {
-      T *w = in + PITCH * (shift + (p.n - p.t - l0));
+      T *w = in + PITCH * (shift + (p.n - p.t - loadbegin));
 
       w[0] = X[0];
       if (p.t > 1) w[PITCH] = X[1];
@@ -620,9 +633,11 @@ __device__ __forceinline__ void AlongLane<T, H, K, CUT, PITCH>::solve(const Comp
   is. All blocks are there at once (BCRCudaCompactWaits()), and lines go in the same order
   everywhere.
 */
-#define ALONG_SENT  3
-#define ALONG_ENDS  3 /* rows of a thread at either end, of 32 threads: 64 + 3 rows at most */
-#define ALONG_PLACE 4 /* numbers of a line beside each other */
+enum {
+  ALONG_SENT = 3, /* not measured apart */
+  ALONG_ENDS = 3, /* rows of a thread at either end, of 32 threads: 64 + 3 rows at most */
+  ALONG_PLACE = 4 /* numbers of a line beside each other */
+};
 
 static_assert(BCR_CUDA_COMPACT_REACH + 3 <= 32 * ALONG_ENDS, "rows that other ranks' numbers come from");
 
@@ -745,12 +760,12 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
 
     if (m.bulk) {
       if (lane == 0 && line < p.lines)
-        bulk_load(to, f + line * p.n + m.l0, (unsigned)(m.count * sizeof(T)), barrier + stage);
+        bulk_load(to, f + line * p.n + m.loadbegin, (unsigned)(m.count * sizeof(T)), barrier + stage);
       return;
     }
     if (line < p.lines) {
       for (int e = lane; e < m.count; e += 32) {
-        ptrdiff_t j = m.l0 + e;
+        ptrdiff_t j = m.loadbegin + e;
 
         if (p.periodic) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
         __pipeline_memcpy_async(to + e, f + line * p.n + j, sizeof(T));
@@ -808,16 +823,17 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
     m.solve(p, in, ghost);
     __syncwarp();
     {
-      T *to = u + line * p.n + m.l0;
+      T *to = u + line * p.n + m.loadbegin;
 
       if (m.bulk) {
         constexpr int V = 16 / sizeof(T);
 
-        for (int e = (int)(m.w0 - m.l0) + V * lane; e < (int)(m.w1 - m.l0); e += 32 * V)
+        for (int e = (int)(m.writebegin - m.loadbegin) + V * lane; e < (int)(m.writeend - m.loadbegin); e += 32 * V)
           *(double2 *)(to + e) = *(const double2 *)(in + m.shift + e);
         bulk_written();
       } else {
-        for (int e = (int)(m.w0 - m.l0) + lane; e < (int)(m.w1 - m.l0); e += 32) to[e] = in[m.shift + e];
+        for (int e = (int)(m.writebegin - m.loadbegin) + lane; e < (int)(m.writeend - m.loadbegin); e += 32)
+          to[e] = in[m.shift + e];
       }
     }
     __syncwarp();
@@ -836,8 +852,10 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
   to shared memory too. There rows are 17 numbers apart, so that the rows of a column that the lanes
   want at once are in different banks.
 */
-#define COLUMNS       16
-#define COLUMNS_PITCH 17
+enum {
+  COLUMNS = 16,
+  COLUMNS_PITCH = 17
+};
 
 template <typename T, int H, int K, bool CUT>
 __global__ void __launch_bounds__(32 * COLUMNS, 1)
@@ -866,7 +884,7 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1)
 
 #pragma unroll 4
       for (int e = row; e < m.count; e += 32) {
-        ptrdiff_t j = m.l0 + e;
+        ptrdiff_t j = m.loadbegin + e;
 
         if (p.periodic) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
         __pipeline_memcpy_async(to + COLUMNS_PITCH * e, from + p.inner * j, sizeof(T));
@@ -892,10 +910,10 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1)
     m.solve(p, in + warp, ghost);
     __syncthreads();
     if (group * COLUMNS + c < p.lines) {
-      T *to = u + at(group) + p.inner * m.l0;
+      T *to = u + at(group) + p.inner * m.loadbegin;
 
 #pragma unroll 4
-      for (int e = (int)(m.w0 - m.l0) + row; e < (int)(m.w1 - m.l0); e += 32)
+      for (int e = (int)(m.writebegin - m.loadbegin) + row; e < (int)(m.writeend - m.loadbegin); e += 32)
         to[p.inner * e] = in[COLUMNS_PITCH * (m.shift + e) + c];
     }
     __syncthreads();
@@ -1034,10 +1052,15 @@ static void compact_shape(const BCRCudaCompact *p, int K, int most, CompactShape
   for (int k = 0; k < 6; k++) s->powers[k] = pow(s->A, k);
 }
 
+enum {
+  OUT_LANES = 8,    /* threads of a contiguous line: its rows are beside each other */
+  OUT_THREADS = 256 /* of a block. Neither was measured apart */
+};
+
 /* What goes to other ranks: LANES neighbours in a warp for a line, or a thread; blockIdx.y: to the
    rank before, or behind */
 template <typename T, int LANES>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(OUT_THREADS)
   compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
 {
   const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES,
@@ -1066,15 +1089,21 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
   if (!columns) return 0;
   if (p->inner == 1)
     BCR_CUDA_TYPE(p->single,
-                  e = bcr_launch_cluster(compact_out<T, 8>, dim3((unsigned)((8 * columns + 255) / 256), 2), dim3(256),
-                                         0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+                  e = bcr_launch_cluster(compact_out<T, OUT_LANES>,
+                                         dim3((unsigned)((OUT_LANES * columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
+                                         dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0],
+                                         (T *)to[1]));
   else
-    BCR_CUDA_TYPE(p->single,
-                  e = bcr_launch_cluster(compact_out<T, 1>, dim3((unsigned)((columns + 255) / 256), 2), dim3(256), 0, 1,
-                                         stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+    BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 1>,
+                                                    dim3((unsigned)((columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
+                                                    dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f,
+                                                    (T *)to[0], (T *)to[1]));
   return e ? e : bcr_done();
 }
 
+/* By the rows m of a line: rows of a lane (odd, so that lanes use different banks), lines of a warp on their way to
+   shared memory, blocks to a multiprocessor. 17 rows were timed against other kernels on an H200 (commit 250c684; times
+   with these: bench/results/h200_compact.csv), the shapes for other lengths were not measured apart */
 template <typename T, int H>
 static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w,
                        int *waits)
@@ -1094,12 +1123,12 @@ static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f,
   }
   if (m > 9 * 32) return along_launch<T, H, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
   if (m > 5 * 32) return along_launch<T, H, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
-  compact_shape(p, 32, 16, &s);
-  s.tx = 32;
+  compact_shape(p, ACROSS_ROWS, ACROSS_MOST, &s);
+  s.tx = ACROSS_LINES;
   while (s.tx > 1 && s.tx / 2 >= s.columns) s.tx /= 2;
-  while (s.tx < 128 && s.tx * 2 * s.nq <= 256 && s.tx < s.columns) s.tx *= 2; /* short lines */
-  return bcr_launch_cluster(compact_across<T, H, 32>, dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)),
-                            dim3((unsigned)(s.tx * s.nq)),
+  while (s.tx < ACROSS_SHORT && s.tx * 2 * s.nq <= ACROSS_THREADS && s.tx < s.columns) s.tx *= 2;
+  return bcr_launch_cluster(compact_across<T, H, ACROSS_ROWS>,
+                            dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)), dim3((unsigned)(s.tx * s.nq)),
                             (size_t)s.tx * (s.nq * sizeof(double2) + (COMPACT_ENDS + 1) * sizeof(double)), 1, stream,
                             *p, s, (const T *)f, (T *)u);
 }

@@ -40,7 +40,7 @@ int BCRCudaMemory(size_t *available, size_t *total)
 
 int BCRCudaMalloc(size_t bytes, void *p)
 {
-  const cudaError_t e = cudaMalloc((void **)p, bytes ? bytes : 16);
+  const cudaError_t e = cudaMalloc((void **)p, bytes ? bytes : (size_t)BCR_LEAST_BYTES);
 
   if (e != cudaSuccess) {
     *(void **)p = NULL;

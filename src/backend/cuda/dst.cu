@@ -287,7 +287,7 @@ int BCRCudaDstTable(int N, int single, double *w)
 }
 
 template <class S, int EVEN>
-static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t stream)
 {
   typedef typename S::T T;
   /* no kernel here takes more than 96 registers */
@@ -303,8 +303,8 @@ static int launch(DstArgs *args, int back, const void *f, void *u, const void *e
     e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S, EVEN> : (const void *)dst_forward<S, EVEN>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  if (back) return bcr_launch(1, dst_backward<S, EVEN>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u);
-  return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u, (const T *)extra);
+  if (back) return bcr_launch(1, dst_backward<S, EVEN>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u);
+  return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
 int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,

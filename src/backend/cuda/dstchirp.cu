@@ -149,7 +149,7 @@ int BCRCudaDstChirpTable(int P, int even, int single, double *w)
 
 template <class S, int EVEN>
 static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void *u, const void *extra, int sms,
-                        cudaStream_t st)
+                        cudaStream_t stream)
 {
   typedef typename S::T T;
   const int blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
@@ -159,7 +159,7 @@ static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void 
   if (e != cudaSuccess) return (int)e;
   (void)chirp_parts<S>(args, table);
   return bcr_launch(1, dst_chirp<S, EVEN>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT,
-                    S::BYTES, st, *args, (const T *)f, (T *)u, (const T *)extra);
+                    S::BYTES, stream, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
 int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, const void *table, int sms,

@@ -317,7 +317,7 @@ int BCRCudaDstConvolveTable(int n, const BCREnd end[2], int single, double *w, i
 
 template <class S>
 static int convolve_launch(ConvolveArgs *args, const void *table, const void *f, void *u, const void *extra, int sms,
-                           cudaStream_t st)
+                           cudaStream_t stream)
 {
   typedef typename S::T T;
   const int groups = (args->npairs + S::PAIRS - 1) / S::PAIRS, fit = (S::MINB * sms + args->roles - 1) / args->roles;
@@ -327,8 +327,8 @@ static int convolve_launch(ConvolveArgs *args, const void *table, const void *f,
   if (e != cudaSuccess) return (int)e;
   args->turn = chirp_parts<S>(args, table);
   return bcr_launch_clusters(1, args->roles, dst_convolve<S>,
-                             dim3((unsigned)(args->roles * (groups < fit ? groups : fit))), S::NT, S::BYTES, st, *args,
-                             (const T *)f, (T *)u, (const T *)extra);
+                             dim3((unsigned)(args->roles * (groups < fit ? groups : fit))), S::NT, S::BYTES, stream,
+                             *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
 int BCRCudaDstConvolve(BCRStream stream, int n, const BCREnd end[2], int back, int single, const void *table, int sms,

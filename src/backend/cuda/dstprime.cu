@@ -666,7 +666,7 @@ int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, do
 }
 
 template <typename T, int BIG>
-static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra, cudaStream_t st)
+static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   typedef PrimeShape<T, BIG> S;
   size_t bytes = (size_t)g.p.Q * (g.p.h + 1) * 2 * sizeof(T);
@@ -681,7 +681,7 @@ static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra,
   e = cudaFuncSetAttribute((const void *)dst_prime<T, BIG>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, dst_prime<T, BIG>, dim3((unsigned)g.njobs), g.p.threads, bytes, st, g, f, u, extra);
+  return bcr_launch(1, dst_prime<T, BIG>, dim3((unsigned)g.njobs), g.p.threads, bytes, stream, g, f, u, extra);
 }
 
 int BCRCudaDstPrimeEarly(const BCRCudaDstPrime *plan, int rows, int sms)

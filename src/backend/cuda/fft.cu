@@ -11,8 +11,16 @@
 #include "transforms.h"
 #include <cmath>
 
+/* None of these was measured apart */
 enum {
-  MAXPASS = 16
+  MAXPASS = 16,
+  PRIME_MOST = 257,         /* largest prime factor, whose pass takes its square of products */
+  LINE_THREADS = 512,       /* of a block of fft_lines(), at most */
+  LINES_MOST = 16,          /* lines of such a block, at most */
+  HELD_LEAST = 1024,        /* lengths of fft_held(), powers of two that are in registers: shorter lines go together */
+  HELD_MOST_DOUBLE = 8192,  /* as many as 512 threads of 16 elements have, */
+  HELD_MOST_SINGLE = 16384, /* and 1024 */
+  HELD_ACROSS = 4096        /* elements of a block whose lines are neighbours in memory */
 };
 
 struct Plan {
@@ -230,7 +238,7 @@ static __device__ __forceinline__ void store_line(const Plan &p, const Cplx<T> *
 }
 
 template <typename T, int SYNTHESIS>
-__global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const T *extra)
+__global__ void __launch_bounds__(LINE_THREADS) fft_lines(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
   const int each = blockDim.x / p.per;
@@ -371,7 +379,7 @@ static int passes(Plan *p, int P)
 {
   int used = 0, NS = 1;
 
-  p->npass = factor(P, 257, p->radix);
+  p->npass = factor(P, PRIME_MOST, p->radix);
   for (int q = 0; q < p->npass; q++) {
     p->at[q] = used;
     if (q) used += NS;
@@ -403,7 +411,7 @@ static size_t plan_bytes(const Plan *p, size_t size)
 /* one buffer, 8 elements a thread, 16 in single precision */
 static int can_hold(int P, int single, int shared)
 {
-  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) &&
+  return (P & (P - 1)) == 0 && P >= HELD_LEAST && P <= (single ? HELD_MOST_SINGLE : HELD_MOST_DOUBLE) &&
          (size_t)(P + P / 8 + 3) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
 
@@ -413,14 +421,14 @@ int BCRCudaFftPossible(int P, int single, int shared)
 
   if (can_hold(P, single, shared)) return 1;
 
-  p.npass = factor(P, 257, p.radix);
+  p.npass = factor(P, PRIME_MOST, p.radix);
   p.per = 1;
   p.pitch = (P + P / 8 + 2) | 1;
   return p.npass && plan_bytes(&p, single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
 
 template <typename T>
-static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const long lines = (long)p->f.na * p->f.nb;
   int threads, each;
@@ -428,7 +436,7 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   cudaError_t e;
 
   if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) ||
-      (p->m.P >= 64 && p->m.P <= 1024 && (p->m.P & (p->m.P - 1)) == 0)) {
+      (p->m.P >= 64 && p->m.P <= HELD_LEAST && (p->m.P & (p->m.P - 1)) == 0)) {
     const int H = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
     constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
     const void *k =
@@ -437,20 +445,21 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
     void *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
 
     p->per = 1;
-    if (p->ahead && p->m.P <= 1024) { /* strided lines, neighbours side by side */
-      p->per = 4096 / p->m.P;
-      k = synthesis ? (const void *)fft_held<T, 1, 8, 512, 2> : (const void *)fft_held<T, 0, 8, 512, 2>;
-    } else if (p->m.P < 1024) p->per = 1024 / p->m.P;
+    if (p->ahead && p->m.P <= HELD_LEAST) { /* strided lines, neighbours side by side */
+      p->per = HELD_ACROSS / p->m.P;
+      k = synthesis ? (const void *)fft_held<T, 1, 8, HELD_ACROSS / 8, 2>
+                    : (const void *)fft_held<T, 0, 8, HELD_ACROSS / 8, 2>;
+    } else if (p->m.P < HELD_LEAST) p->per = HELD_LEAST / p->m.P;
     threads = p->m.P / H * p->per;
     bytes = (size_t)p->pitch * p->per * 2 * sizeof(T);
     e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (e != cudaSuccess) return (int)e;
     (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes,
-                           st);
+                           stream);
     return bcr_done();
   }
   p->per = 1;
-  while (p->per < 16 && (p->ahead ? 1 : 0) + (p->m.P * p->per < 1024 ? 1 : 0) > 0 && p->per < lines) {
+  while (p->per < LINES_MOST && (p->ahead ? 1 : 0) + (p->m.P * p->per < 1024 ? 1 : 0) > 0 && p->per < lines) {
     p->per *= 2;
     if (plan_bytes(p, sizeof(T)) > (size_t)shared / (p->ahead && p->per > 4 ? 2 : 1) ||
         (p->ahead && p->per > 4 && p->m.P * p->per > 16384)) {
@@ -460,7 +469,7 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   }
   each = (p->m.P / 8 + 15) / 16 * 16;
   if (each < 16) each = 16;
-  while (each * p->per > 512) each /= 2;
+  while (each * p->per > LINE_THREADS) each /= 2;
   if (each < 1) each = 1;
   threads = each * p->per;
   threads = threads < 32 ? 32 : threads;
@@ -469,8 +478,9 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   e = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>,
                            cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (e != cudaSuccess) return (int)e;
-  if (synthesis) fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
-  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
+  if (synthesis)
+    fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
+  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
   return bcr_done();
 }
 

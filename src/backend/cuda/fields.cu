@@ -35,7 +35,7 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
     {NULL, NULL, NULL}
   };
   Strides s;
-  cudaStream_t st = bcr_stream(stream);
+  cudaStream_t cudastream = bcr_stream(stream);
 
   for (int d = 0; d < 3; d++) {
     if (w) three.w[d] = w[d];
@@ -44,10 +44,12 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
     s.t[d] = ts[d];
   }
   if (from_single && to_single)
-    scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const float *)from, (float *)to, three, all);
-  else if (from_single) scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const float *)from, (double *)to, three, all);
-  else if (to_single) scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const double *)from, (float *)to, three, all);
-  else scale_copy<<<grid, BCR_THREADS, 0, st>>>(s, (const double *)from, (double *)to, three, all);
+    scale_copy<<<grid, BCR_THREADS, 0, cudastream>>>(s, (const float *)from, (float *)to, three, all);
+  else if (from_single)
+    scale_copy<<<grid, BCR_THREADS, 0, cudastream>>>(s, (const float *)from, (double *)to, three, all);
+  else if (to_single)
+    scale_copy<<<grid, BCR_THREADS, 0, cudastream>>>(s, (const double *)from, (float *)to, three, all);
+  else scale_copy<<<grid, BCR_THREADS, 0, cudastream>>>(s, (const double *)from, (double *)to, three, all);
   return bcr_done();
 }
 

@@ -53,13 +53,14 @@ static __device__ __forceinline__ bool inside(const BCRCudaFit &F, const int o[3
 }
 
 /* BCRFitJoin() */
-static __device__ __forceinline__ double join(double up, double lo)
+static __device__ __forceinline__ double join(double up, double low)
 {
-  return up == lo ? up : (up > 0 && lo > 0 ? __dmul_rn(sqrt(up), sqrt(lo)) : 0.5 * __dadd_rn(up, lo));
+  return up == low ? up : (up > 0 && low > 0 ? __dmul_rn(sqrt(up), sqrt(low)) : 0.5 * __dadd_rn(up, low));
 }
 
 /* ---- what a pass amounts to ---- */
 
+/* As BCRCudaFitRange: sum and square are of what numbers differ from `ref` by, which no thread keeps */
 struct Range {
   double lo, hi, sum, square, count;
   int lorow, hirow;

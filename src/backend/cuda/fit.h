@@ -32,13 +32,14 @@ enum {
   BCR_CUDA_FIT_PLANE = 4, /* shifted by 2 d + s: something is coupled to that plane */
   BCR_CUDA_FIT_FLAGS = 8  /* so many bits */
 };
-/* What sequences of numbers amount to, as BCRFitRange has it */
+/* What a sequence of numbers x amounts to, as BCRFitRange has it: the smallest and the largest, sums of x - ref and of
+   its square, how many there are; the rows where the smallest and the largest were met first */
 typedef struct {
   double lo, hi, ref, sum, square, count;
   int lorow, hirow;
 } BCRCudaFitRange;
 enum {
-  BCR_CUDA_FIT_SUMS = 15
+  BCR_CUDA_FIT_SUMS = 15 /* numbers of BCRCudaFitEnds() */
 };
 /* The largest of some numbers, and where it was met first */
 typedef struct {

@@ -2,14 +2,17 @@
 #include "common.cuh"
 #include "level0.h"
 
-int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
-int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
-int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
-int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
+int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
+int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
+int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
+int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
 
-/* Threads of a block, columns of a thread, and blocks that a multiprocessor runs at a time */
+/* Threads of a block, columns K of a thread, and blocks that a multiprocessor runs at a time: in double, in single
+   precision (0: not there). In the order of BCR_LEVEL0_128x7, ... Those of 256 threads in single precision and those of
+   radix 16 were taken after runs on an H200 (commits 0cc2b20, 4c5302a), the others with the first kernels; times of
+   solves with all of them: bench/results/h200_poisson.csv */
 static const struct {
-  int threads, K, blocks[2]; /* in double, in single precision */
+  int threads, K, blocks[2];
 } shapes[] = {
   {128, 7, {2, 4}},
   {64,  7, {4, 8}},
@@ -36,13 +39,19 @@ void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *colu
 {
   const int whole = p->nx + 2 * p->halo; /* a row in one tile */
 
-  if (p->radix == 16) p->shape = level0_columns(p, single, sms, 7) < 0.9 * level0_columns(p, single, sms, 6) ? 7 : 6;
-  else if (p->radix == 4) p->shape = whole <= 5 * 128 ? 4 : 3;
-  else if (whole <= 7 * 64) p->shape = 1;
+  if (p->radix == 16)
+    p->shape = level0_columns(p, single, sms, BCR_LEVEL0_RADIX16_320x5) <
+                   0.9 * level0_columns(p, single, sms, BCR_LEVEL0_RADIX16_384x5)
+                 ? BCR_LEVEL0_RADIX16_320x5
+                 : BCR_LEVEL0_RADIX16_384x5;
+  else if (p->radix == 4) p->shape = whole <= 5 * 128 ? BCR_LEVEL0_RADIX4_128x5 : BCR_LEVEL0_RADIX4_256x5;
+  else if (whole <= 7 * 64) p->shape = BCR_LEVEL0_64x7;
   else {
-    p->shape = whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0;
+    p->shape = whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms
+                 ? BCR_LEVEL0_256x5
+                 : BCR_LEVEL0_128x7;
     if (single && whole > 5 * 256 && p->halo <= 5 * 32 && p->planes == 1) { /* longer tiles have less halo */
-      for (int shape = 2; shape <= 5; shape += 3)
+      for (int shape = BCR_LEVEL0_256x5; shape <= BCR_LEVEL0_256x7; shape += BCR_LEVEL0_256x7 - BCR_LEVEL0_256x5)
         if (level0_columns(p, 1, sms, shape) < level0_columns(p, 1, sms, p->shape)) p->shape = shape;
     }
   }

@@ -370,12 +370,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   const Level0Modes<T, K, R> &m = ARGS ? a.modes : tables;
   const BCRCudaLevel0 &p = a.p;
   const int lane = threadIdx.x & 31, warp = bcr_warp();
-  const int H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
+  const int H = p.halo, columnbegin = blockIdx.x * a.width, columnend = min(p.nx, columnbegin + a.width),
+            c0 = columnbegin - H + warp * CH;
   const T *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB(M);
   T *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
   /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
   int *cols = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH;
-  const bool inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  const bool inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx,
+             outside = c0 >= columnend + H;
   const T inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
   unsigned minus = 0; /* columns with the other sign */
   T x[R][K], carry[K] = {}, sub = 0;
@@ -474,7 +476,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
                                               for (int q = 0; q < K; q++) {
                                                 const int c = c0 + q * 32 + lane;
 
-                                                if (c >= lo && c < hi) row[q * 32] = values[q * 32 + lane];
+                                                if (c >= columnbegin && c < columnend)
+                                                  row[q * 32] = values[q * 32 + lane];
                                               }
   };
 
@@ -638,7 +641,7 @@ __global__ void __launch_bounds__(NT, MINB)
 }
 
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
-static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   const size_t bytes =
     (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
@@ -652,29 +655,29 @@ static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, v
   a.p = *p;
   a.width = (p->nx + tiles - 1) / tiles;
   for (int j = 0; j < R; j++) level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
-  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f,
+  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, stream, a, (const T *)f,
                     (T *)u, (T *)D, (T *)extra);
 }
 
 /* the decay, where the tables are, and whether all groups are regular, decide which */
 template <typename T, int K, int NT, int BACK, int MINB>
-static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   bool usual = p->halo <= 32 * K;
 
   for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 7, 1>(j);
-  if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, st);
+  if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, stream);
   if constexpr (NT < 256) { /* else planes == 1 */
-    if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, st);
+    if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, stream);
   }
-  if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
-  return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+  if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, stream);
+  return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, stream);
 }
 
 /* radix 4 and 16, R + 1: a single plane, the usual decay or a faster one */
 template <typename T, int K, int NT, int R, int BACK, int MINB>
-static int level0_plane(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_plane(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
-  if (p->g1 == p->ng) return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
-  return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+  if (p->g1 == p->ng) return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, stream);
+  return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, stream);
 }

@@ -65,10 +65,21 @@ typedef struct {
   const double *sub;
   double subfactor;
   int subplane;
-  int shape;
+  int shape;          /* BCR_LEVEL0_128x7, ... */
   const void *before; /* open[0]: solution in the row before the first */
   int early;          /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
+/* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
+enum {
+  BCR_LEVEL0_128x7,
+  BCR_LEVEL0_64x7,
+  BCR_LEVEL0_256x5,
+  BCR_LEVEL0_RADIX4_256x5,
+  BCR_LEVEL0_RADIX4_128x5,
+  BCR_LEVEL0_256x7, /* single precision, as those of radix 16 */
+  BCR_LEVEL0_RADIX16_384x5,
+  BCR_LEVEL0_RADIX16_320x5
+};
 /* sets shape, from nx, halo, ng, planes, radix: columns of a thread and of a tile, halos included,
    and blocks that a multiprocessor runs at a time */
 BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);

@@ -15,8 +15,8 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   extern __shared__ __align__(16) char sm[];
   __shared__ T ex[2][2][NW];
   const BCRCudaLevel0 &p = a.p;
-  const int lane = threadIdx.x & 31, warp = bcr_warp(), lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width),
-            c0 = lo - p.halo + warp * CH;
+  const int lane = threadIdx.x & 31, warp = bcr_warp(), columnbegin = blockIdx.x * a.width,
+            columnend = min(p.nx, columnbegin + a.width), c0 = columnbegin - p.halo + warp * CH;
   /* separators */
   const bool after = g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend, before = g > 0 || p.yperiodic || p.open[0];
   const ptrdiff_t row = g ? Q * g - p.short0 : 0;
@@ -41,14 +41,14 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
     for (int q = 0; q < K; q++) {
       const int c = c0 + q * 32 + lane;
 
-      if (c >= lo && c < hi) to[c] = from[q * 32 + lane];
+      if (c >= columnbegin && c < columnend) to[c] = from[q * 32 + lane];
     }
   };
 
 #pragma unroll 1
   for (int q = lane; q < CH; q += 32) {
     int c = c0 + q;
-    const int sign = c0 >= hi + p.halo ? 0 : reflect(&c, p.nx, p.mirror[0], p.mirror[1]);
+    const int sign = c0 >= columnend + p.halo ? 0 : reflect(&c, p.nx, p.mirror[0], p.mirror[1]);
 
     cols[q] = sign ? 2 * c + (sign < 0) : -1;
   }

@@ -23,7 +23,7 @@ int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *
 }
 
 template <typename T, int NW, int BACK>
-static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   constexpr int MINB = NW > 4 ? 1 : resident<T>(NW) / NW;
   const int nw = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
@@ -33,14 +33,14 @@ static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, voi
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, st, *p, (const T *)f, (T *)u, (T *)D,
-                    (T *)extra);
+  return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, stream, *p, (const T *)f, (T *)u,
+                    (T *)D, (T *)extra);
 }
 template <typename T, int BACK>
-static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
-  return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, st)
-                              : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, st);
+  return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, stream)
+                              : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, stream);
 }
 
 int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)

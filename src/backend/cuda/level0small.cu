@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 
 template <class S, int R>
 static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D,
-                  void *extra, cudaStream_t st)
+                  void *extra, cudaStream_t stream)
 {
   typedef typename S::T T;
   const void *kernel = back ? (const void *)small_back<S, R> : (const void *)small_forward<S, R>;
@@ -272,21 +272,21 @@ static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, 
     a.odd[j] = (T)(1 / p->mu[j]);
   }
   if (back)
-    return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)u,
-                      (const T *)D);
-  return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D,
-                    (T *)extra);
+    return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, stream, a, (const T *)f,
+                      (T *)u, (const T *)D);
+  return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, stream, a, (const T *)f,
+                    (T *)D, (T *)extra);
 }
 
 template <typename T>
 static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D,
-                        void *extra, cudaStream_t st)
+                        void *extra, cudaStream_t stream)
 {
   if (p->nx == 511)
-    return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, st)
-                         : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, st);
-  return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, st)
-                       : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, st);
+    return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, stream)
+                         : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, stream);
+  return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, stream)
+                       : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, stream);
 }
 
 int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared)

@@ -1,14 +1,21 @@
 /*
   The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few
-  neighbours in memory (inner < 32) have neighbouring threads for their rows, others threads that
+  neighbours in memory (inner < 32, a warp) have neighbouring threads for their rows, others threads that
   are neighbours as their lines are.
 */
 #include "tri.cuh"
 #include "lineranks.h"
 #include "window.cuh"
 
-/* responses of at most so many rows are added by the threads that have the ends */
-#define RANKS_SHORT 512
+enum {
+  /* Responses of at most so many rows are added by the threads that have the ends (ranks_correct()): 16 rows of each of
+     the 32 threads of a line. Not measured apart */
+  RANKS_SHORT = 512,
+  /* Threads of each line that gather: neighbours in a warp (NEAR), else in as many warps, whose neighbours are lines.
+     They make blocks few and large, which leave the rank's own rows, solved beside them, more of the device; other
+     numbers were not timed */
+  RANKS_LANES = 8
+};
 
 /* Element j of the table of line l */
 template <typename T>
@@ -20,18 +27,15 @@ static __device__ inline double entry(const BCRCudaRanks &p, const void *table, 
   return (double)((const T *)table)[p.perline ? i / p.rep + across * (j + length * o) : j];
 }
 
-/* RANKS_LANES threads for each line: neighbours in a warp (NEAR), else in as many warps, whose neighbours are lines */
-#define RANKS_LANES 8
-
 template <typename T, int NEAR>
-__global__ void __launch_bounds__(32 * RANKS_LANES)
+__global__ void __launch_bounds__(BCR_WARP *RANKS_LANES)
   ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
 {
-  __shared__ double part[RANKS_LANES][32];
+  __shared__ double part[RANKS_LANES][BCR_WARP];
   const ptrdiff_t columns = p.inner * p.outer,
-                  line = blockIdx.x * (ptrdiff_t)32 + (NEAR ? threadIdx.x / RANKS_LANES : threadIdx.x % 32),
+                  line = blockIdx.x * (ptrdiff_t)BCR_WARP + (NEAR ? threadIdx.x / RANKS_LANES : threadIdx.x % BCR_WARP),
                   e = line < columns ? line : columns - 1;
-  const int lane = NEAR ? threadIdx.x % RANKS_LANES : threadIdx.x / 32, back = blockIdx.y;
+  const int lane = NEAR ? threadIdx.x % RANKS_LANES : threadIdx.x / BCR_WARP, back = blockIdx.y;
   const ptrdiff_t i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
   const void *v = back ? p.vlast : p.vfirst;
   const T *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
@@ -43,10 +47,10 @@ __global__ void __launch_bounds__(32 * RANKS_LANES)
 #pragma unroll
     for (int k = RANKS_LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
   } else {
-    part[lane][threadIdx.x % 32] = sum;
+    part[lane][threadIdx.x % BCR_WARP] = sum;
     __syncthreads();
 #pragma unroll
-    for (int q = 1; q < RANKS_LANES; q++) sum += part[q][threadIdx.x % 32];
+    for (int q = 1; q < RANKS_LANES; q++) sum += part[q][threadIdx.x % BCR_WARP];
   }
   if (lane == 0 && line < columns) {
     double *to = back ? w.after : w.before;
@@ -153,14 +157,15 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 {
   const BCRCudaChains &c = w.chain;
   const ptrdiff_t s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], f[4], r[4], h[4], *at[4];
+  double *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], lower[4], pivotinverse[4], upper[4],
+         *at[4];
   const int begin = w.before ? 1 : 0;
 
 #pragma unroll
   for (int i = 0; i < 4; i++) { /* on their way while others send */
-    f[i] = i && i < c.n ? c.f[i * table + s] : 0;
-    r[i] = i < c.n ? c.r[i * table + s] : 0;
-    h[i] = i < c.n - 1 ? c.h[i * table + s] : 0;
+    lower[i] = i && i < c.n ? c.lower[i * table + s] : 0;
+    pivotinverse[i] = i < c.n ? c.pivotinverse[i * table + s] : 0;
+    upper[i] = i < c.n - 1 ? c.upper[i * table + s] : 0;
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) {
@@ -171,22 +176,31 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
   for (int i = 0; i < 4; i++) {
     if (i < c.n) x[i] = window_take(at[i], x[i], w.turn);
   }
-  window_chain(x, f, r, h);
+  window_chain(x, lower, pivotinverse, upper);
   *first = begin ? x[1] : x[0];
   *last = begin ? x[2] : x[1];
 }
+
+enum {
+  /* ranks_correct(): lines along x of a block, a warp each; other lines have warps by the rows that responses reach.
+     Not measured apart */
+  CORRECT_LINES = 4,
+  CORRECT_FEW = 16,   /* responses of fewer rows than this: so many warps, */
+  CORRECT_WARPS = 32, /* else as many as a block can have */
+};
 
 /* Both at once where the responses are short: a warp for each line (WARP), or some with 32 lines.
    WAITS: for the right-hand sides, those of this rank, too; that does not need the local solution,
    and comes before it is there */
 template <typename T, int WARP, int WAITS>
-__global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
+__global__ void __launch_bounds__(BCR_WARP *CORRECT_WARPS)
+  ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
 {
-  __shared__ double solved[2][32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, nw = blockDim.x / 32;
+  __shared__ double solved[2][BCR_WARP];
+  const int lane = threadIdx.x % BCR_WARP, warp = threadIdx.x / BCR_WARP, nw = blockDim.x / BCR_WARP;
   /* which of so many threads of a line, which line of the block's */
-  const int mine = WARP ? lane : warp, by = WARP ? 32 : nw, at = WARP ? warp : lane;
-  const ptrdiff_t columns = p.inner * p.outer, line = (ptrdiff_t)blockIdx.x * (WARP ? nw : 32) + at;
+  const int mine = WARP ? lane : warp, by = WARP ? (int)BCR_WARP : nw, at = WARP ? warp : lane;
+  const ptrdiff_t columns = p.inner * p.outer, line = (ptrdiff_t)blockIdx.x * (WARP ? nw : (int)BCR_WARP) + at;
   const bool active = line < columns;
   const ptrdiff_t e = active ? line : columns - 1;
   const ptrdiff_t i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
@@ -278,10 +292,6 @@ int BCRCudaRanksWaits(const BCRCudaRanks *p)
   return p->n > 1 && (p->nfirst > p->nlast ? p->nfirst : p->nlast) <= RANKS_SHORT;
 }
 
-enum {
-  CORRECT_LINES = 4 /* ranks_correct(): lines along x of a block, a warp each */
-};
-
 template <typename T, int WAITS>
 static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow &w)
 {
@@ -291,10 +301,11 @@ static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *
     return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, CORRECT_LINES)),
                       BCR_WARP * CORRECT_LINES, 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
   return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, BCR_WARP)),
-                    BCR_WARP * (most < 16 ? 16 : 32), 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
+                    BCR_WARP * (most < CORRECT_FEW ? CORRECT_FEW : CORRECT_WARPS), 0, bcr_stream(stream), *p,
+                    (const double *)g, (T *)u, w);
 }
 
-enum { /* ranks_add(): of a block */
+enum { /* ranks_add(): of a block. Not measured apart */
   ADD_THREADS = 256,
   ADD_COLUMNS = 64, /* neighbouring columns, at most: two cache lines and more of a row */
   ADD_ROWS = 8,     /* of a thread */

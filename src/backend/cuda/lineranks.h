@@ -12,34 +12,34 @@
 extern "C" {
 #endif
 
-/* lineranks.cu: the ends of a rank's rows. Tables of the fields' type: element j of line l at j, or
+/* lineranks.cu: the ends of a rank's rows. Tables are of the fields' type: element j of line l at j, or
    with perline at l % across + across (j + length (l / across)), across = inner/rep */
 typedef struct {
   ptrdiff_t inner, n, outer;
   int rep, perline, single;
   ptrdiff_t nfirst, nlast;    /* rows next to each end that the responses reach */
-  const void *wfirst, *wlast; /* in rows 1 + j and n - 1 - nlast + j */
+  const void *wfirst, *wlast; /* the responses, in rows 1 + j and n - 1 - nlast + j: [nfirst], [nlast] */
   ptrdiff_t mfirst, mlast;    /* rows next to each end that make its right-hand side */
-  const void *vfirst, *vlast;
-  const double *schur; /* entry e of set l at 4 l + e */
+  const void *vfirst, *vlast; /* their weights: [mfirst], [mlast] */
+  const double *schur;        /* [set][4] */
 } BCRCudaRanks;
-/* rankchains.cu: systems side by side, src/tridiagonal/chains.h, with its tables on the device; row
-   i at x + row[i] ns nvec, element s nvec + v */
+/* rankchains.cu: ns systems of n rows side by side, src/tridiagonal/chains.h, with its tables on the device. Row i of
+   all systems is at x + row[i] ns nvec, in it value v of system s at s nvec + v */
 typedef struct {
   ptrdiff_t n, ns;
   int nvec, border, same;
-  const double *f, *r, *h, *w, *k;
-  const int *row;
+  const double *lower, *pivotinverse, *upper, *borderrow, *bordercolumn; /* [n][ns], same: [n] */
+  const int *row;                                                        /* [n] */
 } BCRCudaChains;
-/* The row next to each end is another rank's, and one of at most four of the chain: Gather stores
-   it there (window.cuh), Correct waits for it, and for the own two, which are stored here. Two
-   slots of four rows of numbers, from the rank before, from the one after, own, in the memory of
-   this rank and of these two, or NULL; g is not used */
+/* The row next to each end is another rank's, and one of at most four of the chain: Gather stores it there
+   (window.cuh), Correct waits for it, and for the own two, which are stored here; g is not used. The memory of this
+   rank, of the one before and of the one after, or NULL, holds two slots [2][4][lines]: numbers from the rank before,
+   from the one after, two own */
 typedef struct {
   BCRCudaChains chain; /* rows before, own, after */
-  ptrdiff_t slot;
+  ptrdiff_t slot;      /* numbers of a slot */
   double *mine, *before, *after;
-  unsigned *turn;
+  unsigned *turn; /* as in BCRCudaWindow (border.h) */
 } BCRCudaRanksWindow;
 /* g of the first and last row from the right-hand sides f; n = 1: g = f. w: or NULL */
 BCR_CUDA_API int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g,

@@ -9,21 +9,25 @@
 extern "C" {
 #endif
 
-/* Tridiagonal lines, one for each pair of modes. Rows of -low u_(i-1) + (exc
-   + low + up + sigma) u_i - up u_(i+1), sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b]
-   factor. A periodic line has the open line's coefficients and its coupling. */
+/* Tridiagonal lines, one for each pair (a, b) of modes. Row i of line (a, b) is
+
+     -low[i] u_(i-1) + (excess[i] + low[i] + up[i] + sigma) u_i - up[i] u_(i+1),   sigma = shift + shifta[a] + shiftb[b]
+
+   The solution is multiplied by norma[a] normb[b] factor. A periodic line has the coefficients of the open line of its
+   first n - 1 rows, and `coupling` between those and its last row. */
 typedef struct {
   int n, periodic;
-  const double *low, *exc, *up;
+  const double *low, *excess, *up; /* [n] */
   double coupling;
   double shift, factor;
-  const double *siga, *sigb, *norma, *normb; /* or NULL: 0, 1 */
-  /* singular line, or -1: its right-hand side loses its mean in the weights w (NULL: ones), its last unknown is 0 */
+  const double *shifta, *shiftb, *norma, *normb; /* [na], [nb], [na], [nb], or NULL: 0 and 1 */
+  /* The modes of the singular line, or -1: its right-hand side loses its mean, its last unknown is 0 */
   int pina, pinb;
-  const double *w;
-  double *removed; /* gets that mean times removedfactor */
+  const double *weight; /* [n], of that mean; NULL: ones */
+  double *removed;      /* gets that mean times removedfactor; NULL: nobody wants it */
   double removedfactor;
 } BCRCudaLineRows;
+/* In place, the lines of u. work, with its own distances: the pivots' ratios of all rows */
 BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines,
                                   void *u, const BCRCudaLines *worklines, void *work);
 

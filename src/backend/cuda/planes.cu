@@ -100,15 +100,16 @@ int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, p
 {
   const dim3 g = face_grid(&term->face);
   const ptrdiff_t t0 = term->end * ts[term->axis], s0 = ts[term->other[0]], s1 = ts[term->other[1]];
-  cudaStream_t st = bcr_stream(stream);
+  cudaStream_t cudastream = bcr_stream(stream);
 
   if (face_empty(&term->face)) return 0;
   if (single && t_single)
-    face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const float *)u, (float *)t + t0, s0, s1);
-  else if (single) face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const float *)u, (double *)t + t0, s0, s1);
+    face_move<<<g, BCR_THREADS, 0, cudastream>>>(*term, nodestride, (const float *)u, (float *)t + t0, s0, s1);
+  else if (single)
+    face_move<<<g, BCR_THREADS, 0, cudastream>>>(*term, nodestride, (const float *)u, (double *)t + t0, s0, s1);
   else if (t_single)
-    face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const double *)u, (float *)t + t0, s0, s1);
-  else face_move<<<g, BCR_THREADS, 0, st>>>(*term, nodestride, (const double *)u, (double *)t + t0, s0, s1);
+    face_move<<<g, BCR_THREADS, 0, cudastream>>>(*term, nodestride, (const double *)u, (float *)t + t0, s0, s1);
+  else face_move<<<g, BCR_THREADS, 0, cudastream>>>(*term, nodestride, (const double *)u, (double *)t + t0, s0, s1);
   return bcr_done();
 }
 

@@ -9,13 +9,15 @@
 extern "C" {
 #endif
 
-/* Nodes of a plane of boundary rows beside the box (src/poisson/planes.c); vectors of the type of
-   single, nodes nodestride apart */
+/* Nodes of a plane of boundary rows beside the box (src/poisson/planes.c), n[0] x n[1] of them. Vectors have the type
+   of `single`, their nodes are nodestride apart */
 typedef struct {
+  /* in nodes: the first one of the plane in vectors, the next ones along both axes; the same in inv and couplings; the
+     neighbour inside the box */
   ptrdiff_t at, stride[2], q, qstride[2], inward;
   int n[2];
-  const double *inv, *couplings; /* or NULL */
-  double inv0, slope;
+  const double *inv, *couplings; /* of each node, or NULL: inv0, and one number of the call */
+  double inv0, slope;            /* inv0: one over the diagonal */
 } BCRCudaFace;
 /* u_b = f_b (times inv if scaled) */
 BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t nodestride,

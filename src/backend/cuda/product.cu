@@ -6,10 +6,10 @@
 #include "product.cuh"
 
 enum {
-  /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of
-     a block; else 16 lines and 64 results */
+  /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16
+     lines and 64 results. On an H200 this was no faster than smaller ones, with less code (commit 557b947) */
   PRODUCT_WIDE = 640,
-  PRODUCT_MOST = 1024,
+  PRODUCT_MOST = 1024, /* unknowns: 16 warps of 64 results. Not measured apart */
   PRODUCT_TILES = 1024 /* results of a warp */
 };
 
@@ -166,13 +166,13 @@ static __global__ void product_table(BCRCudaModes s, BCRCudaProducts m, int synt
 int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
                          double *table)
 {
-  product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u), 32, 0,
-                  bcr_stream(stream)>>>(*modes, *m, synthesis, table);
+  product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u),
+                  BCR_WARP, 0, bcr_stream(stream)>>>(*modes, *m, synthesis, table);
   return bcr_done();
 }
 
 template <typename T, int KIND, int W>
-static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const int rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
   const size_t bytes = product_bytes(&p->m, W);
@@ -180,20 +180,20 @@ static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaSt
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
+  product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), BCR_WARP * warps, bytes, stream>>>(*p, f, u, extra);
   return bcr_done();
 }
 template <typename T, int KIND>
-static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  return p->m.width == 32 ? launch<T, KIND, 32>(p, f, u, extra, st) : launch<T, KIND, 16>(p, f, u, extra, st);
+  return p->m.width == 32 ? launch<T, KIND, 32>(p, f, u, extra, stream) : launch<T, KIND, 16>(p, f, u, extra, stream);
 }
 template <typename T>
-static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, st);
-  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, st)
-                                           : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, st);
+  if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, stream);
+  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, stream)
+                                           : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, stream);
 }
 
 int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl,

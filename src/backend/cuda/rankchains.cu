@@ -3,31 +3,35 @@
 #include "tri.cuh"
 #include "lineranks.h"
 
+enum {
+  CHAIN_THREADS = 256 /* of a block of chains_solve(): not measured apart */
+};
+
 __global__ void chains_solve(BCRCudaChains c, double *x)
 {
-  const ptrdiff_t st = c.ns * c.nvec, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
+  const ptrdiff_t rowsize = c.ns * c.nvec, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
                   open = c.border ? c.n - 1 : c.n;
 
-  if (e >= st) return;
+  if (e >= rowsize) return;
   const ptrdiff_t s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double y = 0, last = c.border ? x[c.row[c.n - 1] * st + e] : 0;
+  double y = 0, last = c.border ? x[c.row[c.n - 1] * rowsize + e] : 0;
 
   for (ptrdiff_t i = 0; i < open; i++) {
-    double *at = x + c.row[i] * st + e;
+    double *at = x + c.row[i] * rowsize + e;
 
-    y = *at - (i ? c.f[i * table + s] * y : 0);
+    y = *at - (i ? c.lower[i * table + s] * y : 0);
     *at = y;
-    if (c.border) last -= c.w[i * table + s] * y;
+    if (c.border) last -= c.borderrow[i * table + s] * y;
   }
   if (c.border) {
-    last *= c.r[(c.n - 1) * table + s];
-    x[c.row[c.n - 1] * st + e] = last;
+    last *= c.pivotinverse[(c.n - 1) * table + s];
+    x[c.row[c.n - 1] * rowsize + e] = last;
   }
   for (ptrdiff_t i = open - 1; i >= 0; i--) {
-    double *at = x + c.row[i] * st + e, v = *at * c.r[i * table + s];
+    double *at = x + c.row[i] * rowsize + e, v = *at * c.pivotinverse[i * table + s];
 
-    if (i < open - 1) v -= c.h[i * table + s] * y;
-    if (c.border) v -= c.k[i * table + s] * last;
+    if (i < open - 1) v -= c.upper[i * table + s] * y;
+    if (c.border) v -= c.bordercolumn[i * table + s] * last;
     *at = y = v;
   }
 }
@@ -37,7 +41,8 @@ int BCRCudaChainsSolve(BCRStream stream, const BCRCudaChains *c, double *x)
   int e;
 
   if (!c->n || !c->ns || !c->nvec) return 0;
-  e = bcr_launch_cluster(chains_solve, dim3((unsigned)((c->ns * c->nvec + 255) / 256)), dim3(256), 0, 1, stream, *c, x);
+  e = bcr_launch_cluster(chains_solve, dim3((unsigned)((c->ns * c->nvec + CHAIN_THREADS - 1) / CHAIN_THREADS)),
+                         dim3(CHAIN_THREADS), 0, 1, stream, *c, x);
   return e ? e : bcr_done();
 }
 
@@ -60,7 +65,7 @@ int BCRCudaSystemsMove(BCRStream stream, ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t
   int e;
 
   if (!rows || !ns || !nvec) return 0;
-  e = bcr_launch_cluster(systems_move, dim3((unsigned)((ns * nvec + 127) / 128), (unsigned)rows), dim3(128), 0, 1,
-                         stream, rows, ns, nsys, nvec, index, base, step, back, x, y);
+  e = bcr_launch_cluster(systems_move, dim3((unsigned)((ns * nvec + BCR_THREADS - 1) / BCR_THREADS), (unsigned)rows),
+                         dim3(BCR_THREADS), 0, 1, stream, rows, ns, nsys, nvec, index, base, step, back, x, y);
   return e ? e : bcr_done();
 }

@@ -16,10 +16,15 @@
 #include "recurrence.h"
 #include <cmath>
 
-#define RECUR_K       16
-#define RECUR_THREADS 256
-#define RECUR_TILE    (RECUR_K * RECUR_THREADS)
-#define RECUR_ROOM    (RECUR_THREADS * (RECUR_K + 1)) /* numbers of a tile in shared memory */
+/* The sizes are those of the kernel that was timed on an H200 (commit 15cb214; h200_compact.csv has recurrences with
+   them); others were not */
+enum {
+  RECUR_K = 16,                              /* elements of a thread: a part */
+  RECUR_THREADS = 256,                       /* of a block */
+  RECUR_BLOCKS = 3,                          /* to a multiprocessor: bounds the registers of a thread */
+  RECUR_TILE = RECUR_K * RECUR_THREADS,      /* elements of a block */
+  RECUR_ROOM = RECUR_THREADS * (RECUR_K + 1) /* numbers of a tile in shared memory: a gap after each part */
+};
 
 /* w_end = s w_start + t; g: largest modulus of a product from the start on */
 struct Recur {
@@ -253,7 +258,7 @@ static __device__ inline Recur recur_part(const double *s, double scale, const d
 }
 
 template <typename IO, int CONSTANT>
-__global__ void __launch_bounds__(RECUR_THREADS, 3)
+__global__ void __launch_bounds__(RECUR_THREADS, RECUR_BLOCKS)
   recur_solve(BCRCudaRecurrence r, const IO *t, double start, IO *w, void *work)
 {
   extern __shared__ double2 shared[];
@@ -334,7 +339,8 @@ __global__ void __launch_bounds__(RECUR_THREADS, 3)
 
 /* What each tile does */
 template <typename IO, int CONSTANT>
-__global__ void __launch_bounds__(RECUR_THREADS, 3) recur_reduce(BCRCudaRecurrence r, const IO *t, void *work)
+__global__ void __launch_bounds__(RECUR_THREADS, RECUR_BLOCKS)
+  recur_reduce(BCRCudaRecurrence r, const IO *t, void *work)
 {
   extern __shared__ double2 shared[];
   __shared__ Recur warps[RECUR_THREADS / 32];

@@ -7,7 +7,7 @@ struct BCRReduced {
   BCRCudaBorderRows rows;
   const double *received; /* NULL: the reduced systems have been solved */
   int part;
-  double a; /* coupling of the rows, where the lines exchange */
+  double a; /* coupling between rows, where the kernel of the lines exchanges */
   BCRCudaWindow window;
 };
 
@@ -18,12 +18,13 @@ static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, do
                                                double *after, double *before)
 {
   const BCRCudaBorderRows &b = r.rows;
-  const double *c = b.inverse + mode;
+  const double *inverse = b.inverse + mode; /* [2][nrow], n apart */
   const BCRCudaWindow &w = r.window;
-  double *at = w.n ? w.to[r.part] + window_slot(w) : NULL, sa = 0, sb = 0;
+  double *at = w.n ? w.to[r.part] + window_slot(w) : NULL, sumafter = 0, sumbefore = 0;
 
-  /* on their way while others send */
-  for (int q = 0; q < 2 * b.nrow && w.n; q++) asm volatile("prefetch.global.L1 [%0];" ::"l"(c + (ptrdiff_t)q * b.n));
+  /* the rows of the inverse are on their way while others send */
+  for (int q = 0; q < 2 * b.nrow && w.n; q++)
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(inverse + (ptrdiff_t)q * b.n));
 #pragma unroll 1
   for (int i = 0; i < 2 * b.nrow; i++) {
     /* whose number: of row i/2 its own part's, then the one behind it */
@@ -33,11 +34,11 @@ static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, do
     if (p == r.part) v = i % 2 ? previous : interface;
     else if (!w.n) v = r.received[(2 * (ptrdiff_t)p + 1) * b.n + (i % 2 ? mode : -1 - mode)];
     else if (window_goes(w, p, r.part, i % 2, mode)) v = window_wait(at + window_at(w, p, i % 2, mode), w.turn);
-    sa += c[(ptrdiff_t)(i / 2) * b.n] * v;
-    sb += c[(ptrdiff_t)(b.nrow + i / 2) * b.n] * v;
+    sumafter += inverse[(ptrdiff_t)(i / 2) * b.n] * v;
+    sumbefore += inverse[(ptrdiff_t)(b.nrow + i / 2) * b.n] * v;
   }
-  *after = sa;
-  *before = sb;
+  *after = sumafter;
+  *before = sumbefore;
 }
 
 /* the same, with this part's in received, too */

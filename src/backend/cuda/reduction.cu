@@ -22,13 +22,14 @@ __global__ void form(BCRCudaStep step, BCRCudaPlanes u, const T *U, T *G, ptrdif
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
       const int j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), item = (int)(k / u.n1 / chunks), p0 = c * P;
       const int *src = step.src + (size_t)item * step.nsrc;
-      const T *at = U + i * u.s0 + j * u.s1 + b * u.sb, *w = (const T *)step.wsrc + (size_t)p0 * step.nsrc;
+      const T *at = U + i * u.stride0 + j * u.stride1 + b * u.boxstride,
+              *w = (const T *)step.wsrc + (size_t)p0 * step.nsrc;
       double sum[P];
 
 #pragma unroll
       for (int p = 0; p < P; p++) sum[p] = 0;
       for (int s = 0; s < step.nsrc; s++) {
-        const double v = (double)at[src[s] * u.sr];
+        const double v = (double)at[src[s] * u.rowstride];
 
 #pragma unroll
         for (int p = 0; p < P; p++) sum[p] += (p0 + p < step.np ? (double)w[(size_t)p * step.nsrc + s] : 0) * v;
@@ -72,7 +73,8 @@ __global__ void sums(BCRCudaStep step, BCRCudaPlanes u, const T *G, ptrdiff_t g1
         if (o0 + o >= step.nout) continue;
         if (nsum > 1) parts[((of * nsum + sum) * step.nout + o0 + o) * gline + i + j * g1] = (T)v[o];
         else {
-          T *to = U + i * u.s0 + j * u.s1 + b * u.sb + step.out[(size_t)item * step.nout + o0 + o] * u.sr;
+          T *to = U + i * u.stride0 + j * u.stride1 + b * u.boxstride +
+                  step.out[(size_t)item * step.nout + o0 + o] * u.rowstride;
 
           *to = (T)(v[o] + (step.add ? (double)*to : 0));
         }
@@ -92,7 +94,8 @@ __global__ void total(BCRCudaStep step, BCRCudaPlanes u, const T *parts, ptrdiff
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
       const int j = (int)(k % u.n1), o = (int)(k / u.n1 % step.nout), item = (int)(k / u.n1 / step.nout);
       const size_t of = (size_t)b * step.count + item;
-      T *to = U + i * u.s0 + j * u.s1 + b * u.sb + step.out[(size_t)item * step.nout + o] * u.sr;
+      T *to =
+        U + i * u.stride0 + j * u.stride1 + b * u.boxstride + step.out[(size_t)item * step.nout + o] * u.rowstride;
       double v = step.add ? (double)*to : 0;
 
       for (int q = 0; q < nsum; q++) v += (double)parts[((of * nsum + q) * step.nout + o) * gline + i + j * g1];

@@ -9,19 +9,20 @@
 extern "C" {
 #endif
 
-/* Block cyclic reduction, a step at a time (BCRReductionStep). Item
-   k has np right-hand sides, each a sum of nsrc rows of U with weights wsrc[np][nsrc] (work type);
-   its solutions, summed with weights wout[np][nout], are added to nout rows (add), or set */
+/* Block cyclic reduction, a step of `count` items at a time (BCRReductionStep). Each item has np right-hand sides, each
+   a sum of nsrc rows of U with the weights wsrc; its solutions, summed with the weights wout, are added to nout rows
+   (add), or set */
 typedef struct {
   int count, nsrc, np, nout, add;
-  const int *src, *out; /* device: [count][nsrc], [count][nout] */
-  const double *lambda; /* device: [np] */
-  const void *wsrc, *wout;
+  const int *src, *out;    /* device: [count][nsrc], [count][nout] */
+  const double *lambda;    /* device: [np] */
+  const void *wsrc, *wout; /* device, work type: [np][nsrc], [np][nout] */
 } BCRCudaStep;
-/* nb boxes, sb apart, of rows sr apart; a row is n0 unknowns s0 apart, or n1 times as many, s1 apart */
+/* nb boxes of rows. A row is n0 unknowns, stride0 apart, or n1 times as many, stride1 apart. Rows are rowstride apart,
+   boxes boxstride */
 typedef struct {
   int n0, n1, nb;
-  ptrdiff_t s0, s1, sr, sb;
+  ptrdiff_t stride0, stride1, rowstride, boxstride;
 } BCRCudaPlanes;
 /* G: right-hand sides and solutions of box b, item k, p at ((b count + k) np + p) gline, rows of n0 of each g1 apart */
 BCR_CUDA_API int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *step, const BCRCudaPlanes *u, int single,

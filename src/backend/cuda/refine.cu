@@ -75,14 +75,14 @@ __global__ void begin(BCRCudaRefineRhs g, float *r, ptrdiff_t r1, ptrdiff_t r2, 
 
 int BCRCudaRefineBegin(BCRStream stream, const BCRCudaRefineRhs *g, float *r, const ptrdiff_t rs[3], double *scalars)
 {
-  cudaStream_t st = bcr_stream(stream);
+  cudaStream_t cudastream = bcr_stream(stream);
   const dim3 gr = bcr_grid3(g->box.n);
-  int e = (int)cudaMemsetAsync(scalars, 0, 3 * sizeof(double), st);
+  int e = (int)cudaMemsetAsync(scalars, 0, 3 * sizeof(double), cudastream);
 
   if (e) return e;
-  BCR_CUDA_TYPE(g->single, largest<T><<<gr, BCR_THREADS, 0, st>>>(*g, scalars + 2));
-  begin_scalars<<<1, 1, 0, st>>>(scalars);
-  BCR_CUDA_TYPE(g->single, begin<T><<<gr, BCR_THREADS, 0, st>>>(*g, r, rs[1], rs[2], scalars));
+  BCR_CUDA_TYPE(g->single, largest<T><<<gr, BCR_THREADS, 0, cudastream>>>(*g, scalars + 2));
+  begin_scalars<<<1, 1, 0, cudastream>>>(scalars);
+  BCR_CUDA_TYPE(g->single, begin<T><<<gr, BCR_THREADS, 0, cudastream>>>(*g, r, rs[1], rs[2], scalars));
   return bcr_done();
 }
 
@@ -110,10 +110,11 @@ __global__ void correct(BCRCudaBox b, const float *e, ptrdiff_t e1, ptrdiff_t e2
 int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t estride[3],
                          double *v, double inverse, int keep, const double *removed, double *scalars)
 {
-  cudaStream_t st = bcr_stream(stream);
+  cudaStream_t cudastream = bcr_stream(stream);
 
-  correct<<<bcr_grid3(v_box->n), BCR_THREADS, 0, st>>>(*v_box, e, estride[1], estride[2], v, inverse, scalars, keep);
-  if (removed) add_removed<<<1, 1, 0, st>>>(scalars, removed);
+  correct<<<bcr_grid3(v_box->n), BCR_THREADS, 0, cudastream>>>(*v_box, e, estride[1], estride[2], v, inverse, scalars,
+                                                               keep);
+  if (removed) add_removed<<<1, 1, 0, cudastream>>>(scalars, removed);
   return bcr_done();
 }
 

@@ -165,7 +165,10 @@ __global__ void __launch_bounds__(512, 1) row_fft(const __grid_constant__ RowArg
 
 /* Lines across contiguous columns: a block has 2 COLUMNS of them, neighbours as a complex number */
 enum {
-  COLUMNS = 8
+  COLUMNS = 8,          /* so that a row of a block is 128 bytes of doubles: a cache line */
+  COLUMN_THREADS = 256, /* of a block; neither was measured apart */
+  ROW_THREADS = 512,    /* of a block that has a pair of rows, at most, and */
+  ROW_REGISTERS = 128   /* what that leaves to each: pass_threads() chooses */
 };
 struct ColumnArgs {
   BCRCudaRowFft p;
@@ -174,7 +177,7 @@ struct ColumnArgs {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ ColumnArgs g, const T *f, T *u)
+__global__ void __launch_bounds__(COLUMN_THREADS, 2) row_columns(const __grid_constant__ ColumnArgs g, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const BCRCudaRowFft &p = g.p;
@@ -194,13 +197,13 @@ __global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ Co
   f += blockIdx.y * g.fb + x;
   u += blockIdx.y * g.ub + x;
   bcr_wait_before();
-  for (int first = tid; first < count; first += PASS_AHEAD * 256) {
+  for (int first = tid; first < count; first += PASS_AHEAD * COLUMN_THREADS) {
     int entry[PASS_AHEAD];
     Cplx<T> v[PASS_AHEAD], w[PASS_AHEAD];
 
 #pragma unroll
     for (int q = 0; q < PASS_AHEAD; q++) {
-      const int i = min(first + q * 256, count - 1) / COLUMNS;
+      const int i = min(first + q * COLUMN_THREADS, count - 1) / COLUMNS;
 
       entry[q] = __ldg(p.index + (g.back ? p.partner : p.in) + i);
       v[q] = take(i);
@@ -211,7 +214,7 @@ __global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ Co
     }
 #pragma unroll
     for (int q = 0; q < PASS_AHEAD; q++) {
-      const int e = first + q * 256, i = e / COLUMNS;
+      const int e = first + q * COLUMN_THREADS, i = e / COLUMNS;
 
       if (e >= count) continue;
       if (g.back)
@@ -224,8 +227,9 @@ __global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ Co
   }
   __syncthreads();
   for (int i = 0; i < p.np; i++)
-    BCR_PASS_PHASE((pass_any<T, 0, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, count, 0, 256, z, g.back, tid)));
-  for (int e = tid; e < count; e += 256) {
+    BCR_PASS_PHASE(
+      (pass_any<T, 0, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, count, 0, COLUMN_THREADS, z, g.back, tid)));
+  for (int e = tid; e < count; e += COLUMN_THREADS) {
     const int i = e / COLUMNS, entry = __ldg(p.index + (g.back ? p.in : p.partner) + i);
     Cplx<T> y = z.get((entry & 0x7fffffff) * COLUMNS + e % COLUMNS);
     T *to = u + i * g.us;
@@ -295,14 +299,15 @@ int BCRCudaRowFftPlan(int n, BCREnd end, int across, int single, int shared, BCR
 }
 
 template <typename T, int PAD>
-static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
+static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
   const size_t bytes = row_bytes(g.p.n, PAD, sizeof(T) == sizeof(float));
   cudaError_t e =
     cudaFuncSetAttribute((const void *)row_fft<T, PAD>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, row_fft<T, PAD>, dim3((unsigned)((g.nrows + 1) / 2)), g.p.threads, bytes, st, g, f, u, extra);
+  return bcr_launch(1, row_fft<T, PAD>, dim3((unsigned)((g.nrows + 1) / 2)), g.p.threads, bytes, stream, g, f, u,
+                    extra);
 }
 
 int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms,
@@ -316,7 +321,8 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
   g.back = back != 0;
   bcr_rows(&g, fl, ul, more, extraof, extrald, extrab);
   if (g.nrows < 1) return 0;
-  g.p.threads = pass_threads((g.nrows + 1) / 2, sms, 128, 512, row_bytes(plan->n, plan->pad, single), plan->shared);
+  g.p.threads = pass_threads((g.nrows + 1) / 2, sms, ROW_REGISTERS, ROW_THREADS, row_bytes(plan->n, plan->pad, single),
+                             plan->shared);
   BCR_CUDA_TYPE(single, error = plan->pad
                                   ? row_launch<T, 1>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream))
                                   : row_launch<T, 0>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
@@ -324,15 +330,15 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
 }
 
 template <typename T>
-static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t st)
+static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t stream)
 {
   const size_t bytes = 2 * sizeof(T) * COLUMNS * (size_t)g.p.n;
   cudaError_t e =
     cudaFuncSetAttribute((const void *)row_columns<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, row_columns<T>, dim3((unsigned)((g.nx + 2 * COLUMNS - 1) / (2 * COLUMNS)), (unsigned)nb), 256,
-                    bytes, st, g, f, u);
+  return bcr_launch(1, row_columns<T>, dim3((unsigned)((g.nx + 2 * COLUMNS - 1) / (2 * COLUMNS)), (unsigned)nb),
+                    COLUMN_THREADS, bytes, stream, g, f, u);
 }
 
 int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, const BCRCudaLines *fl,

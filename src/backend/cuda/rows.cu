@@ -2,13 +2,13 @@
    compared with a separable operator */
 #include "rows.cuh"
 
-/* BCRPlanesOf() and BCRPlanesRowFits(), with the same roundings; m: a model or planes. 1: it fits, 0: it does not, -1: the
-   node is in no plane */
+/* BCRPlanesOf() and BCRPlanesRowFits(), with the same roundings; m: a model or planes. 1: it fits, 0: it does not, -1:
+   the node is in no plane */
 template <typename M>
-static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int ix[3], const double st[7],
+static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int ix[3], const double star[7],
                                  double plane_tol, double same_tol)
 {
-  const double tol = plane_tol * fabs(st[CENTRE]);
+  const double tol = plane_tol * fabs(star[CENTRE]);
   int side[3], planes = 0, place = 0, good = 1;
 
 #pragma unroll
@@ -21,7 +21,7 @@ static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int 
 #pragma unroll
   for (int k = 0; k < 6; k++) {
     const int d = k / 2, s = side[d] > 0;
-    const double slope = fabs(st[k]) > tol ? -st[k] / st[CENTRE] : 0,
+    const double slope = fabs(star[k]) > tol ? -star[k] / star[CENTRE] : 0,
                  want = side[d] && k % 2 != s ? (planes == 1 ? m.slope[d][s] : m.corner[place][d]) : 0;
 
     if ((slope == 0) != (want == 0) || fabs(slope - want) > same_tol * fmax(1.0, fabs(slope))) good = 0;
@@ -32,7 +32,7 @@ static __device__ int planes_fit(const BCRCudaRows &rows, const M &m, const int 
 /* BCRRowGet(): the star of a row; anything that it would report or keep for later is `odd` */
 template <typename I, typename R, int parts>
 static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row, unsigned node, int c, const int ix[3],
-                                              double st[7])
+                                              double star[7])
 {
   const I *ai = (const I *)m.i, *aj = (const I *)m.j;
   const R *aa = (const R *)m.a;
@@ -48,9 +48,9 @@ static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row
     if (parts == 2) odd |= aa[parts * p + parts - 1] != 0;
 #pragma unroll
     for (int q = 0; q < 7; q++)
-      if (q == k) st[q] += v;
+      if (q == k) star[q] += v;
   }
-  return odd | (st[CENTRE] == 0);
+  return odd | (star[CENTRE] == 0);
 }
 
 /* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report
@@ -76,16 +76,16 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     const int ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]),
                        (int)(line / (unsigned)m.n[1])};
     const BCRCudaRowsModel &o = models[c];
-    double st[7] = {0, 0, 0, 0, 0, 0, 0};
+    double star[7] = {0, 0, 0, 0, 0, 0, 0};
     int fits;
 
-    odd |= star_of<I, R, parts>(m, row, node, c, ix, st);
-    fits = planes_fit(m, o, ix, st, plane_tol, same_tol);
+    odd |= star_of<I, R, parts>(m, row, node, c, ix, star);
+    fits = planes_fit(m, o, ix, star, plane_tol, same_tol);
     if (fits >= 0) { /* in a plane that has been dropped */
       odd |= !fits;
       for (int e = 0; e < m.dim; e++)
         for (int s = 0; s < 2; s++)
-          if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / st[CENTRE]) != o.inv[e][s];
+          if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / star[CENTRE]) != o.inv[e][s];
       continue;
     }
     {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
 #pragma unroll
       for (int k = 0; k < 7; k++) {
         const double model = (double)(R)in[k],
-                     dev = fabs(st[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
+                     dev = fabs(star[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
 
         if (dev > worst) {
           worst = dev;
@@ -184,18 +184,18 @@ __global__ void __launch_bounds__(THREADS)
   if (!planes.present[d][end % 2]) return;
   for (int q = blockIdx.x * THREADS + threadIdx.x; q < m.n[u] * m.n[v]; q += gridDim.x * THREADS) {
     int ix[3];
-    double st[7] = {0, 0, 0, 0, 0, 0, 0};
+    double star[7] = {0, 0, 0, 0, 0, 0, 0};
     unsigned node;
 
     ix[u] = q % m.n[u];
     ix[v] = q / m.n[u];
     ix[d] = end % 2 ? m.n[d] - 1 : 0;
     node = (unsigned)(ix[0] + m.n[0] * (ix[1] + m.n[1] * ix[2]));
-    if (star_of<I, R, parts>(m, node * (unsigned)m.dof + (unsigned)planes.c, node, planes.c, ix, st)) {
+    if (star_of<I, R, parts>(m, node * (unsigned)m.dof + (unsigned)planes.c, node, planes.c, ix, star)) {
       wrong |= 2;
       continue;
     }
-    if (!planes_fit(m, planes, ix, st, plane_tol, same_tol)) wrong |= 1;
+    if (!planes_fit(m, planes, ix, star, plane_tol, same_tol)) wrong |= 1;
   }
   for (int s = 16; s > 0; s >>= 1) wrong |= __shfl_xor_sync(0xffffffffu, wrong, s);
   if ((threadIdx.x & 31) == 0 && wrong) atomicOr(&found[end], wrong);

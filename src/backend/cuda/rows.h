@@ -9,11 +9,10 @@
 extern "C" {
 #endif
 
-/* A matrix in compressed rows on the device, of dof rows for each node of the grid, x
-   fastest, fewer than 2^32 rows. wide: indices of 64 bits; values are float (single) or double,
-   complex if parts is 2 */
+/* A matrix in compressed rows on the device: dof rows for each node of the grid, x fastest, fewer than 2^32 of them.
+   wide: indices have 64 bits. Values are float (single) or double, complex if parts is 2 */
 typedef struct {
-  const void *i, *j, *a;
+  const void *i, *j, *a; /* [rows + 1], [entries], [entries][parts] */
   int wide, single, parts;
   int dim, dof, n[3];
 } BCRCudaRows;

@@ -130,7 +130,7 @@ static __device__ __forceinline__ double2 scan_beyond(const ScanCut &r, const Sc
 #pragma unroll
     for (int k = 0; k < 4; k++) window_clear(r.mine + slots.used + scan_number(r, line, k));
   }
-  window_chain(x, r.f, r.r, r.h);
+  window_chain(x, r.lower, r.pivotinverse, r.upper);
   return make_double2(r.begin ? -r.low * (r.begin > 1 ? x[1] : x[0]) : 0,
                       r.n > r.begin + 2 ? -r.up * (r.begin == 0 ? x[2] : x[3]) : 0);
 }

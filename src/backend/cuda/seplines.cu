@@ -14,7 +14,9 @@
 #include "reduced.cuh"
 
 enum {
-  WARPS = 16
+  WARPS = 16,      /* of a block, at most: 512 threads of 32 rows each have all registers of a multiprocessor */
+  LONG_MODES = 32, /* of a block of sep_long(), a thread each: a warp. Not measured apart */
+  MANY_PLANES = 8  /* with more planes there are enough blocks for long chunks. Not measured apart */
 };
 
 /* Tables of what goes on on other ranks for position k of this block's plane */
@@ -28,7 +30,7 @@ static __device__ __forceinline__ int mode_of(const BCRCudaSepLines &p, int k)
 }
 static __device__ __forceinline__ double factor_of(const BCRCudaSepLines &p, int k)
 {
-  return p.fac[(ptrdiff_t)blockIdx.y * p.nk + k];
+  return p.factor[(ptrdiff_t)blockIdx.y * p.nk + k];
 }
 
 /* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the
@@ -395,50 +397,57 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
 }
 
 template <typename T, int K, int MODES>
-static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
+static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t stream)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int rows = 32 / MODES * K, threads = 32 * ((p->n + rows - 1) / rows);
 
-  if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 1, 2>, grid, threads, 0, st, *p, g, red);
-  if (p->border) return bcr_launch(1, sep_lines<T, K, MODES, 1, 1>, grid, threads, 0, st, *p, g, red);
+  if (p->border && p->pin >= 0)
+    return bcr_launch(1, sep_lines<T, K, MODES, 1, 2>, grid, threads, 0, stream, *p, g, red);
+  if (p->border) return bcr_launch(1, sep_lines<T, K, MODES, 1, 1>, grid, threads, 0, stream, *p, g, red);
   if (p->more) {
     /* as level0small.cu's */
     const cudaError_t e =
       cudaFuncSetAttribute((const void *)sep_lines<T, K, MODES, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout,
                            cudaSharedmemCarveoutMaxShared);
 
-    return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, st, *p, g, red) : (int)e;
+    return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, stream, *p, g, red)
+                            : (int)e;
   }
-  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, st, *p, g, red);
-  return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, st, *p, g, red);
+  if (p->periodic || p->pin >= 0)
+    return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, stream, *p, g, red);
+  return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, stream, *p, g, red);
 }
 
+/* Rows of a thread and modes of a block by the rows of a line. Longer chunks have less to carry, shorter ones give more
+   blocks. The limits were not measured apart (h200_poisson.csv has solves with them); 4 and 2 modes are for lines of
+   which a block cannot have 8 (commit d3b90e8) */
 template <typename T>
-static int sep_choose(cudaStream_t st, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
+static int sep_choose(cudaStream_t stream, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
 {
   const int n = p->n;
 
   /* enough lines for long chunks: less is carried */
-  if (p->planes > 8 && n <= 256) return n <= 32 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st);
+  if (p->planes > MANY_PLANES && n <= 256)
+    return n <= 32 ? launch<T, 8, 8>(p, g, red, stream) : launch<T, 16, 8>(p, g, red, stream);
   if (n <= 512)
-    return n <= 128 ? launch<T, 4, 8>(p, g, red, st)
-                    : (n <= 256 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st));
-  if (n <= 128 * WARPS) return launch<T, 32, 8>(p, g, red, st);
-  return n <= 256 * WARPS ? launch<T, 32, 4>(p, g, red, st) : launch<T, 32, 2>(p, g, red, st);
+    return n <= 128 ? launch<T, 4, 8>(p, g, red, stream)
+                    : (n <= 256 ? launch<T, 8, 8>(p, g, red, stream) : launch<T, 16, 8>(p, g, red, stream));
+  if (n <= 128 * WARPS) return launch<T, 32, 8>(p, g, red, stream);
+  return n <= 256 * WARPS ? launch<T, 32, 4>(p, g, red, stream) : launch<T, 32, 2>(p, g, red, stream);
 }
 
-static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void *g, const BCRReduced &red)
+static int sep_solve(cudaStream_t stream, const BCRCudaSepLines *p, int single, void *g, const BCRReduced &red)
 {
   int error = 0;
 
   if (p->n > 512 * WARPS || p->n < 1) {
-    const dim3 each((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
+    const dim3 each((unsigned)((p->nk + LONG_MODES - 1) / LONG_MODES), (unsigned)p->planes);
 
-    BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g, red));
+    BCR_CUDA_TYPE(single, sep_long<<<each, LONG_MODES, 0, stream>>>(*p, (T *)g, red));
     return bcr_done();
   }
-  BCR_CUDA_TYPE(single, error = sep_choose<T>(st, p, (T *)g, red));
+  BCR_CUDA_TYPE(single, error = sep_choose<T>(stream, p, (T *)g, red));
   return error;
 }
 
@@ -460,7 +469,8 @@ int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int singl
 }
 
 enum {
-  ENDS = 32 /* chunks of a line */
+  ENDS = 32,     /* chunks of a line, a warp each: as many as a block can have */
+  ENDS_AHEAD = 8 /* rows that are loaded before the first is needed. Neither was measured apart */
 };
 
 /* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the
@@ -475,19 +485,19 @@ __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T
   const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
   const double mu = t[0], hs = t[p.nk];
   const float decay = __log2f((float)mu);
-  const bool far = decay * first < -64 && decay * (p.n - last) < -64;
+  const bool far = decay * first < -64 && decay * (p.n - last) < -64; /* mu^rows is below 2^-64, no digit of a double */
   double c = 0, b = 0, pw = 1, P = 0;
 
   g += blockIdx.y * p.plane + kk;
   bcr_wait_before();
   if (!__all_sync(0xffffffffu, far)) {
-    for (int i = first; i < last; i += 8) {
-      double x[8];
+    for (int i = first; i < last; i += ENDS_AHEAD) {
+      double x[ENDS_AHEAD];
 
 #pragma unroll
-      for (int q = 0; q < 8; q++) x[q] = i + q < last ? (double)g[(i + q) * p.ld] : 0;
+      for (int q = 0; q < ENDS_AHEAD; q++) x[q] = i + q < last ? (double)g[(i + q) * p.ld] : 0;
 #pragma unroll
-      for (int q = 0; q < 8; q++) {
+      for (int q = 0; q < ENDS_AHEAD; q++) {
         if (i + q < last) {
           c = x[q] + mu * c;
           b += pw * c;

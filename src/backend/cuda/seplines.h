@@ -9,31 +9,30 @@
 extern "C" {
 #endif
 
-/* Near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) +
-   corrections at the ends, which go into the right-hand side: with x the solution for g hs, g_1 and
-   g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a
-   periodic line (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last. tab[0] mu, [1] hs, [2]
-   unused; tables: [plane][12][nk] doubles */
+/* Near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go
+   into the right-hand side: with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are
+   tab[3..5] and tab[6..8]. The last unknown of a periodic line (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last.
+   tab[0] is mu, tab[1] hs, tab[2] is not used. Tables: [plane][BCR_CUDA_SEP_TAB][nk] doubles */
 #define BCR_CUDA_SEP_TAB 12
-/* with C the couplings beyond both ends and M as in the corrections, C M (two rows); norm of
-   right-hand sides; what divides C M in the corrections */
+/* Numbers 0 to 3: with C the couplings beyond both ends and M as in the corrections, the two rows of C M. 4: the norm
+   of right-hand sides. 5: what divides C M in the corrections */
 #define BCR_CUDA_SEP_BORDER 6
 typedef struct {
   int n, nk, planes, periodic; /* n: rows of the open line */
-  ptrdiff_t ld, plane;         /* of g */
-  const double *tab;
+  ptrdiff_t ld, plane;         /* numbers of g from row to row, from plane to plane */
+  const double *tab;           /* [plane][BCR_CUDA_SEP_TAB][nk] */
   /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size
      goes to removed[0], for its mode to removed[1] */
   int pin, pinplane;
-  const double *ones; /* what a right-hand side of ones is there */
+  const double *ones; /* [n + periodic], what a right-hand side of ones is there */
   double removedfactor, subfactor;
   double *removed;
   /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after,
      which is row n of g then, and in the row before, the next one of g, for modes in another order:
-     position k of a plane has mode of[plane][k] there (or none, -1), fac[plane][k] times as large.
+     position k of a plane has mode of[plane][k] there (or none, -1), factor[plane][k] times as large.
      border: [plane][BCR_CUDA_SEP_BORDER][nk] */
   int open[2];
-  const double *border, *fac, *after, *before;
+  const double *border, *factor, *after, *before;
   const int *of;
   int early;        /* as in BCRCudaLevel0 */
   const void *more; /* what is added to g, ld and plane as there, or NULL; between level0small.cu's kernels */
@@ -49,8 +48,8 @@ typedef struct {
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
-/* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets (previous),
-   times a, with what is left of lines that end at these rows */
+/* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets
+   (previous), times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
                                 double *interface, double *previous);
 

@@ -4,6 +4,10 @@
 #include "seplines.h"
 #include <float.h>
 
+enum {
+  MODE_THREADS = 64 /* of a block, a mode each: not measured apart; set-up alone */
+};
+
 /* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a
    right-hand side of ones that each gets */
 static __device__ void between(int h, double delta, double *t, double *sigma)
@@ -168,6 +172,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
 
 int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab)
 {
-  tables<<<dim3((unsigned)((rows->nk + 63) / 64), (unsigned)rows->planes), 64, 0, bcr_stream(stream)>>>(*rows, tab);
+  tables<<<dim3((unsigned)((rows->nk + MODE_THREADS - 1) / MODE_THREADS), (unsigned)rows->planes), MODE_THREADS, 0,
+           bcr_stream(stream)>>>(*rows, tab);
   return bcr_done();
 }

@@ -54,16 +54,17 @@ __global__ void stencil_pack(BCRCudaStencil s, const T *f, ptrdiff_t first, T *t
 
 static unsigned stencil_blocks(ptrdiff_t n)
 {
-  return (unsigned)((n + 127) / 128);
+  return (unsigned)((n + BCR_THREADS - 1) / BCR_THREADS);
 }
 
 #define STENCIL_RUN(H, SIGN) \
-  bcr_launch_cluster(stencil_inner<T, H, SIGN>, grid, dim3(128), 0, 1, stream, *s, (const T *)f, (T *)u)
+  bcr_launch_cluster(stencil_inner<T, H, SIGN>, grid, dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, (T *)u)
 
 template <typename T>
 static int stencil_run(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u)
 {
-  const dim3 grid(stencil_blocks((s->to - s->from) * s->inner), (unsigned)(s->outer < 65535 ? s->outer : 65535));
+  const dim3 grid(stencil_blocks((s->to - s->from) * s->inner),
+                  (unsigned)(s->outer < (ptrdiff_t)BCR_GRID_YZ ? s->outer : (ptrdiff_t)BCR_GRID_YZ));
 
   if (s->sign > 0) return s->half == 1 ? STENCIL_RUN(1, 1) : (s->half == 2 ? STENCIL_RUN(2, 1) : STENCIL_RUN(3, 1));
   return s->half == 1 ? STENCIL_RUN(1, -1) : (s->half == 2 ? STENCIL_RUN(2, -1) : STENCIL_RUN(3, -1));
@@ -85,7 +86,7 @@ int BCRCudaStencilEdges(BCRStream stream, const BCRCudaStencil *s, const void *f
   if (!s->edges || !s->inner || !s->outer) return 0;
   BCR_CUDA_TYPE(s->single,
                 e = bcr_launch_cluster(stencil_edges<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)s->edges),
-                                       dim3(128), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
+                                       dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
   return e ? e : bcr_done();
 }
 
@@ -97,6 +98,6 @@ int BCRCudaStencilPack(BCRStream stream, const BCRCudaStencil *s, const void *f,
   if (!planes || !s->inner || !s->outer) return 0;
   BCR_CUDA_TYPE(s->single,
                 e = bcr_launch_cluster(stencil_pack<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)planes),
-                                       dim3(128), 0, 1, stream, *s, (const T *)f, first, (T *)to));
+                                       dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, first, (T *)to));
   return e ? e : bcr_done();
 }

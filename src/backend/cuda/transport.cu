@@ -3,6 +3,15 @@
 #include "transport.h"
 #include "window.cuh"
 #include <cstring>
+/* None of these was measured apart */
+enum {
+  EXCHANGE_BLOCKS = 64, /* of a piece of an exchange, at most: they run beside the kernels of the rank's own rows */
+  TRY_BYTES = 256,      /* of a message of BCRNcclTry(): any size connects two ranks */
+  TRY_ALL = 8,          /* ranks of which each tries all others, as up to BCR_CUDA_GATHER parts exchange with all */
+  GRAIN = 2097152,      /* bytes, of which others can map multiples: sizes that are alike fit one another */
+  IDLE = 8              /* windows that wait with a communicator for the next solver, at most */
+};
+
 #if defined(PETSCBCR_HAVE_NCCL)
   #include <nccl.h>
   #include <dlfcn.h>
@@ -19,7 +28,7 @@
 
 int BCRCudaHostMalloc(size_t bytes, void *p)
 {
-  const cudaError_t e = cudaMallocHost((void **)p, bytes ? bytes : 16);
+  const cudaError_t e = cudaMallocHost((void **)p, bytes ? bytes : (size_t)BCR_LEAST_BYTES);
 
   if (e != cudaSuccess) {
     *(void **)p = NULL;
@@ -117,15 +126,16 @@ int BCRCudaMarkForget(void *event)
   return event ? (int)cudaEventDestroy((cudaEvent_t)event) : 0;
 }
 
-int BCRCudaDeviceId(unsigned char id[16])
+int BCRCudaDeviceId(unsigned char id[BCR_CUDA_DEVICE_ID])
 {
   int device = 0;
   cudaDeviceProp p;
   cudaError_t e = cudaGetDevice(&device);
 
-  memset(id, 0, 16);
+  static_assert(sizeof(p.uuid.bytes) == BCR_CUDA_DEVICE_ID, "size of a uuid of CUDA");
+  memset(id, 0, BCR_CUDA_DEVICE_ID);
   if (e == cudaSuccess) e = cudaGetDeviceProperties(&p, device);
-  if (e == cudaSuccess) memcpy(id, p.uuid.bytes, 16);
+  if (e == cudaSuccess) memcpy(id, p.uuid.bytes, BCR_CUDA_DEVICE_ID);
   return (int)e;
 }
 
@@ -150,11 +160,9 @@ static __global__ void window_exchange(int nsend, const BCRCudaPiece *__restrict
 int BCRCudaWindowExchange(BCRStream stream, int nsend, int nrecv, const BCRCudaPiece *pieces, ptrdiff_t most,
                           ptrdiff_t slot, unsigned *turn)
 {
-  const int threads = 128;
-
   if (nsend + nrecv < 1) return 0;
-  window_exchange<<<dim3(bcr_blocks(most, threads, 64), (unsigned)(nsend + nrecv)), threads, 0, bcr_stream(stream)>>>(
-    nsend, pieces, slot, turn);
+  window_exchange<<<dim3(bcr_blocks(most, BCR_THREADS, EXCHANGE_BLOCKS), (unsigned)(nsend + nrecv)), BCR_THREADS, 0,
+                    bcr_stream(stream)>>>(nsend, pieces, slot, turn);
   return (int)cudaGetLastError();
 }
 
@@ -300,7 +308,7 @@ const char *BCRNcclWait(BCRNccl nccl)
 
 const char *BCRNcclTry(BCRNccl nccl, int size, int rank)
 {
-  const size_t bytes = 256;
+  const size_t bytes = TRY_BYTES;
   const cudaError_t e = cudaMalloc(&nccl->tried, 2 * bytes * (size_t)size);
   const char *why, *end;
 
@@ -313,7 +321,8 @@ const char *BCRNcclTry(BCRNccl nccl, int size, int rank)
   for (int q = 0; q < size && !why; q++) {
     char *p = (char *)nccl->tried + 2 * bytes * (size_t)q;
 
-    if (q == rank || (size > 8 && (q - rank + size + 1) % size > 2)) continue; /* all of few, else the neighbours */
+    if (q == rank || (size > TRY_ALL && (q - rank + size + 1) % size > 2))
+      continue; /* all of few, else the neighbours */
     why = result(lib.send(p, bytes, ncclChar, q, nccl->comm, NULL));
     if (!why) why = result(lib.recv(p + bytes, bytes, ncclChar, q, nccl->comm, NULL));
   }
@@ -347,11 +356,6 @@ struct _n_BCRNcclWindow {
   void *p;
   ncclWindow_t window;
   std::vector<void *> base;
-};
-
-enum {
-  GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
-  IDLE = 8
 };
 
 int BCRNcclWindowPossible(BCRNccl nccl, int size)
@@ -390,7 +394,7 @@ const char *BCRNcclWindowOpen(BCRNcclWindow w, int size, int rank, void *base[])
   if (!w->window) return "these ranks have no windows";
   e = cudaMalloc((void **)&p, (size_t)size * sizeof(*p));
   if (e == cudaSuccess) {
-    window_pointers<<<1, 32>>>(w->window, size, p);
+    window_pointers<<<1, BCR_WARP>>>(w->window, size, p);
     e = cudaMemcpy(base, p, (size_t)size * sizeof(*p), cudaMemcpyDeviceToHost);
   }
   (void)cudaFree(p);
@@ -534,11 +538,6 @@ void BCRNcclDestroy(BCRNccl *)
 #endif
 
 #if !defined(HAVE_WINDOWS)
-enum {
-  GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
-  IDLE = 8
-};
-
 int BCRNcclWindowPossible(BCRNccl, int)
 {
   return 0;

@@ -35,11 +35,15 @@ BCR_CUDA_API int BCRCudaSideBegin(BCRCudaSide *side, BCRStream stream);
 BCR_CUDA_API int BCRCudaSideEnd(BCRCudaSide *side, BCRStream stream);
 BCR_CUDA_API int BCRCudaSideDestroy(BCRCudaSide *side); /* zeros are fine */
 
-BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[16]); /* of the current device, as no other has it */
+enum {
+  BCR_CUDA_DEVICE_ID = 16 /* bytes of what CUDA calls a uuid */
+};
+/* of the current device, as no other has it */
+BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[BCR_CUDA_DEVICE_ID]);
 
 typedef struct _n_BCRNccl *BCRNccl;
 enum {
-  BCR_NCCL_ID = 128
+  BCR_NCCL_ID = 128 /* bytes of NCCL's ncclUniqueId: asserted in transport.cu */
 };
 BCR_CUDA_API const char *BCRNcclPossible(void); /* was it there when the library was built, and is it now? */
 BCR_CUDA_API const char *BCRNcclMakeId(void *id);
@@ -68,11 +72,11 @@ BCR_CUDA_API const char *BCRNcclWindowOpen(BCRNcclWindow window, int size, int r
 BCR_CUDA_API int BCRNcclWindowFill(BCRNcclWindow window, size_t bytes, int byte);
 /* there, while kernels wait for it */
 BCR_CUDA_API int BCRNcclWindowPut(BCRNcclWindow window, size_t at, unsigned value);
-/* An exchange in windows (window.cuh): each piece is n numbers from here to there, addresses in
-   windows those of the first of two slots, which take turns; first nsend that go to other ranks,
-   NULL: zeros, then those that come, NULL: nobody wants them. Ranks between which any go have some
-   in both ways, so that a rank hears of all that it sends to before a slot comes again. turn: as
-   BCRTransportWindowCreate() gives it */
+/* An exchange in windows (window.cuh). A piece is n numbers from one place to another. Addresses in windows are those
+   in the first of two slots, which take turns; `slot` is what the second is behind it. First come the nsend pieces that
+   go to other ranks (from NULL: zeros go), then the nrecv that come (to NULL: nobody wants them). Ranks between which
+   any go have some in both ways, so that a rank hears of all that it sends to before a slot comes again. most: numbers
+   of the largest piece. turn: as BCRTransportWindowCreate() gives it */
 typedef struct {
   double *from, *to;
   ptrdiff_t n;

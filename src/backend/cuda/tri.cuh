@@ -55,6 +55,10 @@ static __device__ inline Segment seg_repeat(Segment s, ptrdiff_t m)
   return x;
 }
 
+enum {
+  TRI_SHARED_FREE = 48000, /* bytes of shared memory that no kernel has to ask for: CUDA's 48 KB, less what is static */
+  TRI_CLUSTER_FREE = 8     /* blocks of a cluster that no kernel has to ask for: CUDA's portable size */
+};
 /* Launches with a cluster of blocks along x (1: none) and any amount of shared memory; dependent:
    the kernel may begin before the one before it has ended (bcr_wait_before()) */
 template <typename... P, typename... A>
@@ -63,9 +67,9 @@ static int bcr_launch_lines(int dependent, void (*kernel)(P...), dim3 grid, dim3
 {
   cudaError_t e = cudaSuccess;
 
-  if (shared > 48000)
+  if (shared > TRI_SHARED_FREE)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-  if (e == cudaSuccess && cluster > 8)
+  if (e == cudaSuccess && cluster > TRI_CLUSTER_FREE)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   return e == cudaSuccess
            ? bcr_launch_clusters(dependent, cluster, kernel, grid, block, shared, bcr_stream(stream), args...)

@@ -13,22 +13,30 @@ extern "C" {
    + n o), one set of numbers for all lines or one for each of inner/rep outer; number e of set l at
    e sets + l, double. io: fields of double, work in float. u may be f */
 
-/* triscan.cu: near-Toeplitz lines by two constant recurrences, src/tridiagonal/scan.c. h, t: rows of the ends */
+/* triscan.cu: near-Toeplitz lines by two constant recurrences, src/tridiagonal/scan.c. Numbers of a line besides G: see
+   TAB_ in triscan.cuh */
 #define BCR_CUDA_SCAN_TAB 30
 /* of a line with N rows at its ends */
 #define BCR_CUDA_SCAN_NUMBERS(N) (BCR_CUDA_SCAN_TAB + (N) * ((N) + 2))
-/* and more where all lines have the same */
+/* Room for the weights of places where all lines have the same numbers: [2][3][parts], at most 32 parts, then
+   [chunks][3] if that fits */
 #define BCR_CUDA_SCAN_PLACES 288
+/* How a batch is cut (tune; 0: automatic) */
+enum {
+  BCR_CUDA_SCAN_ROWS,    /* rows of a thread */
+  BCR_CUDA_SCAN_PARTS,   /* warps of a line along x; threads of a column of lines across */
+  BCR_CUDA_SCAN_WAY,     /* 1: in chunks, 2: in pieces */
+  BCR_CUDA_SCAN_COLUMNS, /* columns of a block; along x 1: rows are not loaded by 16 bytes */
+  /* how far ahead of what a block loads that comes to the cache early, in blocks and per cent of the multiprocessors;
+     where each block has whole lines across: blocks, per cent of those that are resident */
+  BCR_CUDA_SCAN_AHEAD,
+  BCR_CUDA_SCAN_TUNE
+};
 typedef struct {
   ptrdiff_t inner, n, outer, sets;
-  int rep, perline, h, t;
-  ptrdiff_t reach; /* rows after which powers of alpha and beta are below rounding */
-  int tune
-    [5]; /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block, or 1: no vectors;
-                                                      blocks, per cent of the multiprocessors, by
-                                                      which what comes to the cache early is ahead,
-                                                      or of those that are resident where each has
-                                                      whole lines */
+  int rep, perline, h, t; /* h, t: rows of the ends */
+  ptrdiff_t reach;        /* rows after which powers of alpha and beta are below rounding */
+  int tune[BCR_CUDA_SCAN_TUNE];
   /* where all lines have the same numbers: the first unknown from number 0 and number h of the ends
      and the sum of the rows between, with nothing carried in */
   double first[3];
@@ -61,7 +69,7 @@ BCR_CUDA_API int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int si
 #define BCR_CUDA_SCAN_WEIGHTS 63 /* so many at most */
 typedef struct {
   int n, begin, mfirst, mlast, late, give[2];
-  double f[4], r[4], h[4], low, up, schur[4];
+  double lower[4], pivotinverse[4], upper[4], low, up, schur[4];
   const void *vfirst, *vlast;
   ptrdiff_t slot, columns;
   double *mine, *before, *after;
@@ -78,7 +86,7 @@ typedef struct {
   ptrdiff_t inner, n, outer, sets;
   int rep, perline, periodic;
   ptrdiff_t nt, nlast;
-  const void *l, *p, *q, *r, *e; /* r, e: periodic */
+  const void *lower, *pivotinverse, *upper, *lastrow, *lastcolumn; /* [entry][set]; the last two of periodic lines */
 } BCRCudaFactors;
 BCR_CUDA_API int BCRCudaFactorsSolve(BCRStream stream, const BCRCudaFactors *t, int single, int io, const void *f,
                                      void *u);
@@ -121,9 +129,10 @@ typedef struct {
   ptrdiff_t inner, n, outer, sets, rows;
   /* rows of D; columns of V: as many, or the one of the last unknown (count 0) */
   int rep, perline, periodic, count, columns;
-  ptrdiff_t row[BCR_CUDA_ENDS], lo[BCR_CUDA_ENDS], hi[BCR_CUDA_ENDS];
+  /* of a column of V: its row of D; the rows from .. to - 1 where it is not 0 */
+  ptrdiff_t row[BCR_CUDA_ENDS], from[BCR_CUDA_ENDS], to[BCR_CUDA_ENDS];
   const double *numbers;
-  const void *V[BCR_CUDA_ENDS]; /* (row - lo) sets + l, work type */
+  const void *V[BCR_CUDA_ENDS]; /* [to - from][sets], work type */
 } BCRCudaEnds;
 /* w: count + 1 numbers a line */
 BCR_CUDA_API int BCRCudaEndsSolve(BCRStream stream, const BCRCudaEnds *d, int single, int io, const void *f, void *u,

@@ -9,6 +9,13 @@
 
 #define CR_COEFFICIENTS 5
 
+/* None of these was measured apart. How shared and global memory compare: docs/papers.md, paper 002 */
+enum {
+  CR_COLUMNS = 16,  /* of a block in shared memory, at most, where lines are side by side: a cache line of doubles */
+  CR_THREADS = 512, /* of such a block, at most: two rows each in the first level */
+  CR_LEVEL_THREADS = 256 /* of a block of a level in global memory, a row each */
+};
+
 static __device__ inline const double *cr_row(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set)
 {
   const BCRCudaCRLevel &L = c.level[r];
@@ -47,10 +54,10 @@ static __device__ inline ptrdiff_t cr_set(const BCRCudaCR &c, ptrdiff_t column)
   return c.perline ? column % c.inner / c.rep + c.inner / c.rep * (column / c.inner) : 0;
 }
 
-/* a block: tx columns, threads of one column are blockDim.x / tx; a line is spread so that powers
-   of two do not meet in a bank */
+/* A block has tx_ columns, blockDim.x / tx_ threads each. A line is spread in shared memory, a gap after 32 rows, so
+   that rows a power of two apart are not in the same bank */
 template <typename IO, typename W>
-__global__ void __launch_bounds__(512) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
+__global__ void __launch_bounds__(CR_THREADS) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
 {
   extern __shared__ double2 shared[];
 
@@ -140,7 +147,7 @@ __global__ void cr_close(BCRCudaCR c, IO *u)
 static int cr_columns(const BCRCudaCR *c, size_t size)
 {
   const size_t line = (size_t)(c->n + c->n / 32 + 1) * size;
-  int tx = c->inner == 1 ? 1 : 16;
+  int tx = c->inner == 1 ? 1 : (int)CR_COLUMNS;
 
   while (tx > 1 && (tx * line > (size_t)c->shared / 2 || tx / 2 >= c->inner * c->outer)) tx /= 2;
   if (tx * line > (size_t)c->shared) tx = 0;
@@ -160,9 +167,9 @@ static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f,
 
   if (!global) {
     const int tx = cr_columns(c, sizeof(W));
-    int threads = 32;
+    int threads = BCR_WARP;
 
-    while (threads < 512 && threads < tx * (c->n / 2)) threads *= 2;
+    while (threads < CR_THREADS && threads < tx * (c->n / 2)) threads *= 2;
     return bcr_launch_cluster(cr_shared<IO, W>, dim3((unsigned)((columns + tx - 1) / tx)), dim3((unsigned)threads),
                               (size_t)tx * (c->n + c->n / 32 + 1) * sizeof(W), 1, stream, *c, tx, f, u);
   }
@@ -175,16 +182,19 @@ static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f,
       const ptrdiff_t rows = pass ? (c->level[k].rows + 1) / 2 : c->level[k].rows / 2;
 
       if (rows < 1) continue;
-      e = bcr_launch_cluster(cr_level<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1, stream,
-                             *c, k, pass, rows, (const IO *)u, u);
+      e = bcr_launch_cluster(cr_level<IO, W>,
+                             dim3((unsigned)((rows * columns + CR_LEVEL_THREADS - 1) / CR_LEVEL_THREADS)),
+                             dim3(CR_LEVEL_THREADS), 0, 1, stream, *c, k, pass, rows, (const IO *)u, u);
       if (e) return e;
     }
   }
   if (!c->periodic) return 0;
-  e = bcr_launch_cluster(cr_last<IO, W>, dim3((unsigned)((columns + 127) / 128)), dim3(128), 0, 1, stream, *c, u);
+  e = bcr_launch_cluster(cr_last<IO, W>, dim3((unsigned)((columns + BCR_THREADS - 1) / BCR_THREADS)), dim3(BCR_THREADS),
+                         0, 1, stream, *c, u);
   if (e || c->n < 2) return e;
-  return bcr_launch_cluster(cr_close<IO, W>, dim3((unsigned)(((c->n - 1) * columns + 255) / 256)), dim3(256), 0, 1,
-                            stream, *c, u);
+  return bcr_launch_cluster(cr_close<IO, W>,
+                            dim3((unsigned)(((c->n - 1) * columns + CR_LEVEL_THREADS - 1) / CR_LEVEL_THREADS)),
+                            dim3(CR_LEVEL_THREADS), 0, 1, stream, *c, u);
 }
 
 int BCRCudaCRSolve(BCRStream stream, const BCRCudaCR *c, int global, int single, int io, const void *f, void *u)

@@ -245,7 +245,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
 }
 
-/* K, warps of a block, blocks of a multiprocessor */
+enum {
+  LINE_ROWS = 16, /* of a thread, unless they are given */
+  /* Ends that reach at most so many rows: 4 warps to a piece, else 8. On an H200 long lines were fastest with cuts by
+     reach (cuda_lines -suites tune, commit 073f1f3) */
+  LINE_NEAR = 2048,
+  LINE_PIECES = 2000, /* of a range, at most: their numbers are in shared memory */
+  LINE_ROOM = 160     /* pieces of a range that the resident blocks have room for. Not measured apart */
+};
+
+/* The cuts: rows of a thread, warps of a block, blocks of a multiprocessor. The first two are what bcr_scan_line_plan()
+   chooses, the third is for tests and benches */
 #define LINE_CUTS(X) \
   X(16, 8, 4) \
   X(16, 4, 8) \
@@ -285,8 +295,8 @@ int bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 
   l->ranges = 0;
   if (p->inner != 1 || p->perline || p->resident < 1) return 0;
-  q->K = p->tune[0] ? p->tune[0] : 16;
-  s->parts = p->tune[1] ? p->tune[1] : (p->reach <= 2048 ? 4 : 8);
+  q->K = p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS] : (int)LINE_ROWS;
+  s->parts = p->tune[BCR_CUDA_SCAN_PARTS] ? p->tune[BCR_CUDA_SCAN_PARTS] : (p->reach <= LINE_NEAR ? 4 : 8);
 #define X(K_, PARTS_, BLOCKS_) e |= q->K == K_ && s->parts == PARTS_;
   LINE_CUTS(X)
 #undef X
@@ -295,7 +305,7 @@ int bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   if (!e || pieces * s->columns > 1 << 30) return 0;
   l->local = p->reach <= q->L && pieces > 4;
   per = l->local ? 1 : (pieces + p->resident - 1) / p->resident; /* pieces of a range */
-  if (per > 2000) return 0;
+  if (per > LINE_PIECES) return 0;
   l->ranges = (pieces + per - 1) / per;
   l->first = (int)(pieces - (l->ranges - 1) * per);
   l->per = (int)((l->ranges + 31) / 32);
@@ -321,7 +331,7 @@ void bcr_scan_line_resident(BCRCudaScan *p, int single, int io)
   if (q.K == K_ && q.s.parts == PARTS_) \
     BCR_TRI_TYPES(single, io, \
                   p->resident = \
-                    line_resident<IO, W, K_, PARTS_, BLOCKS_>(line_shared(p, K_, PARTS_, 160, sizeof(IO))));
+                    line_resident<IO, W, K_, PARTS_, BLOCKS_>(line_shared(p, K_, PARTS_, LINE_ROOM, sizeof(IO))));
   LINE_CUTS(X)
 #undef X
 }

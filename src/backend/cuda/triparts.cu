@@ -13,8 +13,15 @@
 #include "tri.cuh"
 #include "tri.h"
 
+/* None of these was measured apart */
 enum {
-  ROWS = 16
+  ROWS = 16,           /* rows of a tile: half a warp moves those of a part, and as many loads are under way */
+  UNIT_THREADS = 64,   /* of a block of parts_rearranged(): two warps, a tile of 32 parts each */
+  START_THREADS = 64,  /* of a block of parts_starts(), a line each */
+  BLOCK_PARTS = 32,    /* contiguous lines of more parts have a block each for their starts, */
+  BLOCK_THREADS = 256, /* of so many threads */
+  LINE_THREADS = 64,   /* of a block of ends_numbers(), a line each */
+  COLUMN_THREADS = 256 /* of a block of ends_columns(), a row of a line each */
 };
 
 /* part p of line l: unit p + parts l of contiguous lines, l + columns p else */
@@ -50,13 +57,13 @@ static __device__ inline ptrdiff_t carry_at(const BCRCudaParts &p, const Unit &q
 
 /* carry: APPLY: starts, else ends to be */
 template <typename IO, typename W, int BACK, int APPLY>
-__global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, IO *u, double *carry)
+__global__ void __launch_bounds__(BCR_THREADS) parts_plain(BCRCudaParts p, const IO *f, IO *u, double *carry)
 {
   const ptrdiff_t t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
   if (t >= p.inner * p.outer * p.parts) return;
   const Unit q = unit_of(p, t);
-  const ptrdiff_t s = p.inner;
+  const ptrdiff_t stride = p.inner;
   W y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
 
   for (ptrdiff_t k0 = 0; k0 < q.length; k0 += ROWS) {
@@ -67,7 +74,7 @@ __global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, 
       const ptrdiff_t i = BACK ? q.length - 1 - k0 - k : k0 + k;
       const bool in = k0 + k < q.length;
 
-      x[k] = in ? (W)f[q.base + s * i] : (W)0;
+      x[k] = in ? (W)f[q.base + stride * i] : (W)0;
       a[k] = in ? coefficient<W>(p, BACK ? p.sb : p.sf, q, i) : (W)0;
       if (BACK && in) x[k] *= coefficient<W>(p, p.cb, q, i);
     }
@@ -75,7 +82,7 @@ __global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, 
     for (int k = 0; k < ROWS; k++) {
       if (k0 + k < q.length) {
         y = a[k] * y + x[k];
-        if (APPLY) u[q.base + s * (BACK ? q.length - 1 - k0 - k : k0 + k)] = (IO)y;
+        if (APPLY) u[q.base + stride * (BACK ? q.length - 1 - k0 - k : k0 + k)] = (IO)y;
       }
     }
   }
@@ -83,12 +90,13 @@ __global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, 
 }
 
 template <typename IO, typename W, int BACK, int APPLY>
-__global__ void __launch_bounds__(64) parts_rearranged(BCRCudaParts p, const IO *f, IO *u, double *carry)
+__global__ void __launch_bounds__(UNIT_THREADS) parts_rearranged(BCRCudaParts p, const IO *f, IO *u, double *carry)
 {
-  __shared__ W tiles[2][32 * (ROWS + 1)];
+  __shared__ W tiles[UNIT_THREADS / BCR_WARP][BCR_WARP * (ROWS + 1)];
 
   const int lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
-  const ptrdiff_t units = p.outer * p.parts, first = ((ptrdiff_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * 32;
+  const ptrdiff_t units = p.outer * p.parts,
+                  first = ((ptrdiff_t)blockIdx.x * (UNIT_THREADS / BCR_WARP) + (threadIdx.x >> 5)) * BCR_WARP;
   const Unit q = unit_of(p, first + lane < units ? first + lane : units - 1);
   W *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
   W y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
@@ -161,7 +169,7 @@ static __global__ void parts_starts(BCRCudaParts p, int back, int small, double 
 /* a block a line: its threads have some parts each */
 static __global__ void parts_starts_block(BCRCudaParts p, int back, int small, double start, double *carry)
 {
-  __shared__ double2 ex[256];
+  __shared__ double2 ex[BLOCK_THREADS];
 
   const ptrdiff_t line = blockIdx.x, per = (p.parts + blockDim.x - 1) / blockDim.x, k0 = threadIdx.x * per,
                   k1 = k0 + per < p.parts ? k0 + per : p.parts;
@@ -203,10 +211,11 @@ static int parts_pass(BCRStream stream, const BCRCudaParts *p, const IO *f, IO *
   const ptrdiff_t units = p->inner * p->outer * p->parts;
 
   if (p->inner == 1 && !p->plain)
-    return bcr_launch_cluster(parts_rearranged<IO, W, BACK, APPLY>, dim3((unsigned)((units + 63) / 64)), dim3(64), 0, 1,
+    return bcr_launch_cluster(parts_rearranged<IO, W, BACK, APPLY>,
+                              dim3((unsigned)((units + UNIT_THREADS - 1) / UNIT_THREADS)), dim3(UNIT_THREADS), 0, 1,
                               stream, *p, f, u, carry);
-  return bcr_launch_cluster(parts_plain<IO, W, BACK, APPLY>, dim3((unsigned)((units + 127) / 128)), dim3(128), 0, 1,
-                            stream, *p, f, u, carry);
+  return bcr_launch_cluster(parts_plain<IO, W, BACK, APPLY>, dim3((unsigned)((units + BCR_THREADS - 1) / BCR_THREADS)),
+                            dim3(BCR_THREADS), 0, 1, stream, *p, f, u, carry);
 }
 
 template <typename IO, typename W, int BACK>
@@ -217,14 +226,12 @@ static int parts_direction(BCRStream stream, const BCRCudaParts *p, int small, d
   int e = parts_pass<IO, W, BACK, 0>(stream, p, f, u, carry);
 
   if (e) return e;
-  if (p->inner == 1 && p->parts > 32) {
-    e = bcr_launch_cluster(parts_starts_block, dim3((unsigned)columns), dim3(256), 0, 1, stream, *p, BACK, small, start,
-                           carry);
+  if (p->inner == 1 && p->parts > BLOCK_PARTS) {
+    e = bcr_launch_cluster(parts_starts_block, dim3((unsigned)columns), dim3(BLOCK_THREADS), 0, 1, stream, *p, BACK,
+                           small, start, carry);
   } else {
-    const unsigned threads = 64;
-
-    e = bcr_launch_cluster(parts_starts, dim3((unsigned)((columns + threads - 1) / threads)), dim3(threads), 0, 1,
-                           stream, *p, BACK, small, start, carry);
+    e = bcr_launch_cluster(parts_starts, dim3((unsigned)((columns + START_THREADS - 1) / START_THREADS)),
+                           dim3(START_THREADS), 0, 1, stream, *p, BACK, small, start, carry);
   }
   return e ? e : parts_pass<IO, W, BACK, 1>(stream, p, f, u, carry);
 }
@@ -251,11 +258,12 @@ int BCRCudaPartsSolve(BCRStream stream, const BCRCudaParts *p, int single, int i
 template <typename IO, typename W>
 __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, double *w)
 {
-  const ptrdiff_t line = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, columns = d.inner * d.outer, s = d.inner;
+  const ptrdiff_t line = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, columns = d.inner * d.outer,
+                  stride = d.inner;
 
   if (line >= columns) return;
   const ptrdiff_t set = d.perline ? line % d.inner / d.rep + d.inner / d.rep * (line / d.inner) : 0,
-                  base = line % s + s * d.n * (line / s);
+                  base = line % stride + stride * d.n * (line / stride);
   const double *t = d.numbers + set;
   const ptrdiff_t ns = d.sets;
   double z[BCR_CUDA_ENDS], x, first = 0, last = 0;
@@ -265,13 +273,13 @@ __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, dou
     for (int i = 0; i < 3; i++) {
       const double c = t[(3 * r + i) * ns];
 
-      if (c != 0) z[r] += c * (double)v[base + s * (d.row[r] - 1 + i)];
+      if (c != 0) z[r] += c * (double)v[base + stride * (d.row[r] - 1 + i)];
     }
   }
   t += 3 * d.count * ns;
   if (d.periodic && d.rows) {
     first = (double)v[base];
-    last = (double)v[base + s * (d.rows - 1)];
+    last = (double)v[base + stride * (d.rows - 1)];
   }
   for (int k = 0; k < d.count; k++) { /* inverse; of column k in the first and the last row: V */
     double wk = 0;
@@ -285,25 +293,25 @@ __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, dou
   }
   if (!d.periodic) return;
   t += d.count * (d.count + 2) * ns; /* border: count, then low, up, reciprocal pivot */
-  x = (double)f[base + s * d.rows];
+  x = (double)f[base + stride * d.rows];
   if (d.rows) x -= t[d.count * ns] * last + t[(d.count + 1) * ns] * first;
   x *= t[(d.count + 2) * ns];
   for (int k = 0; k < d.count; k++) w[k * columns + line] += x * t[k * ns];
   w[d.count * columns + line] = x;
-  u[base + s * d.rows] = (IO)x;
+  u[base + stride * d.rows] = (IO)x;
 }
 
-/* u_j -= V_k w_k for the rows lo .. hi of column k */
+/* u_j -= V_k w_k for the rows from .. to - 1 of column k */
 template <typename IO, typename W>
 __global__ void ends_columns(BCRCudaEnds d, int k, IO *u, const double *w)
 {
   const ptrdiff_t columns = d.inner * d.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
-                  rows = d.hi[k] - d.lo[k];
+                  rows = d.to[k] - d.from[k];
   const ptrdiff_t line = d.inner == 1 ? t / rows : t % columns, j = d.inner == 1 ? t % rows : t / columns;
 
   if (t >= rows * columns) return;
   const ptrdiff_t set = d.perline ? line % d.inner / d.rep + d.inner / d.rep * (line / d.inner) : 0;
-  IO *x = u + line % d.inner + d.inner * (d.n * (line / d.inner) + d.lo[k] + j);
+  IO *x = u + line % d.inner + d.inner * (d.n * (line / d.inner) + d.from[k] + j);
 
   *x = (IO)((W)*x - ((const W *)d.V[k])[j * d.sets + set] * (W)w[k * columns + line]);
 }
@@ -312,15 +320,16 @@ template <typename IO, typename W>
 static int ends_run(BCRStream stream, const BCRCudaEnds *d, const IO *f, IO *u, double *w)
 {
   const ptrdiff_t columns = d->inner * d->outer;
-  int e = bcr_launch_cluster(ends_numbers<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *d, f,
-                             (const IO *)u, u, w);
+  int e = bcr_launch_cluster(ends_numbers<IO, W>, dim3((unsigned)((columns + LINE_THREADS - 1) / LINE_THREADS)),
+                             dim3(LINE_THREADS), 0, 1, stream, *d, f, (const IO *)u, u, w);
 
   for (int k = 0; k < d->columns && !e; k++) {
-    const ptrdiff_t rows = d->hi[k] - d->lo[k];
+    const ptrdiff_t rows = d->to[k] - d->from[k];
 
     if (rows > 0)
-      e = bcr_launch_cluster(ends_columns<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1,
-                             stream, *d, k, u, (const double *)w);
+      e = bcr_launch_cluster(ends_columns<IO, W>,
+                             dim3((unsigned)((rows * columns + COLUMN_THREADS - 1) / COLUMN_THREADS)),
+                             dim3(COLUMN_THREADS), 0, 1, stream, *d, k, u, (const double *)w);
   }
   return e;
 }

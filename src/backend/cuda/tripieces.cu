@@ -31,7 +31,8 @@ static __device__ inline IO *scan_row(IO *row0, unsigned step, int k)
   return (IO *)((const char *)row0 + (size_t)step * (unsigned)k);
 }
 
-/* Blocks that a multiprocessor should have room for, by the registers that K rows take */
+/* Blocks that a multiprocessor should have room for: by the bytes of K rows, which are in registers, it has 512, 768 or
+   1024 threads. Not measured apart from the cuts */
 static constexpr int pieces_blocks(int size, int K, int threads)
 {
   return (K * size > 128 ? 512 : (K * size > 64 && threads < 512 ? 768 : 1024)) / threads;
@@ -353,8 +354,8 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT))
   if constexpr (CUT) scan_ended(ranks, threadIdx.x == 0);
 }
 
-/* The cuts that bcr_scan_pieces_plan() chooses from: rows of a thread (64: of fields in single precision),
-   threads and lines of a block */
+/* The cuts that bcr_scan_pieces_plan() chooses from: rows of a thread (64: of fields in single precision), threads of a
+   line in a block, lines of a block. Three more, which no plan chose, are gone (commit f372634) */
 #define PIECES_CUTS(X) \
   X(16, 8, 32) \
   X(32, 8, 32) \
@@ -362,7 +363,16 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT))
   X(32, 16, 32) \
   X(64, 8, 32)
 
-/* later: there is room for what comes next */
+enum {
+  PIECES_NEAR = 256,  /* ends that reach at most so many rows have cuts of their own (commits f5d5add, 570e114) */
+  PIECES_SHORT = 512, /* lines of more rows are cut into pieces; a piece is a whole line of as many at most */
+  PIECES_WHOLE = 4,   /* blocks of whole lines for each multiprocessor, at least. Not measured apart */
+  PIECES_LOCAL = 128, /* pieces of a line at most, where each waits for its neighbours and the ends (f5d5add), */
+  PIECES_ALL = 64,    /* and where each waits for all, and reads their numbers. Not measured apart */
+  PIECES_AHEAD = 100  /* per cent, BCR_CUDA_SCAN_AHEAD: cuda_lines -suites tune -ahead on an H200 (commit eb9a8c7) */
+};
+
+/* Bytes of shared memory of a block. later: there is room for what comes next */
 static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff_t pieces, int local, size_t size,
                             int later)
 {
@@ -372,11 +382,14 @@ static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff
                        halves * (numbers * sizeof(double) + N * size) + (later ? (size_t)nt * (size_t)K * size : 0));
 }
 
+/* The cut by the rows m of a line was chosen on an H200 by cuda_lines -suites tune (commits 073f1f3, f5d5add, 570e114,
+   7a2cf34); times with it: bench/results/h200_lines.csv */
 int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1, columns = p->inner * p->outer;
   /* short lines of which there are many: a piece is a line */
-  const int near = p->reach <= 256, whole = m > (single ? 128 : 256) && m <= 512 && (columns + 31) / 32 >= 4 * p->sms;
+  const int near = p->reach <= PIECES_NEAR,
+            whole = m > (single ? 128 : 256) && m <= PIECES_SHORT && (columns + 31) / 32 >= PIECES_WHOLE * p->sms;
   const size_t size = single && !io ? sizeof(float) : sizeof(double);
   ScanShape *s = &q->s;
   int nt, e = 0, local, blocks;
@@ -384,13 +397,14 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 
   q->pieces = 0;
   /* other short lines: triscan.cu */
-  if (p->inner == 1 ||
-      (p->tune[2] != 2 && ((m <= 512 && !whole) || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3])))
+  if (p->inner == 1 || (p->tune[BCR_CUDA_SCAN_WAY] != 2 &&
+                        ((m <= PIECES_SHORT && !whole) || p->tune[BCR_CUDA_SCAN_ROWS] || p->tune[BCR_CUDA_SCAN_PARTS] ||
+                         p->tune[BCR_CUDA_SCAN_WAY] || p->tune[BCR_CUDA_SCAN_COLUMNS])))
     return 0;
-  if (p->tune[2]) {
-    q->K = p->tune[0];
-    nt = p->tune[1];
-    s->tx = p->tune[3];
+  if (p->tune[BCR_CUDA_SCAN_WAY]) {
+    q->K = p->tune[BCR_CUDA_SCAN_ROWS];
+    nt = p->tune[BCR_CUDA_SCAN_PARTS];
+    s->tx = p->tune[BCR_CUDA_SCAN_COLUMNS];
   } else if (whole) {
     q->K = single && !io && m > 256 ? 64 : 32;
     nt = q->K * 8 >= m ? 8 : 16;
@@ -414,8 +428,9 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   if ((size_t)blocks > (p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED))
     blocks = (int)((p->shared + BCR_CUDA_SHARED_RESERVED) / (q->shared + BCR_CUDA_SHARED_RESERVED));
   blocks *= p->sms; /* resident, at least */
-  if (by == 1 && p->tune[4]) blocks = (blocks * p->tune[4] + 99) / 100;
-  if (q->shared > p->shared || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
+  if (by == 1 && p->tune[BCR_CUDA_SCAN_AHEAD]) blocks = (blocks * p->tune[BCR_CUDA_SCAN_AHEAD] + 99) / 100;
+  if (q->shared > p->shared || by > (local ? PIECES_LOCAL : PIECES_ALL) || by > blocks || s->columns >= 1 << 29)
+    return 0;
   q->pieces = (int)by;
   s->parts = nt;
   s->chunks = q->pieces;
@@ -425,7 +440,8 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
     q->blocks = (q->groups + (q->groups + blocks - 1) / blocks - 1) / ((q->groups + blocks - 1) / blocks);
   else {
     q->blocks = q->groups * by;
-    if (by > 1 && p->inner >= s->tx && q->blocks > blocks) s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100;
+    if (by > 1 && p->inner >= s->tx && q->blocks > blocks)
+      s->ahead = (p->tune[BCR_CUDA_SCAN_AHEAD] ? p->tune[BCR_CUDA_SCAN_AHEAD] : (int)PIECES_AHEAD) * p->sms / 100;
   }
   return 1;
 }

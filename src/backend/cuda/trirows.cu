@@ -7,9 +7,17 @@
 #include <cmath>
 #include <type_traits>
 
+enum {
+  ROWS_THREADS = 256, /* of a block, at most: 8 warps */
+  /* Where a device has more threads of these lines than so many for each multiprocessor, what later blocks load comes
+     to the cache early. Not measured apart */
+  ROWS_RESIDENT = 1024,
+  ROWS_AHEAD = 100 /* per cent, BCR_CUDA_SCAN_AHEAD: cuda_lines -suites tune -ahead on an H200 (commit eb9a8c7) */
+};
+
 /* threads of a block, and blocks that a multiprocessor should have room for, by bytes of
    a thread's rows in registers */
-#define ROWS_BOUNDS(W, K) __launch_bounds__(256, (K) * sizeof(W) > 128 ? 2 : ((K) * sizeof(W) > 64 ? 3 : 4))
+#define ROWS_BOUNDS(W, K) __launch_bounds__(ROWS_THREADS, (K) * sizeof(W) > 128 ? 2 : ((K) * sizeof(W) > 64 ? 3 : 4))
 
 /* numbers that a line has in shared memory for the right-hand sides at its ends */
 #define ROWS_ENDS 8
@@ -328,9 +336,10 @@ void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q)
   q->shared =
     (size_t)s->lines * (s->parts * s->cluster * sizeof(double2) + numbers * sizeof(double) + ROWS_ENDS * size) +
     (size_t)q->threads * (q->K + 1) * size;
-  q->vector = p->n % vector == 0 && (p->n - p->t + 1) % vector == 0 && p->tune[3] != 1;
-  if (q->groups * s->cluster * q->threads > (ptrdiff_t)p->sms * 1024)
-    s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100 / s->cluster * s->lines;
+  q->vector = p->n % vector == 0 && (p->n - p->t + 1) % vector == 0 && p->tune[BCR_CUDA_SCAN_COLUMNS] != 1;
+  if (q->groups * s->cluster * q->threads > (ptrdiff_t)p->sms * ROWS_RESIDENT)
+    s->ahead = (p->tune[BCR_CUDA_SCAN_AHEAD] ? p->tune[BCR_CUDA_SCAN_AHEAD] : (int)ROWS_AHEAD) * p->sms / 100 /
+               s->cluster * s->lines;
 }
 
 template <typename IO, typename W, int V, int PER, typename RANKS>

@@ -22,6 +22,25 @@ enum {
   FINAL
 };
 
+/* Limits of the cuts below. They follow from the registers that K rows take, and from what a device has; none was
+   measured apart. Times with the default cuts: bench/results/h200_lines.csv */
+enum {
+  ALONG_WARPS = 8,        /* warps of a block that has contiguous lines: 256 threads, 4 blocks to a multiprocessor */
+  WARP_PARTS = 32,        /* parts of a line that one warp puts together, a lane each */
+  CLUSTER_ALONG = 8,      /* blocks of a cluster along x: what every device of compute capability 9 has */
+  CLUSTER_ACROSS = 16,    /* and across: the most that an H200 has (tri.cuh asks for it) */
+  CLUSTER_NONE = 64,      /* more than either: a line that no cluster takes */
+  LONGEST_DOUBLE = 16384, /* rows of a line in the registers of a cluster, */
+  LONGEST_SINGLE = 32768, /* and in float */
+  CHUNK_ROWS = 16,        /* rows of a thread of lines in chunks along x */
+  CHUNK_LINE = 1 << 20,   /* shorter lines have chunks of */
+  CHUNK_WARPS_SHORT = 4,  /* so many warps, longer ones of */
+  CHUNK_WARPS_LONG = 8,   /* so many */
+  INTERFACE_MOST = 512,   /* threads of a line in scan_interface() at most, for */
+  INTERFACE_CHUNKS = 8,   /* so many chunks each, and */
+  INTERFACE_THREADS = 256 /* threads of its block, which has more lines where these are short */
+};
+
 /* threads of a block, and blocks that a multiprocessor should have room for */
 #define SCAN_BOUNDS(K) __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
 
@@ -30,7 +49,7 @@ enum {
 
 /* Lines that are contiguous, in chunks: a warp has 32 K rows, a block s.parts warps */
 template <typename IO, typename W, int K, int MODE, int PER>
-__global__ void __launch_bounds__(256, 4)
+__global__ void __launch_bounds__(BCR_WARP *ALONG_WARPS, 4)
   scan_along(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double *ws)
 {
   constexpr int STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
@@ -338,7 +357,8 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
    unknowns of the ends. Threads: s.tx columns, s.parts for each, with some chunks each. These
    groups are put together by the first of the threads. L: rows of a chunk */
 template <typename IO>
-__global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
+__global__ void __launch_bounds__(INTERFACE_MOST)
+  scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
 {
   extern __shared__ double2 shared[];
 
@@ -437,6 +457,8 @@ static int scan_attribute(cudaDeviceAttr what)
                                                                                                               : 0;
 }
 
+/* How a batch is cut. Along x the rows of a thread by the length m of a line were chosen on an H200 by cuda_lines
+   -suites tune (commits 073f1f3 and eb9a8c7); those of short lines across were not measured apart */
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
@@ -457,22 +479,26 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   q.line.ranges = 0;
   if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
-    const int longest = single && !io ? 32768 : 16384; /* rows of a line in registers */
+    const int longest = single && !io ? LONGEST_SINGLE : LONGEST_DOUBLE;
     const size_t size = single && !io ? sizeof(float) : sizeof(double);
 
-    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 2048 ? 16 : 32)));
-    if (p->tune[1]) s->parts = p->tune[1];
-    else s->parts = (int)(m <= 256 * q.K ? (m + 32 * q.K - 1) / (32 * q.K) : 8);
+    q.K = p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS]
+                                      : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 2048 ? 16 : 32)));
+    if (p->tune[BCR_CUDA_SCAN_PARTS]) s->parts = p->tune[BCR_CUDA_SCAN_PARTS];
+    else s->parts = (int)(m <= 32 * ALONG_WARPS * q.K ? (m + 32 * q.K - 1) / (32 * q.K) : (ptrdiff_t)ALONG_WARPS);
     q.L = (ptrdiff_t)32 * q.K * s->parts;
-    s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32 || m > longest) &&
+    s->cluster = (int)((m + q.L - 1) / q.L < CLUSTER_NONE ? (m + q.L - 1) / q.L : (ptrdiff_t)CLUSTER_NONE);
+    if (p->tune[BCR_CUDA_SCAN_WAY] != 1 &&
+        (p->tune[BCR_CUDA_SCAN_WAY] == 2 || s->cluster > CLUSTER_ALONG || s->cluster * s->parts > WARP_PARTS ||
+         m > longest) &&
         bcr_scan_line_plan(p, single, io, &q))
       return q;
     /* in chunks */
-    if (s->cluster > 8 || s->cluster * s->parts > 32 || m > longest || p->tune[2] == 1 ||
-        (s->cluster > 1 && !p->clusters)) {
-      q.K = 16;
-      s->parts = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
+    if (s->cluster > CLUSTER_ALONG || s->cluster * s->parts > WARP_PARTS || m > longest ||
+        p->tune[BCR_CUDA_SCAN_WAY] == 1 || (s->cluster > 1 && !p->clusters)) {
+      q.K = CHUNK_ROWS;
+      s->parts = p->tune[BCR_CUDA_SCAN_PARTS] ? p->tune[BCR_CUDA_SCAN_PARTS]
+                                              : (m < CHUNK_LINE ? CHUNK_WARPS_SHORT : CHUNK_WARPS_LONG);
       q.L = (ptrdiff_t)32 * q.K * s->parts;
       q.whole = 0;
       s->cluster = 1;
@@ -486,20 +512,21 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   } else {
     const int N = p->h + p->t;
 
-    s->tx = p->tune[3] ? p->tune[3] : (m <= 8192 ? 32 : 16);
+    s->tx = p->tune[BCR_CUDA_SCAN_COLUMNS] ? p->tune[BCR_CUDA_SCAN_COLUMNS] : (m <= 8192 ? 32 : 16);
     while (s->tx > 1 && s->tx / 2 >= s->columns) s->tx /= 2;
-    q.K = p->tune[0] ? p->tune[0] : (m <= 32 ? 4 : (m <= 64 ? 8 : (m <= 128 ? 16 : 32)));
-    if (p->tune[1]) s->parts = p->tune[1];
+    q.K =
+      p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS] : (m <= 32 ? 4 : (m <= 64 ? 8 : (m <= 128 ? 16 : 32)));
+    if (p->tune[BCR_CUDA_SCAN_PARTS]) s->parts = p->tune[BCR_CUDA_SCAN_PARTS];
     else {
       const int most = s->tx == 32 ? 16 : 32;
 
       s->parts = (int)(m <= most * q.K ? (m + q.K - 1) / q.K : most);
     }
     q.L = (ptrdiff_t)q.K * s->parts;
-    s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (s->cluster > (p->clusters ? 16 : 1) || p->tune[2] == 1) {
-      q.K = p->tune[0] == 16 ? 16 : 32;
-      s->parts = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
+    s->cluster = (int)((m + q.L - 1) / q.L < CLUSTER_NONE ? (m + q.L - 1) / q.L : (ptrdiff_t)CLUSTER_NONE);
+    if (s->cluster > (p->clusters ? (int)CLUSTER_ACROSS : 1) || p->tune[BCR_CUDA_SCAN_WAY] == 1) {
+      q.K = p->tune[BCR_CUDA_SCAN_ROWS] == 16 ? 16 : 32;
+      s->parts = p->tune[BCR_CUDA_SCAN_PARTS] ? p->tune[BCR_CUDA_SCAN_PARTS] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
       q.L = (ptrdiff_t)q.K * s->parts;
       q.whole = 0;
       s->cluster = 1;
@@ -579,7 +606,7 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
   const ScanPlan q = scan_plan(p, single, io);
   const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);
   /* numbers of a contiguous line are beside each other */
-  const ptrdiff_t st = q.along ? 1 : p->sets;
+  const ptrdiff_t stride = q.along ? 1 : p->sets;
   /* tripieces.cu: the levels are those of pieces, a chunk is a thread */
   const ptrdiff_t level = q.pieces ? q.L : q.K, chunk = q.pieces ? q.K : q.L;
 
@@ -587,17 +614,18 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
     const long double a = abc[l], b = abc[p->sets + l];
     double *t = tab + (q.along ? l * BCR_CUDA_SCAN_NUMBERS(p->h + p->t) : l);
 
-    for (int e = 0; e < 3; e++) t[e * st] = abc[e * p->sets + l];
-    for (int i = 0; i < 6; i++) bcr_scan_segment(a, b, level << i, t + (TAB_LEVEL + 3 * i) * st, st);
-    bcr_scan_segment(a, b, chunk, t + TAB_CHUNK * st, st);
+    for (int e = 0; e < 3; e++) t[e * stride] = abc[e * p->sets + l];
+    for (int i = 0; i < 6; i++) bcr_scan_segment(a, b, level << i, t + (TAB_LEVEL + 3 * i) * stride, stride);
+    bcr_scan_segment(a, b, chunk, t + TAB_CHUNK * stride, stride);
     for (int e = 0; e < 2; e++) {
       const long double x = e ? b : a;
 
-      t[(TAB_THREAD + e) * st] = (double)powl(x, q.K - 1 - pad % q.K);
-      t[(TAB_WARP + e) * st] = (double)powl(x, 32 * q.K - 1 - inwarp);
-      t[(TAB_REST + e) * st] = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
+      t[(TAB_THREAD + e) * stride] = (double)powl(x, q.K - 1 - pad % q.K);
+      t[(TAB_WARP + e) * stride] = (double)powl(x, 32 * q.K - 1 - inwarp);
+      t[(TAB_REST + e) * stride] = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
     }
-    for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * st] = G[e * p->sets + l];
+    for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++)
+      t[(BCR_CUDA_SCAN_TAB + e) * stride] = G[e * p->sets + l];
   }
   if (!p->perline) bcr_scan_thread(p, q.K, single, abc[0], abc[1]);
   if (q.line.ranges) bcr_scan_line_tables(p, &q, abc[0], abc[1]);
@@ -651,9 +679,9 @@ static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, c
               : SCAN_CHUNKS(scan_across, SUMMARY);
   if (e) return e;
   r.s.parts = 1;
-  while (r.s.parts < 512 && 8 * r.s.parts < q.s.chunks) r.s.parts *= 2;
+  while (r.s.parts < INTERFACE_MOST && INTERFACE_CHUNKS * r.s.parts < q.s.chunks) r.s.parts *= 2;
   r.s.tx = 1;
-  while (r.s.tx < 32 && r.s.tx * r.s.parts < 256 && r.s.tx < q.s.columns) r.s.tx *= 2;
+  while (r.s.tx < BCR_WARP && r.s.tx * r.s.parts < INTERFACE_THREADS && r.s.tx < q.s.columns) r.s.tx *= 2;
   e = bcr_launch_cluster(scan_interface<IO>, dim3((unsigned)((q.s.columns + r.s.tx - 1) / r.s.tx)),
                          dim3((unsigned)(r.s.tx * r.s.parts)), (size_t)r.s.tx * r.s.parts * sizeof(double2), 1, stream,
                          *p, r.s, q.L, (const IO *)f, (double *)ws);

@@ -5,6 +5,13 @@
 #include "common.cuh"
 #include "border.h"
 
+enum {
+  /* A thread that waits asks after so many looks whether nothing will come any more; a power of two. Not measured */
+  WINDOW_LOOKS = 64
+};
+/* Bits of a number that has not come, BCR_CUDA_NOTHING in each byte, and of another NaN, which is sent in its place */
+static constexpr long long WINDOW_NOTHING = -1, WINDOW_OTHER = 0x7ff8000000000000;
+
 /* Does part p send what it has for its own row (left 0), or for the row before (1), of this mode to part q? */
 static __device__ __forceinline__ bool window_goes(const BCRCudaWindow &w, int p, int q, int left, int mode)
 {
@@ -14,12 +21,14 @@ static __device__ __forceinline__ bool window_goes(const BCRCudaWindow &w, int p
   return mode < w.coupled || q == (left ? before : next);
 }
 
-/* Where that number is among those of a slot */
+/* Where that number is among those of a slot, [parts][2 n]: those for the row before after one another, those for the
+   own row backwards before them, so that the first modes of both are side by side */
 static __device__ __forceinline__ ptrdiff_t window_at(const BCRCudaWindow &w, int p, int left, int mode)
 {
   return (2 * (ptrdiff_t)p + 1) * w.n + (left ? mode : -1 - mode);
 }
 
+/* Where the slot begins whose turn it is */
 static __device__ __forceinline__ ptrdiff_t window_slot(const BCRCudaWindow &w)
 {
   return (*(volatile unsigned *)w.turn & 1) * w.slot;
@@ -27,39 +36,38 @@ static __device__ __forceinline__ ptrdiff_t window_slot(const BCRCudaWindow &w)
 
 static __device__ __forceinline__ void window_store(double *p, double v)
 {
-  const long long nothing = -1, other = 0x7ff8000000000000; /* two NaNs */
-  long long b = __double_as_longlong(v);
+  long long bits = __double_as_longlong(v);
 
-  if (b == nothing) b = other;
-  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(b) : "memory");
+  if (bits == WINDOW_NOTHING) bits = WINDOW_OTHER;
+  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(bits) : "memory");
 }
 
 static __device__ __forceinline__ double window_load(const double *p)
 {
-  long long b;
+  long long bits;
 
-  asm volatile("ld.relaxed.sys.global.b64 %0, [%1];" : "=l"(b) : "l"(p) : "memory");
-  return __longlong_as_double(b);
+  asm volatile("ld.relaxed.sys.global.b64 %0, [%1];" : "=l"(bits) : "l"(p) : "memory");
+  return __longlong_as_double(bits);
 }
 
 static __device__ __forceinline__ bool window_there(double v)
 {
-  return __double_as_longlong(v) != -1;
+  return __double_as_longlong(v) != WINDOW_NOTHING;
 }
 
 static __device__ __forceinline__ void window_clear(double *p)
 {
-  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(-1LL) : "memory");
+  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(WINDOW_NOTHING) : "memory");
 }
 
-/* The number that comes there; turn[2]: nothing will come any more */
+/* The number that comes there, which stays; 0 if turn[2] says that nothing will come any more */
 static __device__ __forceinline__ double window_look(const double *p, const unsigned *turn)
 {
   double v = window_load(p);
 
-  for (unsigned n = 1; !window_there(v); n++) {
+  for (unsigned looks = 1; !window_there(v); looks++) {
     v = window_load(p);
-    if (!(n & 63) && *(const volatile unsigned *)(turn + 2)) return 0;
+    if (looks % WINDOW_LOOKS == 0 && *(const volatile unsigned *)(turn + 2)) return 0;
   }
   return v;
 }
@@ -93,16 +101,16 @@ static __device__ __forceinline__ int window_row(int i, int begin)
 }
 
 /* These rows, as chains_solve() of rankchains.cu; of rows that are not there factors and right-hand sides are 0 */
-static __device__ __forceinline__ void window_chain(double x[4], const double f[4], const double r[4],
-                                                    const double h[4])
+static __device__ __forceinline__ void window_chain(double x[4], const double lower[4], const double pivotinverse[4],
+                                                    const double upper[4])
 {
   double y = 0;
 
 #pragma unroll
-  for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
+  for (int i = 0; i < 4; i++) x[i] = y = x[i] - lower[i] * y;
   y = 0;
 #pragma unroll
-  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r[i] - h[i] * y;
+  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * pivotinverse[i] - upper[i] * y;
 }
 
 /* One number to all parts that want it */

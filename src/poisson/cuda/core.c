@@ -86,9 +86,9 @@ static PetscErrorCode lines_rows(BCRDeviceCore c)
   c->rows.periodic = ring;
   c->rows.coupling = a;
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, low, &c->rows.low));
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, exc, &c->rows.exc));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, exc, &c->rows.excess));
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, up, &c->rows.up));
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->rows.w));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->rows.weight));
   PetscCall(PetscFree4(low, exc, up, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -106,7 +106,8 @@ static PetscErrorCode lines_modes(BCRDeviceCore c)
     if (d == p->line) continue;
     PetscCall(PetscMalloc1(p->n[d], &sigma));
     for (PetscInt j = 0; j < p->n[d]; j++) sigma[j] = p->axis[d].a * p->lambda[d][j];
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], sigma, t ? &c->rows.sigb : &c->rows.siga));
+    PetscCall(
+      BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], sigma, t ? &c->rows.shiftb : &c->rows.shifta));
     PetscCall(
       BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], p->norm[d], t ? &c->rows.normb : &c->rows.norma));
     PetscCall(PetscFree(sigma));

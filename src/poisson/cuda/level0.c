@@ -39,7 +39,7 @@ static PetscErrorCode border_tables(BCRDeviceCore c)
     }
   }
   PetscCall(put_ints(c, all, of, &c->sep.of));
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, gain, &c->sep.fac));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, gain, &c->sep.factor));
   PetscCall(PetscFree2(of, gain));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
   if (c->plan->open[0] && c->plan->dim == 2)

@@ -334,10 +334,10 @@ int BCRDeviceTransformAcross(BCRDeviceCore c, BCRStream stream, int synthesis, c
     return BCRDeviceTransform(c, stream, c->plan->across, synthesis, fl, f, ul, u);
   p.nx = fl->na;
   p.nb = fl->nb;
-  p.fs = fl->s;
-  p.fb = fl->sb;
-  p.us = ul->s;
-  p.ub = ul->sb;
+  p.frow = fl->s;
+  p.fplane = fl->sb;
+  p.urow = ul->s;
+  p.uplane = ul->sb;
   return BCRCudaBoxColumns(stream, &p, c->single, f, u);
 }
 #endif
