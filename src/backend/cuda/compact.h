@@ -18,7 +18,7 @@ extern "C" {
 #define BCR_CUDA_COMPACT_REACH 64
 
 typedef struct {
-  int start, points; /* from the first row of the field on; below 0 and beyond n: around a periodic line */
+  int start, points; /* so many points, from row start of the field on; below 0 and beyond n: around a periodic line */
   double c[BCR_CUDA_COMPACT_WIDTH];
 } BCRCudaCompactRow;
 
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
   ptrdiff_t inner, n, outer;
   int single, half, sign, periodic, h, t, reach, cut[2];
-  const void *ghost[2];
+  const void *ghost[2]; /* [half + 1][outer][inner] */
   double owed[2][3], back;
   double c[4], root, gamma;
   BCRCudaCompactRow first[BCR_CUDA_COMPACT_ENDS], last[BCR_CUDA_COMPACT_ENDS];
@@ -58,16 +58,15 @@ BCR_CUDA_API int BCRCudaCompactWaits(const BCRCudaCompact *p, int *waits);
 BCR_CUDA_API int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights,
                                     const void *f, void *const to[2]);
 
-/* stencil.cu. Rows from .. to - 1 by the inner stencil; the others, `edges` of them, by rows of
-   their own: edge e has points of row start[e] and on, c[e width + k]. Points beyond this rank's
-   rows are in ghost, plane after plane (a plane has inner outer numbers): point -below is plane 0,
-   point n plane below */
+/* stencil.cu. Rows from .. to - 1 are by the inner stencil, the others, `edges` of them, by rows of their own: edge e
+   has points[e] points, from row start[e] on. Points beyond this rank's rows are in ghost, plane after plane (a plane
+   has inner outer numbers): point -below is plane 0, point n is plane `below` */
 typedef struct {
   ptrdiff_t inner, n, outer, from, to;
   int single, half, sign, edges, width, below;
   double c[4];
-  const int *start, *points;
-  const double *weights;
+  const int *start, *points; /* [edges] */
+  const double *weights;     /* [edges][width] */
 } BCRCudaStencil;
 BCR_CUDA_API int BCRCudaStencilInner(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u);
 BCR_CUDA_API int BCRCudaStencilEdges(BCRStream stream, const BCRCudaStencil *s, const void *f, const void *ghost,

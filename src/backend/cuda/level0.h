@@ -41,8 +41,10 @@ extern "C" {
 #define BCR_CUDA_LEVEL0_S(m)        ((4 + (m)) * (m))
 #define BCR_CUDA_LEVEL0_INVERSE(m)  ((4 + 2 * (m)) * (m))
 #define BCR_CUDA_LEVEL0_TAB(m)      ((5 + 2 * (m)) * (m))
-#define BCR_CUDA_LEVEL0_MODES       15   /* of a regular group, at most */
-#define BCR_CUDA_LEVEL0_SMALL       1100 /* unknowns of a row that radix 4 takes */
+#define BCR_CUDA_LEVEL0_MODES       15 /* of a regular group, at most */
+/* Unknowns of a row that radix 4 takes, at most. Rows of 511 and 1023 were timed on an H200 (commit 18db7f0): a row
+   then is one tile of BCR_LEVEL0_RADIX4_256x5, which has 1280 columns with its halo */
+#define BCR_CUDA_LEVEL0_SMALL 1100
 typedef struct {
   int nx, planes, ng, yperiodic, radix;
   /* rows of another rank go on at that end; the last row of the last group is a separator then */
@@ -57,8 +59,9 @@ typedef struct {
   int halo;               /* columns */
   /* regular groups: doublings after which mu^K is below rounding, for each mode */
   int steps[BCR_CUDA_LEVEL0_MODES];
-  ptrdiff_t ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
-  const void *tab;
+  /* numbers of f, u, D from row to row (ld..) and from plane to plane; eplane: of the strips' first contributions */
+  ptrdiff_t ldf, fplane, ldu, uplane, ldd, dplane, eplane;
+  const void *tab; /* [plane][kind][BCR_CUDA_LEVEL0_TAB(m)] */
   /* a single plane's: regular groups, as in tab */
   double mu[BCR_CUDA_LEVEL0_MODES], share[BCR_CUDA_LEVEL0_MODES], out[BCR_CUDA_LEVEL0_MODES], inverse;
   /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */

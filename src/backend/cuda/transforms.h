@@ -72,8 +72,8 @@ BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const BCREnd end[2]
    modes (n of them, then their signs) if they are given; 0: there is none */
 #define BCR_CUDA_DST_PASSES 10
 typedef struct {
-  int R, s, n, each, w; /* radix, distance of what it takes (s times `each`); where its factors are, or -1 */
-  unsigned pers, pern, pereach;
+  int R, s, n, each, w;         /* radix, distance of what it takes (s times `each`); where its factors are, or -1 */
+  unsigned pers, pern, pereach; /* pass_reciprocal() of s, n, each */
 } BCRCudaDstPass;
 typedef struct {
   /* passes over Q, then over h; complex numbers that come and go */
