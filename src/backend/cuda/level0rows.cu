@@ -6,7 +6,7 @@ static int warps(int nx)
   return (nx + ROWS_CH - 1) / ROWS_CH;
 }
 
-/* warps that a multiprocessor runs at a time */
+/* Warps that a multiprocessor runs at a time, by what registers and shared memory leave room for; not measured apart */
 template <typename T>
 static constexpr int resident(int nw)
 {

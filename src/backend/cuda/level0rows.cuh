@@ -16,7 +16,7 @@
 enum {
   ROWS_K = 4,            /* columns of a thread */
   ROWS_CH = 32 * ROWS_K, /* most columns of a warp */
-  ROWS_WARPS = 16
+  ROWS_WARPS = 16        /* of a block, at most */
 };
 /* in shared memory: the group's, two separators, two for what is stored */
 #define ROWS_OF(R) ((R) + 4)
