@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
-/* Unknowns of convolutions, in single precision: fewer, and those of double precision, are products. From 160 unknowns on
-   convolutions were faster on an H200, in double 21 % slower (commit ae50e47: 400^3 2.83 to 2.23 ms) */
+/* Unknowns of convolutions, in single precision: fewer, and those of double precision, are products. From 160 unknowns
+   on convolutions were faster on an H200, in double 21 % slower (commit ae50e47: 400^3 2.83 to 2.23 ms) */
 enum {
   CHIRP_LEAST = 160,
   CHIRP_MOST = 512

@@ -1,10 +1,10 @@
 /*
-  Launches of the kernels of box.cuh for one type. Numbers of templates: N or L, length of a transform; A, numbers that a
-  thread has in registers in a transform; W or PAIRS, pairs of columns or of rows of a block; MINB, blocks that a
-  multiprocessor should have room for, which bounds the registers of a thread. Those that boxd.cu, boxf.cu and boxranks.cu
-  take are the ones with which the kernels were timed on an H200 (bench/results/h200_poisson.csv, 3-D). Apart from others
-  were measured only 32 numbers in registers for 511 unknowns in single precision: 511^3 1.575 to 1.555 ms, in double 1 %
-  slower (commit ae50e47).
+  Launches of the kernels of box.cuh for one type. Numbers of templates: N or L, length of a transform; A, numbers
+  that a thread has in registers in a transform; W or PAIRS, pairs of columns or of rows of a block; MINB, blocks
+  that a multiprocessor should have room for, which bounds the registers of a thread. Those that boxd.cu, boxf.cu and
+  boxranks.cu take are the ones with which the kernels were timed on an H200 (bench/results/h200_poisson.csv, 3-D).
+  Apart from others were measured only 32 numbers in registers for 511 unknowns in single precision: 511^3 1.575 to
+  1.555 ms, in double 1 % slower (commit ae50e47).
 */
 #pragma once
 
