@@ -45,7 +45,7 @@ typedef struct {
   int c, present[3][2];
   double slope[3][2], corner[27][3];
 } BCRCudaRowsPlanes;
-/* found: of each end, on the device, zero before. Bit 0: a row that does not fit, bit 1: one that the host has to look at */
+/* found: of each end, on the device, zero before. Bit 0: a row that does not fit, bit 1: one that the host looks at */
 BCR_CUDA_API int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes,
                                    double plane_tol, double same_tol, int found[6]);
 
