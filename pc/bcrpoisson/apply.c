@@ -306,7 +306,11 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
 
 static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
-  return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
+  BCRCapacitanceInfo info = {.grading = 0};
+
+  if (bcr->cap) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
+  return (PetscBool)(bcr->grading > BCR_GRADED || info.grading > BCR_GRADED_ROW ||
+                     (transpose && bcr->skewness > BCR_SKEWED));
 }
 
 /* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same */

@@ -19,6 +19,8 @@
    much smaller than others of their line (a penalty holds an end) would have no more than ten
    digits. One step of refinement gives them theirs (R. D. Skeel, Math. Comp. 35, 1980). */
 #define BCR_GRADED 1e6
+/* The same for one row that is so much larger than the others: its solution is a difference of numbers of theirs */
+#define BCR_GRADED_ROW 1e3
 /* The right-hand sides of transposed systems are divided by a diagonal that makes the axis
    symmetric: the same for how much it varies */
 #define BCR_SKEWED 4

@@ -393,6 +393,7 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
 
     for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) s = PetscMax(s, PetscAbsReal(cap->value[k]));
     for (PetscInt k = cap->start[i]; k < cap->start[i + 1] && s > 0; k++) cap->value[k] /= s;
+    cap->info.grading = PetscMax(cap->info.grading, s / row_size(&ops[c], g, ix));
     cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * row_size(&ops[c], g, ix) / s) : 1;
     cap->scale[i] = s * cap->one[i];
   }
@@ -489,19 +490,24 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
 
 static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
 {
-  PetscInt all[2];
+  PetscInt all[3];
 
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
   PetscCall(BCRFaultShare(cap->comm, arrays_create(cap), BCR_NO_MEMORY));
   rows_scale(cap, layout, ops);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   PetscCall(borders_create(cap, layout, ops));
   all[0] = cap->m;
   all[1] = cap->masked;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPIU_INT, MPI_SUM, cap->comm));
+  all[2] = cap->n;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 3, MPIU_INT, MPI_SUM, cap->comm));
   cap->info.rows = all[0];
   cap->info.masked = all[1];
-  cap->info.most = PetscMax(1, PetscMin(most, all[0] + cap->borders));
+  /* not all of many rows: directions would take more memory than some vectors do */
+  cap->info.most =
+    PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
+  cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
   for (int t = 0; t < 2; t++)
     PetscCall(BCRDirectionsCreate(cap->comm, cap->m + (cap->rank == 0 ? cap->borders : 0), cap->info.most,
                                   &cap->directions[t]));

@@ -38,6 +38,7 @@ typedef struct {
   PetscInt solves;       /* of M, in the last solve */
   PetscInt known, most;  /* directions */
   PetscReal residual;    /* of the last solve, over what rounding leaves */
+  PetscReal grading;     /* the largest entry of a row that differs, over the operator's diagonal there */
   PetscBool reached;     /* the last solve is one to rounding */
 } BCRCapacitanceInfo;
 PETSC_INTERN PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *info);

@@ -767,10 +767,16 @@ static PetscErrorCode View(void)
   }
   Check(!strstr(text, "removed"), "PCView() speaks of a removed constant where there is none:\n%s", text);
   free(text);
-  /* one entry off: a fit, and how far off it is */
+  /* one entry off: a row that differs; a fit without those, and how far off it is */
   PetscCall(MatSetValue(A, 20, 20, 9, INSERT_VALUES));
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(PCSetUp(pc));
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  Check(strstr(text, "rows that differ: 1,") && strstr(text, "1 of another diagonal"),
+        "PCView() lacks the row that differs:\n%s", text);
+  free(text);
+  PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_OFF));
   PetscCall(PCSetUp(pc));
   PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "deviation") && !strstr(text, "fit exact"), "PCView() lacks the deviation of a fit:\n%s", text);
