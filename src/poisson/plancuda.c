@@ -178,8 +178,8 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
   pass->N = pass->L = (int)p->n[across] + 1;
   pass->nx = (int)p->n[0];
   pass->nb = (int)p->n[3 - across];
-  pass->fs = pass->us = p->stride[across];
-  pass->fb = pass->ub = p->stride[3 - across];
+  pass->frow = pass->urow = p->stride[across];
+  pass->fplane = pass->uplane = p->stride[3 - across];
   planes->kind = p->box.kind;
   planes->N = (int)p->n[in] + 1;
   planes->n = (int)p->n[line] - (p->open[1] ? 1 : 0);
