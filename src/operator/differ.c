@@ -186,10 +186,29 @@ static int BCRSurveyKinds(const BCRSurvey *S, const PetscInt ix[3], BCRNodeKind 
 
 /* ---- rows of the fluid ---- */
 
+/* Of links that are missing, those that the diagonal still has: the solution there is held. gone: slots, in: the
+   operator's row, more: what the diagonal has beside that row's */
+static int BCRFluidHeld(const double in[7], double more, int gone)
+{
+  double least = PETSC_INFINITY;
+  int held = 0;
+
+  for (int free = gone;; free = (free - 1) & gone) { /* links without flux: all, some, none */
+    double off = more;
+
+    for (int k = 0; k < 6; k++) off -= free & 1 << k ? in[k] : 0;
+    if (PetscAbs(off) < least) {
+      least = PetscAbs(off);
+      held = gone & ~free;
+    }
+    if (!free) return held;
+  }
+}
+
 /* mask: slots that are nodes of the mask */
 static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow *r)
 {
-  double mine = 0, its = 0, missing = 0, sum = 0, size;
+  double mine = 0, its = 0, sum = 0, size;
   int gone = 0, lost = 0, off = 0; /* slots: missing in the mask; in the fluid; that differ */
 
   for (int k = 0; k < 6; k++) {
@@ -203,14 +222,10 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
   r->factor = its != 0 && mine / its > 0 && mine / its < PETSC_INFINITY ? mine / its : 1;
   if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL) r->factor = 1;
   for (int k = 0; k < 7; k++) r->in[k] *= r->factor;
-  for (int k = 0; k < 6; k++) missing += gone & 1 << k ? r->in[k] : 0;
   size = PetscAbs(r->in[BCR_CENTRE]);
-  /* the diagonal still has what the missing links had: the solution there is held */
-  if (gone && (r->st[BCR_CENTRE] - r->in[BCR_CENTRE]) / missing < 0.5) {
-    r->back = gone;
-    for (int k = 0; k < 6; k++)
-      if (gone & 1 << k) r->st[k] = r->in[k];
-  }
+  r->back = BCRFluidHeld(r->in, r->st[BCR_CENTRE] - r->in[BCR_CENTRE], gone);
+  for (int k = 0; k < 6; k++)
+    if (r->back & 1 << k) r->st[k] = r->in[k];
   for (int k = 0; k < 7; k++) {
     const double d = r->st[k] - r->in[k], dev = d == 0 ? 0 : PetscAbs(d) / (r->in[k] != 0 ? PetscAbs(r->in[k]) : size);
 
@@ -224,7 +239,7 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
   if (!off && S->neutral && !(PetscAbs(sum) <= BCR_NULL_TOL * size)) off = 1 << BCR_CENTRE;
   r->differs = (PetscBool)(off != 0);
   if (off == 1 << BCR_CENTRE) r->what = ends ? BCR_ROW_END : BCR_ROW_DIAGONAL;
-  else if ((gone && !r->back) || (lost && !ends)) r->what = BCR_ROW_LINKS;
+  else if (gone != r->back || (lost && !ends)) r->what = BCR_ROW_LINKS;
   else r->what = ends ? BCR_ROW_END : BCR_ROW_STRENGTH;
 }
 
