@@ -196,6 +196,68 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* How many rows of a side, not those where it meets others, are of a plane */
+typedef struct {
+  PetscInt d, s;
+  PetscBool counting; /* else a vote is held on: */
+  double slope, inv;  /* of the plane */
+  double lead;        /* of the vote; counting: rows of it, less others with more than a diagonal */
+} BCRPlaneVote;
+
+/* The rows of this rank */
+static void BCRPlaneCount(const BCRRows *A, PetscInt c, BCRPlaneVote *vote)
+{
+  const PetscInt d = vote->d, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  PetscInt ix[3], col;
+
+  vote->lead = 0;
+  ix[d] = vote->s ? A->N[d] - 1 : 0;
+  if (ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d]) return;
+  for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v]; ix[v]++) {
+    for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u]; ix[u]++) {
+      double st[7], rest, slope = 0;
+      PetscBool edge = PETSC_FALSE;
+      int kind;
+
+      for (PetscInt t = 0; t < 3; t++)
+        edge = (PetscBool)(edge || (t != d && A->N[t] > 2 && (ix[t] == 0 || ix[t] == A->N[t] - 1)));
+      if (edge || BCRRowGet(A, c, ix, st, &rest, &col) != BCR_ROW_GOOD) continue;
+      kind = BCRPlaneRow(st, d, vote->s, &slope);
+      if (kind == 1) continue;
+      if (vote->lead == 0 && !vote->counting) {
+        vote->slope = kind == 2 ? slope : 0;
+        vote->inv = 1 / st[BCR_CENTRE];
+        vote->lead = 1;
+      } else if (PetscAbs((kind == 2 ? slope : 0) - vote->slope) <= BCR_SAME_TOL * PetscAbs(vote->slope)) vote->lead++;
+      else vote->lead--;
+    }
+  }
+}
+
+PetscErrorCode BCRPlanesMost(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRRowsFetch(A));
+  for (PetscInt k = 0; k < 2 * A->dim && A->dim > 1; k++) {
+    BCRPlane *pl = &op->axis[k / 2].plane[k % 2];
+    BCRPlaneVote vote = {k / 2, k % 2, PETSC_FALSE, 0, 0, 0};
+
+    if (pl->present || A->N[k / 2] < 3) continue;
+    BCRPlaneCount(A, c, &vote);
+    PetscCall(BCRTakeFrom(A->comm, vote.lead, &vote, sizeof(vote), NULL));
+    vote.counting = PETSC_TRUE;
+    BCRPlaneCount(A, c, &vote);
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &vote.lead, 1, MPI_DOUBLE, MPI_SUM, A->comm));
+    if (!(vote.lead > 0) || vote.slope == 0) continue;
+    PetscCall(PetscMemzero(pl, sizeof(*pl)));
+    pl->present = PETSC_TRUE;
+    pl->slope = (PetscReal)vote.slope;
+    pl->inv0 = (PetscReal)vote.inv;
+  }
+  PetscCall(BCRCornersGuess(A, c, op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROperator *op)
 {
   BCRFault fault = {PETSC_SUCCESS, ""};
