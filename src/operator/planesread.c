@@ -196,13 +196,29 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How many rows of a side, not those where it meets others, are of a plane */
+/* Rows of a side, but for those where it meets others */
 typedef struct {
   PetscInt d, s;
   PetscBool counting; /* else a vote is held on: */
-  double slope, inv;  /* of the plane */
-  double lead;        /* of the vote; counting: rows of it, less others with more than a diagonal */
+  double slope, inv;  /* of the plane that most of them are of */
+  double lead;        /* of the vote; counting: rows of that plane, less others with more than a diagonal */
+  double lone;        /* rows with nothing but a diagonal */
 } BCRPlaneVote;
+
+static void BCRPlaneVoteRow(BCRPlaneVote *vote, const double st[7])
+{
+  double slope = 0;
+  const int kind = BCRPlaneRow(st, vote->d, vote->s, &slope);
+
+  if (kind == 0) slope = 0;
+  if (vote->lead == 0 && !vote->counting) {
+    vote->slope = slope;
+    vote->inv = 1 / st[BCR_CENTRE];
+  }
+  if (kind == 1) vote->lone++;
+  else if (vote->lead == 0 && !vote->counting) vote->lead = 1;
+  else vote->lead += PetscAbs(slope - vote->slope) <= BCR_SAME_TOL * PetscAbs(vote->slope) ? 1 : -1;
+}
 
 /* The rows of this rank */
 static void BCRPlaneCount(const BCRRows *A, PetscInt c, BCRPlaneVote *vote)
@@ -210,26 +226,17 @@ static void BCRPlaneCount(const BCRRows *A, PetscInt c, BCRPlaneVote *vote)
   const PetscInt d = vote->d, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
   PetscInt ix[3], col;
 
-  vote->lead = 0;
+  vote->lead = vote->lone = 0;
   ix[d] = vote->s ? A->N[d] - 1 : 0;
   if (ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d]) return;
   for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v]; ix[v]++) {
     for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u]; ix[u]++) {
-      double st[7], rest, slope = 0;
+      double st[7], rest;
       PetscBool edge = PETSC_FALSE;
-      int kind;
 
       for (PetscInt t = 0; t < 3; t++)
         edge = (PetscBool)(edge || (t != d && A->N[t] > 2 && (ix[t] == 0 || ix[t] == A->N[t] - 1)));
-      if (edge || BCRRowGet(A, c, ix, st, &rest, &col) != BCR_ROW_GOOD) continue;
-      kind = BCRPlaneRow(st, d, vote->s, &slope);
-      if (kind == 1) continue;
-      if (vote->lead == 0 && !vote->counting) {
-        vote->slope = kind == 2 ? slope : 0;
-        vote->inv = 1 / st[BCR_CENTRE];
-        vote->lead = 1;
-      } else if (PetscAbs((kind == 2 ? slope : 0) - vote->slope) <= BCR_SAME_TOL * PetscAbs(vote->slope)) vote->lead++;
-      else vote->lead--;
+      if (!edge && BCRRowGet(A, c, ix, st, &rest, &col) == BCR_ROW_GOOD) BCRPlaneVoteRow(vote, st);
     }
   }
 }
@@ -240,15 +247,20 @@ PetscErrorCode BCRPlanesMost(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscCall(BCRRowsFetch(A));
   for (PetscInt k = 0; k < 2 * A->dim && A->dim > 1; k++) {
     BCRPlane *pl = &op->axis[k / 2].plane[k % 2];
-    BCRPlaneVote vote = {k / 2, k % 2, PETSC_FALSE, 0, 0, 0};
+    BCRPlaneVote vote = {k / 2, k % 2, PETSC_FALSE, 0, 0, 0, 0};
+    double count[3];
 
     if (pl->present || A->N[k / 2] < 3) continue;
     BCRPlaneCount(A, c, &vote);
-    PetscCall(BCRTakeFrom(A->comm, vote.lead, &vote, sizeof(vote), NULL));
+    /* a rank with a candidate; where there are none, one with rows */
+    PetscCall(BCRTakeFrom(A->comm, vote.lead > 0 ? 1 + vote.lead : (vote.lone > 0), &vote, sizeof(vote), NULL));
     vote.counting = PETSC_TRUE;
     BCRPlaneCount(A, c, &vote);
-    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &vote.lead, 1, MPI_DOUBLE, MPI_SUM, A->comm));
-    if (!(vote.lead > 0) || vote.slope == 0) continue;
+    count[0] = vote.lead;
+    count[1] = vote.lone;
+    count[2] = vote.lead != 0;
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 3, MPI_DOUBLE, MPI_SUM, A->comm));
+    if (!(vote.slope != 0 ? count[0] > 0 : count[1] > 0 && count[2] == 0)) continue;
     PetscCall(PetscMemzero(pl, sizeof(*pl)));
     pl->present = PETSC_TRUE;
     pl->slope = (PetscReal)vote.slope;
