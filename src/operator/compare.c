@@ -73,8 +73,7 @@ static void BCRCheckStar(BCRCheck *ck, PetscInt c, const PetscInt ix[3], const d
   if (dev > ck->v.dev) BCRCheckNote(ck, dev, c, ix, (col - col % A->dof) / A->dof);
 }
 
-/* An empty row is one of planes that nothing refers to */
-static PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes)
+PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes)
 {
   PetscBool couple = PETSC_FALSE;
 

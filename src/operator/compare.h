@@ -60,6 +60,8 @@ static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], con
 
 /* A node of a plane has 1/d = inv */
 PETSC_INTERN PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv);
+/* An empty row may be one of planes that nothing refers to */
+PETSC_INTERN PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes);
 /* All rows of this rank. known: boxes that the columns have been checked for, 0: none yet */
 PETSC_INTERN PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known);
 /* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one

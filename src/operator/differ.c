@@ -186,10 +186,29 @@ static int BCRSurveyKinds(const BCRSurvey *S, const PetscInt ix[3], BCRNodeKind 
 
 /* ---- rows of the fluid ---- */
 
+/* Of links that are missing, those that the diagonal still has: the solution there is held. gone: slots, in: the
+   operator's row, more: what the diagonal has beside that row's */
+static int BCRFluidHeld(const double in[7], double more, int gone)
+{
+  double least = PETSC_INFINITY;
+  int held = 0;
+
+  for (int free = gone;; free = (free - 1) & gone) { /* links without flux: all, some, none */
+    double off = more;
+
+    for (int k = 0; k < 6; k++) off -= free & 1 << k ? in[k] : 0;
+    if (PetscAbs(off) < least) {
+      least = PetscAbs(off);
+      held = gone & ~free;
+    }
+    if (!free) return held;
+  }
+}
+
 /* mask: slots that are nodes of the mask */
 static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow *r)
 {
-  double mine = 0, its = 0, missing = 0, sum = 0, size;
+  double mine = 0, its = 0, sum = 0, size;
   int gone = 0, lost = 0, off = 0; /* slots: missing in the mask; in the fluid; that differ */
 
   for (int k = 0; k < 6; k++) {
@@ -203,14 +222,10 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
   r->factor = its != 0 && mine / its > 0 && mine / its < PETSC_INFINITY ? mine / its : 1;
   if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL) r->factor = 1;
   for (int k = 0; k < 7; k++) r->in[k] *= r->factor;
-  for (int k = 0; k < 6; k++) missing += gone & 1 << k ? r->in[k] : 0;
   size = PetscAbs(r->in[BCR_CENTRE]);
-  /* the diagonal still has what the missing links had: the solution there is held */
-  if (gone && (r->st[BCR_CENTRE] - r->in[BCR_CENTRE]) / missing < 0.5) {
-    r->back = gone;
-    for (int k = 0; k < 6; k++)
-      if (gone & 1 << k) r->st[k] = r->in[k];
-  }
+  r->back = BCRFluidHeld(r->in, r->st[BCR_CENTRE] - r->in[BCR_CENTRE], gone);
+  for (int k = 0; k < 6; k++)
+    if (r->back & 1 << k) r->st[k] = r->in[k];
   for (int k = 0; k < 7; k++) {
     const double d = r->st[k] - r->in[k], dev = d == 0 ? 0 : PetscAbs(d) / (r->in[k] != 0 ? PetscAbs(r->in[k]) : size);
 
@@ -224,17 +239,41 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
   if (!off && S->neutral && !(PetscAbs(sum) <= BCR_NULL_TOL * size)) off = 1 << BCR_CENTRE;
   r->differs = (PetscBool)(off != 0);
   if (off == 1 << BCR_CENTRE) r->what = ends ? BCR_ROW_END : BCR_ROW_DIAGONAL;
-  else if ((gone && !r->back) || (lost && !ends)) r->what = BCR_ROW_LINKS;
+  else if (gone != r->back || (lost && !ends)) r->what = BCR_ROW_LINKS;
   else r->what = ends ? BCR_ROW_END : BCR_ROW_STRENGTH;
+}
+
+/* A row of planes, whose diagonal is its own: st and in, and which columns it has of the mask */
+static void BCRPlaneCompare(const BCROperator *op, const int side[3], int mask, BCRFluidRow *r)
+{
+  const double centre = r->st[BCR_CENTRE];
+  const int planes = side[0] * side[0] + side[1] * side[1] + side[2] * side[2];
+
+  r->factor = 1;
+  r->in[BCR_CENTRE] = centre;
+  r->what = BCR_ROW_END;
+  for (int d = 0; d < 3; d++) {
+    if (!side[d]) continue;
+    r->in[2 * d + (side[d] < 0)] =
+      -centre * (double)(planes == 1 ? op->axis[d].plane[side[d] > 0].slope : op->corner[BCRCornerPlace(side)][d]);
+  }
+  r->differs = (PetscBool)!BCRPlanesRowFits(op, side, r->st);
+  for (int k = 0; k < 6; k++)
+    if (PetscAbs(r->st[k]) > BCR_PLANE_TOL * PetscAbs(centre)) r->kept |= mask & 1 << k;
 }
 
 void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 {
   PetscInt at[3];
+  int side[3];
 
   memset(r, 0, sizeof(*r));
   BCRSurveyGrid(S, ix, at);
   BCRSurveyStar(S, ix, r->st);
+  if (BCRPlanesOf(S->A, S->op, at, side)) {
+    BCRPlaneCompare(S->op, side, BCRSurveyKinds(S, ix, BCR_NODE_MASK), r);
+    return;
+  }
   BCRModelRow(S->op, S->m, at, r->in);
   BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyKinds(S, ix, BCR_NODE_MASK), r);
 }
@@ -317,28 +356,22 @@ static void BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], const B
   }
 }
 
-/* A row of a plane: its diagonal; its coupling inward may be a column of the mask */
+/* A row of planes. *fits = PETSC_FALSE: it is empty, and may not be */
 static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], PetscBool *fits)
 {
   const BCRSurvey *S = &R->S;
-  double st[7];
-  int side[3], inward;
-  PetscInt jx[3];
+  BCRFluidRow r;
+  int side[3];
 
   PetscFunctionBegin;
-  BCRSurveyStar(S, ix, st);
-  (void)BCRPlanesOf(S->A, S->op, ix, side);
-  if (!BCRPlanesRowFits(S->op, side, st)) *fits = PETSC_FALSE;
-  PetscCall(BCRPlaneSetDiagonal(S->A, S->op, ix, BCRPlaneInverse(st)));
-  if (BCRSurveySlope(S, ix, &inward) == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  BCRSurveyBeside(S, ix, inward, jx);
-  if (S->kind[BCRSurveyNode(S, jx)] != BCR_NODE_MASK) PetscFunctionReturn(PETSC_SUCCESS);
-  R->note[BCRNode(S->A, ix)] |= BCR_NOTE_LINKS;
-  R->links++;
+  BCRSurveyFluid(S, ix, &r);
+  if (r.st[BCR_CENTRE] == 0 && !BCRCheckEmpty(S->op, side, BCRPlanesOf(S->A, S->op, ix, side))) *fits = PETSC_FALSE;
+  BCRDifferNoteFluid(R, ix, &r);
+  PetscCall(BCRPlaneSetDiagonal(S->A, S->op, ix, BCRPlaneInverse(r.st)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All rows but those of the mask. *fits = PETSC_FALSE: a plane is none */
+/* All rows but those of the mask. *fits = PETSC_FALSE: there are empty rows that may not be */
 static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
 {
   const BCRSurvey *S = &R->S;
@@ -385,22 +418,13 @@ static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
 {
   PetscInt jx[3];
   BCRFluidRow r;
-  int inward = -1;
 
   for (int k = 0; k < 2 * (int)S->A->dim; k++) {
     if (S->A->N[k / 2] == 1) continue;
     BCRSurveyBeside(S, ix, k, jx);
-    switch (S->kind[BCRSurveyNode(S, jx)]) {
-    case BCR_NODE_FLUID:
-      BCRSurveyFluid(S, jx, &r);
-      if ((r.back | r.kept) & 1 << (k ^ 1)) return PETSC_TRUE;
-      break;
-    case BCR_NODE_PLANE:
-      if (BCRSurveySlope(S, jx, &inward) != 0 && inward == (k ^ 1)) return PETSC_TRUE;
-      break;
-    default:
-      break;
-    }
+    if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK) continue;
+    BCRSurveyFluid(S, jx, &r);
+    if ((r.back | r.kept) & 1 << (k ^ 1)) return PETSC_TRUE;
   }
   return PETSC_FALSE;
 }
@@ -410,7 +434,7 @@ static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma
 {
   double in[7], diagonal = sigma;
   PetscInt jx[3];
-  int n = 0, inward;
+  int n = 0;
 
   BCRModelRow(S->op, S->m, ix, in);
   for (int k = 0; k < 6; k++) {
@@ -422,7 +446,7 @@ static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma
     if (kind == BCR_NODE_MASK) continue;
     slot[n] = k;
     value[n++] = -in[k];
-    diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx, &inward) : in[k];
+    diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx) : in[k];
   }
   if (diagonal == 0) return n;
   slot[n] = BCR_CENTRE;
@@ -530,26 +554,19 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
   const PetscInt i = BCRNode(S->A, ix), node = BCRGridNatural(&S->A->grid, ix);
   const int note = R->note[i];
   BCRFluidRow r;
-  int slot[7], n = 0, inward = 0;
+  int slot[7], n = 0;
   double value[7];
 
-  r.kept = 0;
-  switch (S->kind[BCRSurveyNode(S, ix)]) {
-  case BCR_NODE_MASK:
+  if (S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK) {
+    r.kept = 0;
     BCRSurveyStar(S, ix, r.st);
     D->mask[to->masked] = node;
     D->inverse[to->masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
     while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
     if (note & BCR_NOTE_DIFFERS) n = BCRRimEntries(R, to->rim, slot, value);
-    break;
-  case BCR_NODE_FLUID:
+  } else {
     BCRSurveyFluid(S, ix, &r);
     if (note & BCR_NOTE_DIFFERS) n = BCRFluidEntries(&r, slot, value);
-    break;
-  default: /* a row of a plane, whose coupling inward is a link */
-    BCRSurveyStar(S, ix, r.st);
-    (void)BCRSurveySlope(S, ix, &inward);
-    r.kept = 1 << inward;
   }
   for (int k = 0; k < 6; k++) {
     if (!(r.kept & 1 << k)) continue;
@@ -677,25 +694,43 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The ends of each axis can be told from inner rows */
+static PetscBool BCRDifferLong(const BCRRows *A, const BCROperator *op)
+{
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt n = A->N[d] - (op->axis[d].plane[0].present ? 1 : 0) - (op->axis[d].plane[1].present ? 1 : 0);
+
+    if (n < 3 && A->N[d] > 1) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
 {
   BCRDifferReader R;
-  PetscErrorCode ierr;
+  BCRPlane plane[6];
+  PetscReal corner[27][3];
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   *good = PETSC_FALSE;
-  for (PetscInt d = 0; d < 3; d++) { /* ends that can be told from inner rows */
-    const PetscInt n = A->N[d] - (op->axis[d].plane[0].present ? 1 : 0) - (op->axis[d].plane[1].present ? 1 : 0);
-
-    if (n < 3 && A->N[d] > 1) PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  if (!BCRDifferLong(A, op)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < 6; k++) plane[k] = op->axis[k / 2].plane[k % 2];
+  PetscCall(PetscMemcpy(corner, op->corner, sizeof(corner)));
+  PetscCall(BCRPlanesMost(A, c, op));
   PetscCall(PetscMemzero(&R, sizeof(R)));
   R.S.A = A;
-  ierr = BCRDifferTry(&R, A, c, op, good);
+  if (BCRDifferLong(A, op)) ierr = BCRDifferTry(&R, A, c, op, good);
   PetscCall(PetscFree(R.note));
   PetscCall(PetscFree(R.rim));
   PetscCall(PetscFree2(R.touch, R.touching));
   PetscCall(BCRSurveyClose(&R.S));
   PetscCall(ierr);
+  if (*good) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < 6; k++) {
+    PetscCall(PetscFree(op->axis[k / 2].plane[k % 2].inv));
+    op->axis[k / 2].plane[k % 2] = plane[k];
+  }
+  PetscCall(PetscMemcpy(op->corner, corner, sizeof(corner)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,19 +64,16 @@ static inline void BCRSurveyGrid(const BCRSurvey *S, const PetscInt ix[3], Petsc
   }
 }
 
-/* A node that is in one plane: its coupling inward over its diagonal; 0 of others */
-static inline double BCRSurveySlope(const BCRSurvey *S, const PetscInt ix[3], int *inward)
+/* The slope of the plane that a node is in, which is beside the box */
+static inline double BCRSurveySlope(const BCRSurvey *S, const PetscInt ix[3])
 {
   int side[3];
   PetscInt at[3];
 
   BCRSurveyGrid(S, ix, at);
-  if (BCRPlanesOf(S->A, S->op, at, side) != 1) return 0;
-  for (int d = 0; d < 3; d++) {
-    if (!side[d]) continue;
-    *inward = 2 * d + (side[d] < 0);
-    return (double)S->op->axis[d].plane[side[d] > 0].slope;
-  }
+  (void)BCRPlanesOf(S->A, S->op, at, side);
+  for (int d = 0; d < 3; d++)
+    if (side[d]) return (double)S->op->axis[d].plane[side[d] > 0].slope;
   return 0;
 }
 
@@ -106,6 +103,7 @@ typedef struct {
   int slot;          /* and of which slot */
 } BCRFluidRow;
 
+/* Of a node of the fluid, or in planes */
 PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r);
 /* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: no uniform ones
    that this library has. Collective */

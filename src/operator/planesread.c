@@ -196,6 +196,80 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows of a side, but for those where it meets others */
+typedef struct {
+  PetscInt d, s;
+  PetscBool counting; /* else a vote is held on: */
+  double slope, inv;  /* of the plane that most of them are of */
+  double lead;        /* of the vote; counting: rows of that plane, less others with more than a diagonal */
+  double lone;        /* rows with nothing but a diagonal */
+} BCRPlaneVote;
+
+static void BCRPlaneVoteRow(BCRPlaneVote *vote, const double st[7])
+{
+  double slope = 0;
+  const int kind = BCRPlaneRow(st, vote->d, vote->s, &slope);
+
+  if (kind == 0) slope = 0;
+  if (vote->lead == 0 && !vote->counting) {
+    vote->slope = slope;
+    vote->inv = 1 / st[BCR_CENTRE];
+  }
+  if (kind == 1) vote->lone++;
+  else if (vote->lead == 0 && !vote->counting) vote->lead = 1;
+  else vote->lead += PetscAbs(slope - vote->slope) <= BCR_SAME_TOL * PetscAbs(vote->slope) ? 1 : -1;
+}
+
+/* The rows of this rank */
+static void BCRPlaneCount(const BCRRows *A, PetscInt c, BCRPlaneVote *vote)
+{
+  const PetscInt d = vote->d, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  PetscInt ix[3], col;
+
+  vote->lead = vote->lone = 0;
+  ix[d] = vote->s ? A->N[d] - 1 : 0;
+  if (ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d]) return;
+  for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v]; ix[v]++) {
+    for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u]; ix[u]++) {
+      double st[7], rest;
+      PetscBool edge = PETSC_FALSE;
+
+      for (PetscInt t = 0; t < 3; t++)
+        edge = (PetscBool)(edge || (t != d && A->N[t] > 2 && (ix[t] == 0 || ix[t] == A->N[t] - 1)));
+      if (!edge && BCRRowGet(A, c, ix, st, &rest, &col) == BCR_ROW_GOOD) BCRPlaneVoteRow(vote, st);
+    }
+  }
+}
+
+PetscErrorCode BCRPlanesMost(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRRowsFetch(A));
+  for (PetscInt k = 0; k < 2 * A->dim && A->dim > 1; k++) {
+    BCRPlane *pl = &op->axis[k / 2].plane[k % 2];
+    BCRPlaneVote vote = {k / 2, k % 2, PETSC_FALSE, 0, 0, 0, 0};
+    double count[3];
+
+    if (pl->present || A->N[k / 2] < 3) continue;
+    BCRPlaneCount(A, c, &vote);
+    /* a rank with a candidate; where there are none, one with rows */
+    PetscCall(BCRTakeFrom(A->comm, vote.lead > 0 ? 1 + vote.lead : (vote.lone > 0), &vote, sizeof(vote), NULL));
+    vote.counting = PETSC_TRUE;
+    BCRPlaneCount(A, c, &vote);
+    count[0] = vote.lead;
+    count[1] = vote.lone;
+    count[2] = vote.lead != 0;
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 3, MPI_DOUBLE, MPI_SUM, A->comm));
+    if (!(vote.slope != 0 ? count[0] > 0 : count[1] > 0 && count[2] == 0)) continue;
+    PetscCall(PetscMemzero(pl, sizeof(*pl)));
+    pl->present = PETSC_TRUE;
+    pl->slope = (PetscReal)vote.slope;
+    pl->inv0 = (PetscReal)vote.inv;
+  }
+  PetscCall(BCRCornersGuess(A, c, op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROperator *op)
 {
   BCRFault fault = {PETSC_SUCCESS, ""};

@@ -187,6 +187,9 @@ PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3]
 PETSC_INTERN PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op);
 /* Drops every plane with a row that is not as the planes say. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op);
+/* Planes that most rows of a side are of: with a slope, rows apart that have nothing but a diagonal; without, all rows but
+   those where the side meets others. Collective */
+PETSC_INTERN PetscErrorCode BCRPlanesMost(const BCRRows *A, PetscInt c, BCROperator *op);
 /* Counts the empty rows; an error if anything refers to one. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROperator *op);
 /* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
