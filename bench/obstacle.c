@@ -24,14 +24,14 @@ typedef struct {
 } Named;
 
 static const Named cases[] = {
-  {"disc, no flux, closed",     {2, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0} },
-  {"disc, Dirichlet",           {2, 0, KEPT, DISC, 1, PETSC_FALSE, 0}        },
-  {"coast, no flux, closed",    {2, 0, NEUMANN_MASK, ROUGH, 1, PETSC_TRUE, 0}},
-  {"two materials 1:10",        {2, 0, MATERIAL, DISC, 10, PETSC_FALSE, 0}   },
-  {"two materials 1:1000",      {2, 0, MATERIAL, DISC, 1e3, PETSC_FALSE, 0}  },
-  {"sphere, no flux, closed",   {3, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0} },
-  {"sphere, Dirichlet",         {3, 0, KEPT, DISC, 1, PETSC_FALSE, 0}        },
-  {"two materials 1:1000",      {3, 0, MATERIAL, DISC, 1e3, PETSC_FALSE, 0}  }
+  {"disc, no flux, closed",   {2, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0} },
+  {"disc, Dirichlet",         {2, 0, KEPT, DISC, 1, PETSC_FALSE, 0}        },
+  {"coast, no flux, closed",  {2, 0, NEUMANN_MASK, ROUGH, 1, PETSC_TRUE, 0}},
+  {"two materials 1:10",      {2, 0, MATERIAL, DISC, 10, PETSC_FALSE, 0}   },
+  {"two materials 1:1000",    {2, 0, MATERIAL, DISC, 1e3, PETSC_FALSE, 0}  },
+  {"sphere, no flux, closed", {3, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0} },
+  {"sphere, Dirichlet",       {3, 0, KEPT, DISC, 1, PETSC_FALSE, 0}        },
+  {"two materials 1:1000",    {3, 0, MATERIAL, DISC, 1e3, PETSC_FALSE, 0}  }
 };
 
 static const struct {
@@ -51,8 +51,8 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
 
   PetscFunctionBegin;
   if (c->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL,
-                           NULL, da));
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1,
+                           NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, none, none, none, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE,
                            PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
@@ -71,9 +71,9 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
 }
 
 /* setup; t: of each of the solves; copy: of the vector. pc: of the last one, not destroyed, or NULL */
-static PetscErrorCode Time(const Case *c, DM da, Mat A, Vec x, Vec b, const char *options, PetscReal rtol, PetscInt solves,
-                           double *setup, double t[], double *copy, PetscInt *its, PetscReal *residual, PetscInt *rows,
-                           PetscInt boxes[])
+static PetscErrorCode Time(const Case *c, DM da, Mat A, Vec x, Vec b, const char *options, PetscReal rtol,
+                           PetscInt solves, double *setup, double t[], double *copy, PetscInt *its, PetscReal *residual,
+                           PetscInt *rows, PetscInt boxes[])
 {
   PetscRandom random;
   PetscReal norm[2];
@@ -160,15 +160,22 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
     if (t[SOLVES - 1] < tenth) tenth = t[SOLVES - 1], counts[1] = boxes[SOLVES - 1];
     residual = PetscMax(residual, res);
   }
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                        "%-24s %4d^%d: %6d rows, box %8.3f ms (%5.1f copies), set-up %5.1f boxes; first %9.3f ms, %3d solves, "
-                        "%4.2f each; tenth %9.3f ms, %3d, %4.2f; residual %.1e\n",
-                        named->name, (int)n, (int)c.dim, (int)rows, 1e3 * box, box / copy, setup / box, 1e3 * first,
-                        (int)counts[0], first / box / (double)PetscMax(counts[0], 1), 1e3 * tenth, (int)counts[1],
-                        tenth / box / (double)PetscMax(counts[1], 1), (double)residual));
-  row = (BenchRow){"obstacle", name, "double", "capacitance", .dim = c.dim, .n = {n, n, c.dim > 2 ? n : 1}, .copy = copy,
-                   .mincopy = copy, .setup = setup, .residual = (double)residual, .time = first, .mintime = first,
-                   .first = box, .iterations = counts[0]};
+  PetscCall(
+    PetscPrintf(PETSC_COMM_WORLD,
+                "%-24s %4d^%d: %6d rows, box %8.3f ms (%5.1f copies), set-up %5.1f boxes; first %9.3f ms, %3d solves, "
+                "%4.2f each; tenth %9.3f ms, %3d, %4.2f; residual %.1e\n",
+                named->name, (int)n, (int)c.dim, (int)rows, 1e3 * box, box / copy, setup / box, 1e3 * first,
+                (int)counts[0], first / box / (double)PetscMax(counts[0], 1), 1e3 * tenth, (int)counts[1],
+                tenth / box / (double)PetscMax(counts[1], 1), (double)residual));
+  row = (BenchRow){
+    "obstacle",     name,
+    "double",       "capacitance",
+    .dim = c.dim,   .n = {n, n, c.dim > 2 ? n : 1},
+    .copy = copy,   .mincopy = copy,
+    .setup = setup, .residual = (double)residual,
+    .time = first,  .mintime = first,
+    .first = box,   .iterations = counts[0]
+  };
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s; first", named->name));
   for (char *p = name; *p; p++) *p = *p == ',' ? ';' : *p;
   BenchWriteRow(csv, &row);
@@ -179,7 +186,8 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   BenchWriteRow(csv, &row);
   for (size_t k = 0; others && k < PETSC_STATIC_ARRAY_LENGTH(peers); k++) {
     PetscCall(Time(&c, da, A, x, b, peers[k].options, rtol, 2, &s, t, &cp, &its, &res, &rows, boxes));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "    %-14s set-up %9.3f ms, solve %9.3f ms, %4d iterations, residual %.1e, %.1f times\n",
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                          "    %-14s set-up %9.3f ms, solve %9.3f ms, %4d iterations, residual %.1e, %.1f times\n",
                           peers[k].name, 1e3 * s, 1e3 * t[1], (int)its, (double)res, t[1] / first));
     row.solver = peers[k].name;
     row.time = row.mintime = t[1];
@@ -216,7 +224,9 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &others, NULL));
-  PetscCall(BenchOpen("rows that differ; others: CG to 1e-8 of the true residual, setup in setup_ms, time of a solve of the empty box in first_ms", &csv));
+  PetscCall(BenchOpen("rows that differ; others: CG to 1e-8 of the true residual, setup in setup_ms, time of a solve "
+                      "of the empty box in first_ms",
+                      &csv));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
     const int three = cases[i].c.dim == 3;
 

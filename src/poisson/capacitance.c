@@ -264,7 +264,7 @@ static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, Pet
 }
 
 /* What is left of the rows that differ is measured, at no cost, in the field itself. Where it is more than rounding, as
-   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time without them */
+   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the beginning, without them */
 PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
   const PetscInt numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
@@ -279,7 +279,12 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   PetscCall(reduced_rhs(cap, transpose, u, &rounding));
   PetscCall(PetscArrayzero(cap->w, numbers));
   for (int round = 0; round < 3; round++) {
-    if (round == 2) directions->k = 0;
+    if (round == 2) { /* from the beginning */
+      directions->k = 0;
+      PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
+      PetscCall(PetscArrayzero(cap->w, numbers));
+      PetscCall(reduced_rhs(cap, transpose, u, &rounding));
+    }
     PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
                                  BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
     for (PetscInt i = 0; i < numbers; i++) cap->w[i] += cap->change[i];

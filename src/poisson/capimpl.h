@@ -10,10 +10,10 @@
 
 /* The residual that is asked for, in units of what rounding leaves of the system's right-hand side; and that with which a solve
    is none that failed, of the field itself */
-#define BCR_CAPACITANCE_ROUNDING 2
+#define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
-#define BCR_CAPACITANCE_STEPS    1000 /* products at most */
-#define BCR_CAPACITANCE_LARGE    100  /* entries of that many of the operator's diagonals are large */
+#define BCR_CAPACITANCE_STEPS    300 /* products at most */
+#define BCR_CAPACITANCE_LARGE    100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
 #define BCR_CAPACITANCE_VECTORS 8
 #define BCR_CAPACITANCE_FEW     32

@@ -8,7 +8,7 @@
    have any amount of it */
 #define BCR_DIRECTIONS_ZERO ((PetscReal)1e-6)
 /* What is left is rounding's, in units of the tolerance, where nothing leads on */
-#define BCR_DIRECTIONS_ENOUGH 500
+#define BCR_DIRECTIONS_ENOUGH 100
 /* Of a product, what has to be left of it behind the known directions */
 #define BCR_DIRECTIONS_PART ((PetscReal)0.01)
 

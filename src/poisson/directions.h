@@ -30,7 +30,7 @@ typedef struct {
 /* n numbers on this rank, of all on the ranks of comm; most >= 1. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, PetscInt most, BCRDirections *d);
 PETSC_INTERN PetscErrorCode BCRDirectionsDestroy(BCRDirections *d);
-/* w = K^-1 b to |b - K w| <= tol, in at most steps products; b becomes the residual. It ends early below 500 tol where no direction
+/* w = K^-1 b to |b - K w| <= tol, in at most steps products; b becomes the residual. It ends early below 100 tol where no direction
    leads on: what is left is rounding's. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context,
                                                PetscReal tol, PetscInt steps, PetscScalar *b, PetscScalar *w,
