@@ -20,7 +20,7 @@
    digits. One step of refinement gives them theirs (R. D. Skeel, Math. Comp. 35, 1980). */
 #define BCR_GRADED 1e6
 /* The same for one row that is so much larger than the others: its solution is a difference of numbers of theirs */
-#define BCR_GRADED_ROW 1e3
+#define BCR_GRADED_ROW 30
 /* The right-hand sides of transposed systems are divided by a diagonal that makes the axis
    symmetric: the same for how much it varies */
 #define BCR_SKEWED 4

@@ -206,10 +206,11 @@ static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* b = G^T M f~ with the borders' l^T f~ behind it; what rounding leaves of it, 2-norm. Collective */
+/* b = G^T M f~ with the borders' l^T f~ behind it, over cap->size, which is the largest of these numbers: their squares may be
+   none; and what rounding leaves of it, 2-norm. Collective */
 static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, PetscScalar *y, PetscReal *rounding)
 {
-  PetscReal sum = 0;
+  PetscReal sum = 0, largest = 0;
 
   PetscFunctionBegin;
   PetscCall(solve_box(cap, transpose, cap->rhs, y));
@@ -217,9 +218,15 @@ static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, Petsc
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
   for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++) {
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-    sum += PetscSqr(PetscAbsScalar(cap->b[cap->m + b]));
+    cap->magnitude[cap->m + b] = PetscAbsScalar(cap->b[cap->m + b]);
   }
-  for (PetscInt i = 0; i < cap->m; i++) sum += cap->magnitude[i] * cap->magnitude[i];
+  for (PetscInt i = 0; i < cap->numbers; i++) largest = PetscMax(largest, cap->magnitude[i]);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+  cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
+  for (PetscInt i = 0; i < cap->numbers; i++) {
+    cap->b[i] /= cap->size;
+    sum += PetscSqr(cap->magnitude[i] / cap->size);
+  }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
   *rounding = cap->eps * PetscSqrtReal(sum);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -245,7 +252,7 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* b = G^T u - w, what is left of the system by the field itself, and of the borders; its 2-norm. Collective */
+/* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm. Collective */
 static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm)
 {
   PetscReal sum = 0;
@@ -256,8 +263,10 @@ static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, Pet
   for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
   for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-  for (PetscInt i = 0; i < cap->m + (cap->rank == 0 ? cap->borders : 0); i++)
+  for (PetscInt i = 0; i < cap->numbers; i++) {
+    cap->b[i] /= cap->size;
     sum += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+  }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
   *norm = PetscSqrtReal(sum);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -267,7 +276,6 @@ static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, Pet
    directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the beginning, without them */
 PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
-  const PetscInt numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
@@ -277,17 +285,17 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   cap->info.solves = 0;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
   PetscCall(reduced_rhs(cap, transpose, u, &rounding));
-  PetscCall(PetscArrayzero(cap->w, numbers));
+  PetscCall(PetscArrayzero(cap->w, cap->numbers));
   for (int round = 0; round < 3; round++) {
     if (round == 2) { /* from the beginning */
       directions->k = 0;
       PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
-      PetscCall(PetscArrayzero(cap->w, numbers));
+      PetscCall(PetscArrayzero(cap->w, cap->numbers));
       PetscCall(reduced_rhs(cap, transpose, u, &rounding));
     }
     PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
                                  BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
-    for (PetscInt i = 0; i < numbers; i++) cap->w[i] += cap->change[i];
+    for (PetscInt i = 0; i < cap->numbers; i++) cap->w[i] += cap->change[i] *= cap->size;
     PetscCall(field(cap, transpose, u));
     PetscCall(true_residual(cap, transpose, u, &left));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
@@ -429,28 +437,28 @@ static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, 
 static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *regular)
 {
   const PetscInt nodes = cap->n / cap->dof;
-  PetscReal sums[4] = {0, 0, 0, 0}; /* squares of G^T r, of its terms' sizes, of l^T E, of it */
 
   PetscFunctionBegin;
-  *regular = PETSC_FALSE;
+  *regular = PETSC_TRUE;
   for (int t = 0; t < 2; t++) {
     const PetscReal *r = border_null(b, (PetscBool)t);
+    PetscReal largest[2] = {0, 0}, sum = 0; /* of the terms, of what they are sums of */
 
     for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = r[i];
     PetscCall(from(cap, (PetscBool)t, cap->unit, b->terms[t], cap->magnitude));
     for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = 0;
     for (PetscInt i = 0; i < cap->m; i++) {
-      sums[2 * t] += PetscSqr(PetscAbsScalar(b->terms[t][i]));
-      sums[2 * t + 1] += PetscSqr(cap->magnitude[i]);
+      largest[0] = PetscMax(largest[0], PetscAbsScalar(b->terms[t][i]));
+      largest[1] = PetscMax(largest[1], cap->magnitude[i]);
     }
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 4, MPIU_REAL, MPIU_SUM, cap->comm));
-  for (int t = 0; t < 2; t++) {
-    if (!(sums[2 * t] > PetscSqr(256 * PETSC_MACHINE_EPSILON) * sums[2 * t + 1])) PetscFunctionReturn(PETSC_SUCCESS);
-    b->unit[t] = 1 / PetscSqrtReal(sums[2 * t]);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPIU_REAL, MPIU_MAX, cap->comm));
+    *regular = (PetscBool)(*regular && largest[0] > 256 * PETSC_MACHINE_EPSILON * largest[1]);
+    if (!*regular) break;
+    for (PetscInt i = 0; i < cap->m; i++) sum += PetscSqr(PetscAbsScalar(b->terms[t][i]) / largest[0]);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
+    b->unit[t] = 1 / largest[0] / PetscSqrtReal(sum);
     for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= b->unit[t];
   }
-  *regular = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -487,7 +495,7 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(cap->n, &cap->rhs));
   PetscCall(PetscCalloc1(cap->n, &cap->unit));
-  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, cap->m, &cap->magnitude,
+  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, numbers, &cap->magnitude,
                          2 * cap->dof, &cap->sums));
   PetscCall(PetscMalloc2(cap->ghosts, &cap->ghost, cap->masked, &cap->inside));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -503,6 +511,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   rows_scale(cap, layout, ops);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   PetscCall(borders_create(cap, layout, ops));
+  cap->numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
   all[0] = cap->m;
   all[1] = cap->masked;
   all[2] = cap->n;
@@ -514,8 +523,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
     PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
   cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
   for (int t = 0; t < 2; t++)
-    PetscCall(BCRDirectionsCreate(cap->comm, cap->m + (cap->rank == 0 ? cap->borders : 0), cap->info.most,
-                                  &cap->directions[t]));
+    PetscCall(BCRDirectionsCreate(cap->comm, cap->numbers, cap->info.most, &cap->directions[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -35,6 +35,7 @@ struct _n_BCRCapacitance {
   PetscInt dof, n, ghosts;
   PetscSF sf;       /* roots: entries of all ranks; leaves: ghost. NULL: no rank has ghosts */
   PetscInt m;       /* rows that differ */
+  PetscInt numbers; /* of the system on this rank: m, and the borders' on the first one */
   PetscInt *row;    /* [m] */
   PetscInt *start;  /* [m + 1] */
   PetscInt *col;    /* [start[m]] */
@@ -52,7 +53,8 @@ struct _n_BCRCapacitance {
   PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
   PetscScalar *b, *w, *change; /* [m + borders] */
   PetscScalar *sums;           /* [2 borders] */
-  PetscReal *magnitude;        /* [m] */
+  PetscReal *magnitude;        /* [m + borders] */
+  PetscReal size;              /* of b's numbers, whose unit it is */
   PetscScalar *ghost, *inside; /* [ghosts], [masked] */
   BCRCapacitanceInfo info;
 };
