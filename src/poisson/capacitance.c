@@ -252,23 +252,27 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm. Collective */
-static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm)
+/* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm, and what rounding
+   leaves of it. Collective */
+static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
+                                    PetscReal *rounding)
 {
-  PetscReal sum = 0;
+  PetscReal sum[2] = {0, 0};
 
   PetscFunctionBegin;
-  PetscCall(from(cap, transpose, u, cap->b, NULL));
+  PetscCall(from(cap, transpose, u, cap->b, cap->magnitude));
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
   for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
   for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
   for (PetscInt i = 0; i < cap->numbers; i++) {
     cap->b[i] /= cap->size;
-    sum += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+    if (i < cap->m) sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
-  *norm = PetscSqrtReal(sum);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
+  *norm = PetscSqrtReal(sum[0]);
+  *rounding = cap->eps * PetscSqrtReal(sum[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,7 +283,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
-  PetscReal rounding = 0, left = 0;
+  PetscReal rounding = 0, left = 0, own = 0;
 
   PetscFunctionBegin;
   cap->info.solves = 0;
@@ -297,13 +301,14 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
                                  BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
     for (PetscInt i = 0; i < cap->numbers; i++) cap->w[i] += cap->change[i] *= cap->size;
     PetscCall(field(cap, transpose, u));
-    PetscCall(true_residual(cap, transpose, u, &left));
+    PetscCall(true_residual(cap, transpose, u, &left, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
     if (cap->info.reached || PetscIsInfOrNanReal(left)) break;
   }
   PetscCall(mask_end(cap, transpose, u));
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
+  cap->info.cancelled = own > 0 ? rounding / own : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -462,6 +467,28 @@ static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The border's numbers are as large as what G^T M E has of the size of its row: else the system would be close to singular. One
+   solve of the box; u: scratch, [n]. Collective */
+static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar *u)
+{
+  PetscReal largest = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < cap->m; i++) cap->w[i] = PetscConj(b->terms[1][i]);
+  PetscCall(into(cap, PETSC_FALSE, 1, cap->w, cap->unit));
+  PetscCall(solve_box(cap, PETSC_FALSE, cap->unit, u));
+  PetscCall(PetscArrayzero(cap->unit, cap->n));
+  PetscCall(from(cap, PETSC_FALSE, u, cap->b, NULL));
+  for (PetscInt i = 0; i < cap->m; i++) largest = PetscMax(largest, PetscAbsScalar(cap->b[i]));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+  if (PetscIsInfOrNanReal(largest)) largest = 1;
+  for (int t = 0; t < 2; t++) {
+    b->unit[t] *= PetscMax(1, largest);
+    for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= PetscMax(1, largest);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode border_destroy(BCRBorder *b)
 {
   PetscFunctionBegin;
@@ -482,8 +509,10 @@ static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, 
     b->component = c;
     PetscCall(border_vectors(cap, layout, &ops[c], b));
     PetscCall(border_terms(cap, b, &regular));
-    if (regular) cap->borders++;
-    else PetscCall(border_destroy(b));
+    if (regular) {
+      cap->borders++; /* for its destruction */
+      PetscCall(border_scale(cap, b, cap->rhs));
+    } else PetscCall(border_destroy(b));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
