@@ -318,21 +318,45 @@ static PetscBool loses_digits(const PC_BCRPoisson *bcr)
   return (PetscBool)(info.grading > BCR_GRADED_ROW || info.cancelled > BCR_GRADED_ROW);
 }
 
-/* y = M x, then y += M (x - A y) where rows are graded, or digits were lost: M is linear, and symmetric if it was, all the same */
+/* r = x - A y; *small: it is rounding's, of the largest sizes */
+static PetscErrorCode residual_of(PC pc, PetscBool transpose, Vec x, Vec y, Vec r, PetscBool *small)
+{
+  PetscReal norm[4];
+
+  PetscFunctionBegin;
+  if (transpose) PetscCall(MatMultTranspose(pc->pmat, y, r));
+  else PetscCall(MatMult(pc->pmat, y, r));
+  PetscCall(VecAYPX(r, -1, x));
+  if (!small) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecNorm(r, NORM_INFINITY, &norm[0]));
+  PetscCall(VecNorm(y, NORM_INFINITY, &norm[1]));
+  PetscCall(VecNorm(x, NORM_INFINITY, &norm[2]));
+  PetscCall(MatNorm(pc->pmat, transpose ? NORM_1 : NORM_INFINITY, &norm[3]));
+  *small = (PetscBool)(norm[0] <= 16 * PETSC_MACHINE_EPSILON * (norm[3] * norm[1] + norm[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same. Where rows that differ
+   have lost digits it is done as often as they need it */
 static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool lost, small = PETSC_FALSE;
+  int steps;
 
   PetscFunctionBegin;
   PetscCall(apply_vec(pc, transpose, x, y));
-  if (!refines_once(bcr, transpose) && !loses_digits(bcr)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int k = 0; k < 2; ++k) /* few programs solve transposed systems: made when the first one is */
+  lost = loses_digits(bcr);
+  steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;
+  for (int k = 0; k < 2 && steps; ++k) /* few programs solve transposed systems: made when the first one is */
     if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
-  if (transpose) PetscCall(MatMultTranspose(pc->pmat, y, bcr->graded[0]));
-  else PetscCall(MatMult(pc->pmat, y, bcr->graded[0]));
-  PetscCall(VecAYPX(bcr->graded[0], -1, x));
-  PetscCall(apply_vec(pc, transpose, bcr->graded[0], bcr->graded[1]));
-  PetscCall(VecAXPY(y, 1, bcr->graded[1]));
+  for (int s = 0; s < steps; ++s) {
+    if (bcr->cap && pc->failedreason) break; /* on all ranks */
+    PetscCall(residual_of(pc, transpose, x, y, bcr->graded[0], lost ? &small : NULL));
+    if (small) break;
+    PetscCall(apply_vec(pc, transpose, bcr->graded[0], bcr->graded[1]));
+    PetscCall(VecAXPY(y, 1, bcr->graded[1]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

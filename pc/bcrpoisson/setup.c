@@ -273,7 +273,10 @@ static PetscErrorCode set_capacitance(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const BCRGrid *grid = &bcr->place.grid;
-  const PetscReal eps = bcr->precision == PCBCRPOISSON_PRECISION_SINGLE ? (PetscReal)1.2e-7 : PETSC_MACHINE_EPSILON;
+  /* of solves in single; of corrected ones, which stop a little above rounding; of others */
+  const PetscReal eps = bcr->precision == PCBCRPOISSON_PRECISION_SINGLE  ? (PetscReal)1.2e-7
+                        : bcr->precision == PCBCRPOISSON_PRECISION_MIXED ? 16 * PETSC_MACHINE_EPSILON
+                                                                         : PETSC_MACHINE_EPSILON;
   PetscInt parts[3] = {1, 1, 1}, *len = NULL;
   const PetscInt *widths[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
