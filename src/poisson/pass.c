@@ -65,6 +65,7 @@ static PetscErrorCode pass_box(const BCRPass *p)
 
     BCRPassSum(p, &x);
     if (c->ncorrect >= 0) PetscCall(BCRRefineSolve(p, &x, &good));
+    if (!good && !s->fallback[c->core] && !(s->be->flags & BCR_BACKEND_ASYNC)) PetscCall(BCRSolverFallback(s, c));
     core = s->fallback[c->core];
     if (!good && core) {
       PetscCall(pass_direct(p, core, PETSC_TRUE, &x));

@@ -193,6 +193,20 @@ static PetscErrorCode core_setup(BCRSolver s, const BCRComponent *c)
 /* Of a box that an error is about, in words */
 #define BCR_NO_TABLES "cannot make the tables of its rows, as its own message says"
 
+PetscErrorCode BCRSolverFallback(BCRSolver s, const BCRComponent *c)
+{
+  BCRRanks *core = &s->fallback[c->core];
+
+  PetscFunctionBegin;
+  PetscCall(PetscInfo(NULL,
+                      "Corrections of the single-precision solve do not converge for this right-hand side; solving "
+                      "such ones in double precision\n"));
+  PetscCall(core_create(s, c, PETSC_TRUE, core));
+  PetscCall(BCRRanksSetFactor(*core, 1 / c->op.scale));
+  PetscCall(BCRSolverShare(s, BCRRanksSetUp(*core), BCR_NO_TABLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One for each kind of component */
 static PetscErrorCode solver_cores(BCRSolver s)
 {

@@ -42,7 +42,7 @@ PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[
    are in; in that of the device that the solver was created for it launches on the stream, and
    returns before it is done. Nothing is allocated, but by the first solve of a kind that has to be
    known before: transposed ones of singular operators, those in place in mixed precision (options),
-   those of vectors that are not in the solver's memory. */
+   those of vectors that are not in the solver's memory, the first one in mixed precision that corrections fail for. */
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscMemType where, void *stream, PetscBool transpose,
                                            PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u,
                                            PetscInt ldu);

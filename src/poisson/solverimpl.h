@@ -249,6 +249,8 @@ PETSC_INTERN void BCRSolverStrides(const PetscInt n[3], size_t size, size_t pad,
 /* workspace of the backend, which lives as long as the solver */
 PETSC_INTERN PetscErrorCode BCRSolverArray(BCRSolver s, size_t bytes, const char what[], void *p);
 /* What solves of one kind need besides, once: transposed ones, those in place. Collective */
+/* A core of component c in double, where corrections have failed for a right-hand side and set-up has made none. Collective */
+PETSC_INTERN PetscErrorCode BCRSolverFallback(BCRSolver s, const BCRComponent *c);
 PETSC_INTERN PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, PetscBool inplace);
 
 /* pass.c */
