@@ -36,14 +36,28 @@ static void MakeMask(const Problem *p, const Matrix *M, Whole *w, int many)
   }
 }
 
+static PetscBool InPlane(const Problem *p, PetscInt i)
+{
+  const PetscInt c[3] = {i % p->N[0], i / p->N[0] % p->N[1], i / p->N[0] / p->N[1]};
+
+  for (int d = 0; d < 3; d++)
+    if (c[d] < p->line[d].low || c[d] >= p->line[d].low + p->line[d].n) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
 static void MakeRows(const Problem *p, const Matrix *M, Whole *w, int many, PetscBool symmetric)
 {
   const PetscInt N = p->nodes;
 
   for (int k = 0; k < many; k++) {
-    const PetscInt i = Pick((int)N);
-    const double size = fabs(M->val[7 * i]), sign = M->val[7 * i] > 0 ? 1 : -1;
+    PetscInt i = Pick((int)N);
 
+    double size, sign;
+
+    /* one at least in the box: no row of a plane makes a singular one regular */
+    while (k == 0 && (w->mask[i] || InPlane(p, i))) i = (i + 1) % N;
+    size = fabs(M->val[7 * i]);
+    sign = M->val[7 * i] > 0 ? 1 : -1;
     if (w->mask[i]) continue;
     if (symmetric) { /* one more link between two nodes: sums of rows and columns stay zero */
       const PetscInt j = Pick((int)N);
