@@ -70,10 +70,11 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* setup; t: of each of the solves; copy: of the vector. pc: of the last one, not destroyed, or NULL */
-static PetscErrorCode Time(const Case *c, DM da, Mat A, Vec x, Vec b, const char *options, PetscReal rtol,
-                           PetscInt solves, double *setup, double t[], double *copy, PetscInt *its, PetscReal *residual,
-                           PetscInt *rows, PetscInt boxes[])
+/* Seconds of set-up, of each of the solves, of a copy of the vector; iterations of the last one, the largest residual of them,
+   solves of the box of each */
+static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal rtol, PetscInt solves, double *setup,
+                           double t[], double *copy, PetscInt *its, PetscReal *residual, PetscInt *rows,
+                           PetscInt boxes[])
 {
   PetscRandom random;
   PetscReal norm[2];
@@ -88,8 +89,6 @@ static PetscErrorCode Time(const Case *c, DM da, Mat A, Vec x, Vec b, const char
   PetscCall(VecDuplicate(b, &r));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetDM(ksp, da));
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
   PetscCall(KSPSetType(ksp, rtol > 0 ? KSPCG : KSPPREONLY));
   if (rtol > 0) PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
   if (rtol > 0) PetscCall(KSPSetTolerances(ksp, rtol, 0, PETSC_DEFAULT, PETSC_DEFAULT));
@@ -123,7 +122,6 @@ static PetscErrorCode Time(const Case *c, DM da, Mat A, Vec x, Vec b, const char
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&r));
   PetscCall(PetscRandomDestroy(&random));
-  (void)c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -144,7 +142,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   empty.what = NONE;
   PetscCall(Grid(&empty, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
-    PetscCall(Time(&empty, da, A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
+    PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
     for (int k = 1; k < SOLVES; k++) box = PetscMin(box, t[k]);
     copy = PetscMin(copy, cp);
   }
@@ -154,7 +152,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   PetscCall(DMDestroy(&da));
   PetscCall(Grid(&c, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
-    PetscCall(Time(&c, da, A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
+    PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
     setup = PetscMin(setup, s);
     if (t[0] < first) first = t[0], counts[0] = boxes[0];
     if (t[SOLVES - 1] < tenth) tenth = t[SOLVES - 1], counts[1] = boxes[SOLVES - 1];
@@ -185,7 +183,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   row.iterations = counts[1];
   BenchWriteRow(csv, &row);
   for (size_t k = 0; others && k < PETSC_STATIC_ARRAY_LENGTH(peers); k++) {
-    PetscCall(Time(&c, da, A, x, b, peers[k].options, rtol, 2, &s, t, &cp, &its, &res, &rows, boxes));
+    PetscCall(Time(A, x, b, peers[k].options, rtol, 2, &s, t, &cp, &its, &res, &rows, boxes));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                           "    %-14s set-up %9.3f ms, solve %9.3f ms, %4d iterations, residual %.1e, %.1f times\n",
                           peers[k].name, 1e3 * s, 1e3 * t[1], (int)its, (double)res, t[1] / first));

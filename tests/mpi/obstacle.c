@@ -67,8 +67,6 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
   PetscCall(KSPSetType(ksp, KSPPREONLY));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
-  PetscCall(KSPSetDM(ksp, da));
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(MatNorm(A, NORM_INFINITY, &size));
   for (PetscInt k = 0; k < first; k++) {
