@@ -455,7 +455,7 @@ PetscErrorCode PCBCRPoissonGetCapacitance(PC pc, PCBCRPoissonCapacitance *capaci
 
   Notes:
   With `m` rows that differ, `k` directions take `2 m k` numbers. They serve all further right-hand sides; where all `m` are
-  known a solve is two solves of the box. Beyond the limit they are forgotten and learnt anew. Whatever the limit, no more than 32
+  known a solve is two solves of the box. Beyond the limit the first ones are kept. Whatever the limit, no more than 32
   are kept where they take more memory than 8 vectors do.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for a number below 1.

@@ -107,7 +107,7 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The mask's part of u; rhs: scratch. Collective */
+/* The mask's part of u. Collective */
 static PetscErrorCode mask_end(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
 {
   PetscFunctionBegin;
@@ -277,13 +277,14 @@ static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, Pet
 }
 
 /* What is left of the rows that differ is measured, at no cost, in the field itself. Where it is more than rounding, as
-   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the beginning, without them */
+   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the
+   beginning, without them */
 PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
-  PetscReal rounding = 0, left = 0, own = 0;
+  PetscReal rounding = 0, again = 0, left = 0, own = 0, size;
 
   PetscFunctionBegin;
   cap->info.solves = 0;
@@ -295,7 +296,9 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
       directions->k = 0;
       PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
       PetscCall(PetscArrayzero(cap->w, cap->numbers));
-      PetscCall(reduced_rhs(cap, transpose, u, &rounding));
+      size = cap->size;
+      PetscCall(reduced_rhs(cap, transpose, u, &again));
+      rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
     }
     PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
                                  BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
@@ -326,30 +329,43 @@ PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *inf
 
 /* -------- creation -------- */
 
-/* Right and left null vector of the operator of component c at the node ix of the layout, whose box begins at lo and has n nodes */
+/* The factor of the operator's row at a node of its box, which is on this rank of the layout */
+static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
+{
+  PetscInt box = 0, size = 1;
+
+  if (!op->rowscale) return 1;
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &op->axis[d];
+    const PetscInt low = x->plane[0].present ? 1 : 0, first = PetscMax(g->lo[d], low);
+
+    box += size * (ix[d] - first);
+    size *= PetscMin(g->lo[d] + g->n[d], low + x->n) - first;
+  }
+  return op->rowscale[box];
+}
+
+/* Right and left null vector of the operator at the node ix of the layout */
 static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3], PetscReal *right, PetscReal *left)
 {
   int side[3], planes = 0, across = 0;
-  PetscInt at = 0, box = 0, size = 1, boxsize = 1;
+  PetscInt at = 0, size = 1;
   PetscReal weight = 1, ends = 1;
 
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = &op->axis[d];
     const PetscInt low = x->plane[0].present ? 1 : 0,
                    i = PetscMin(PetscMax(ix[d] - low, 0), PetscMax(x->n - 1, 0)); /* the nearest in the box */
-    const PetscInt first = PetscMax(g->lo[d], low), last = PetscMin(g->lo[d] + g->n[d], low + x->n);
 
     side[d] = low && ix[d] == 0 ? -1 : (x->plane[1].present && ix[d] == g->N[d] - 1 ? 1 : 0);
     if (side[d]) across = d;
     planes += side[d] != 0;
     ends *= (PetscReal)BCRAxisGetEndWeight(x, i);
     weight *= x->weight ? x->weight[i] : 1;
-    box += boxsize * (ix[d] - first);
-    boxsize *= PetscMax(last - first, 0);
   }
   if (!planes) {
     *right = 1;
-    *left = ends / (weight * (op->rowscale ? op->rowscale[box] : 1));
+    *left = ends / (weight * row_factor(op, g, ix));
     return;
   }
   *right = *left = 0;
@@ -383,19 +399,15 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
 static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
 {
   PetscReal diag = PetscAbsReal(op->shift);
-  PetscInt box = 0, size = 1;
 
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d];
-    const PetscInt low = x->plane[0].present ? 1 : 0, first = PetscMax(g->lo[d], low),
-                   last = PetscMin(g->lo[d] + g->n[d], low + x->n);
+    const PetscInt i = ix[d] - (x->plane[0].present ? 1 : 0);
 
-    if (ix[d] < first || ix[d] >= last) return 1; /* in a plane: a row like any other there */
-    diag += PetscAbsReal(x->lower ? x->diag[ix[d] - low] : 2 * x->a);
-    box += size * (ix[d] - first);
-    size *= last - first;
+    if (i < 0 || i >= x->n) return 1; /* in a plane: a row like any other there */
+    diag += PetscAbsReal(x->lower ? x->diag[i] : 2 * x->a);
   }
-  return PetscAbsReal(op->scale) * diag * (op->rowscale ? op->rowscale[box] : 1);
+  return PetscAbsReal(op->scale) * diag * row_factor(op, g, ix);
 }
 
 /* Rows and unknowns of the system get sizes near one, of whatever size those of the matrix are: with s the largest entry of a row
@@ -407,12 +419,13 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
     const PetscInt c = cap->row[i] % cap->dof, node = cap->row[i] / cap->dof;
     const PetscInt ix[3] = {g->lo[0] + node % g->n[0], g->lo[1] + node / g->n[0] % g->n[1],
                             g->lo[2] + node / g->n[0] / g->n[1]};
+    const PetscReal diag = row_size(&ops[c], g, ix);
     PetscReal s = 0;
 
     for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) s = PetscMax(s, PetscAbsReal(cap->value[k]));
     for (PetscInt k = cap->start[i]; k < cap->start[i + 1] && s > 0; k++) cap->value[k] /= s;
-    cap->info.grading = PetscMax(cap->info.grading, s / row_size(&ops[c], g, ix));
-    cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * row_size(&ops[c], g, ix) / s) : 1;
+    cap->info.grading = PetscMax(cap->info.grading, s / diag);
+    cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * diag / s) : 1;
     cap->scale[i] = s * cap->one[i];
   }
 }
@@ -540,6 +553,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   rows_scale(cap, layout, ops);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   PetscCall(borders_create(cap, layout, ops));
+  cap->info.solves = 0; /* of applications */
   cap->numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
   all[0] = cap->m;
   all[1] = cap->masked;

@@ -45,14 +45,14 @@ static PetscErrorCode larger(PetscInt known, size_t room, PetscInt n, PetscScala
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory for one more direction; a solve that needs too many starts again without them */
+/* Memory for one more direction; a solve that needs too many goes on without those that are its own */
 static PetscErrorCode make_room(BCRDirections *d)
 {
   PetscErrorCode ierr;
   PetscInt room;
 
   PetscFunctionBegin;
-  if (d->k == d->most + BCR_DIRECTIONS_MORE) d->k = 0;
+  if (d->k == d->most + BCR_DIRECTIONS_MORE) d->k = d->most;
   if (d->k < d->room) PetscFunctionReturn(PETSC_SUCCESS);
   room = PetscMin(d->most + BCR_DIRECTIONS_MORE, PetscMax(32, 2 * d->room));
   ierr = larger(d->k, (size_t)room, d->n, &d->p);
@@ -220,6 +220,6 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
     source = PetscAbsScalar(s[1]) < 0.01 * norm ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
     if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
-  if (d->k > d->most) d->k = 0;
+  d->k = PetscMin(d->k, d->most);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,8 +9,7 @@
 
 typedef struct {
   MPI_Comm comm;
-  PetscInt n,
-    most; /* numbers of this rank; directions that are kept at most: behind a solve that has more all are forgotten */
+  PetscInt n, most;  /* numbers of this rank; directions that are kept at most, the first ones */
   PetscInt k, room;  /* directions that are known, and for which there is memory */
   PetscScalar *p;    /* [room][n] directions */
   PetscScalar *q;    /* [room][n] K p, orthonormal */
