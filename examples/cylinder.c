@@ -1,0 +1,512 @@
+/* ranks: 1 2
+   options: -pc_type bcrpoisson -cells 6 -length 12 -height 6 -time 4 -pictures 0 */
+static char help[] =
+  "Flow past a cylinder: incompressible Navier-Stokes equations on a staggered grid with TS, the pressure by any KSP and PC.\n\
+Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.\n\
+  -reynolds <100>               of the cylinder's diameter\n\
+  -cells <10>                   of the grid in a diameter\n\
+  -length <20>, -height <10>    of the channel, in diameters\n\
+  -time <100>                   until when, in diameters that the stream has gone\n\
+  -pictures <1>                 how many: cylinder-001.ppm, ...; the last one when the time is over\n\
+  -history <name>               a file of times, drags and lifts\n\n";
+
+/*
+    cc cylinder.c `pkg-config --cflags --libs PETSc` -lm
+    ./a.out -pc_type gamg
+    ./a.out -dll_append <petscbcr>/lib/libpetscbcr.so -pc_type bcrpoisson
+
+  This is a PETSc program that knows nothing of petscbcr. Cell (i, j) has its pressure in the middle, its u on the right face
+  and its v on the upper face. Without pressure the velocities would change by N = -div(u u) + lap(u) / Re, which is not free of
+  divergence; so each stage of the Runge-Kutta method solves
+
+      div grad p = div N    and takes    du/dt = N - grad p.
+
+  Cells of the cylinder are rows of the identity; where a cell of the fluid touches one, the link between both is missing,
+  as nothing flows through that face.
+*/
+#include <petscdmda.h>
+#include <petscts.h>
+#include <stdio.h>
+
+typedef struct {
+  PetscScalar u, v;
+} Velocity;
+
+typedef struct {
+  DM faces, cells; /* of velocities, and of pressures */
+  PetscInt n[2];
+  PetscReal h, reynolds, height; /* size of a cell; lengths are in diameters, the stream's speed is 1 */
+  KSP ksp;
+  Vec p, b, residual;
+
+  PetscInt solves, iterations, most; /* of the pressure: solves, iterations of all, of the longest */
+  PetscInt rows, boxes;              /* that differ from those of a box; solves of the box in all */
+  PetscReal worst;                   /* largest |b - A p| / |b| */
+  PetscInt steps, room, every;       /* steps so far, at most, and from picture to picture */
+  PetscReal *time, *drag, *lift;     /* of each step, at its beginning */
+} Flow;
+
+/* Cell (i, j) is one of the cylinder, whose middle is 5 diameters from the inflow */
+static PetscBool Solid(const Flow *flow, PetscInt i, PetscInt j)
+{
+  const PetscReal x = ((PetscReal)i + (PetscReal)0.5) * flow->h - 5,
+                  y = ((PetscReal)j + (PetscReal)0.5) * flow->h - flow->height / 2;
+
+  return x * x + y * y < (PetscReal)0.25 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Faces of the cylinder: nothing flows there */
+static PetscBool HeldU(const Flow *flow, PetscInt i, PetscInt j)
+{
+  return Solid(flow, i, j) || Solid(flow, i + 1, j) ? PETSC_TRUE : PETSC_FALSE;
+}
+static PetscBool HeldV(const Flow *flow, PetscInt i, PetscInt j)
+{
+  return Solid(flow, i, j) || Solid(flow, i, j + 1) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* -h^2 div grad: p = 0 behind the outflow; nothing through the inflow, the walls and the cylinder, whose cells have p = 0 */
+static PetscErrorCode PressureMatrix(const Flow *flow, Mat A)
+{
+  const PetscInt next[4][2] = {
+    {-1, 0 },
+    {1,  0 },
+    {0,  -1},
+    {0,  1 }
+  };
+  DMDALocalInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetLocalInfo(flow->cells, &info));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      MatStencil row = {0}, cols[5] = {{0}};
+      PetscScalar values[5];
+      PetscInt m = 0, links = 0;
+
+      row.i = i;
+      row.j = j;
+      if (Solid(flow, i, j)) links = 1;
+      else
+        for (PetscInt k = 0; k < 4; ++k) {
+          const PetscInt in = i + next[k][0], jn = j + next[k][1];
+
+          if (in == info.mx) ++links;
+          if (in < 0 || in == info.mx || jn < 0 || jn == info.my || Solid(flow, in, jn)) continue;
+          ++links;
+          cols[m].i = in;
+          cols[m].j = jn;
+          values[m++] = -1;
+        }
+      cols[m] = row;
+      values[m++] = (PetscReal)links;
+      PetscCall(MatSetValuesStencil(A, 1, &row, m, cols, values, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(0);
+}
+
+/* Velocities with those beyond the ends: stream at the inflow, walls without friction, what leaves does not change */
+static PetscErrorCode Ghosts(const Flow *flow, Vec global, Vec local)
+{
+  DMDALocalInfo info;
+  Velocity **a;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMGlobalToLocal(flow->faces, global, INSERT_VALUES, local));
+  PetscCall(DMDAGetLocalInfo(flow->faces, &info));
+  PetscCall(DMDAVecGetArray(flow->faces, local, &a));
+  for (PetscInt i = info.gxs; i < info.gxs + info.gxm; ++i) {
+    if (info.gys < 0) {
+      a[-1][i].u = a[0][i].u;
+      a[-1][i].v = 0;
+    }
+    if (info.gys + info.gym > info.my) {
+      a[info.my][i].u = a[info.my - 1][i].u;
+      a[info.my][i].v = 0;
+    }
+  }
+  for (PetscInt j = info.gys; j < info.gys + info.gym; ++j) {
+    if (info.gxs < 0) {
+      a[j][-1].u = 1;
+      a[j][-1].v = -a[j][0].v;
+    }
+    if (info.gxs + info.gxm > info.mx) a[j][info.mx] = a[j][info.mx - 1];
+  }
+  PetscCall(DMDAVecRestoreArray(flow->faces, local, &a));
+  PetscFunctionReturn(0);
+}
+
+/* f -= grad p, so that nothing is left of the divergence of f in the fluid. What the pressure does to faces of the cylinder, which
+   f leaves at rest, is added to the force on it. */
+static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal force[2])
+{
+  const PetscReal h = flow->h;
+  PetscReal norms[2];
+  DMDALocalInfo info;
+  Velocity **a;
+  PetscScalar **b, **p;
+  PetscInt its, boxes = 0;
+  Vec local;
+  Mat A;
+  PC pc;
+  PetscErrorCode (*solves)(PC, PetscInt *, PetscInt *);
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetLocalInfo(flow->cells, &info));
+  PetscCall(DMGetLocalVector(flow->faces, &local));
+  PetscCall(DMGlobalToLocal(flow->faces, f, INSERT_VALUES, local));
+  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecGetArrayWrite(flow->cells, flow->b, &b));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      const PetscScalar left = i ? a[j][i - 1].u : inflow, below = j ? a[j - 1][i].v : 0;
+
+      b[j][i] = Solid(flow, i, j) ? 0 : -h * (a[j][i].u - left + a[j][i].v - below);
+    }
+  }
+  PetscCall(DMDAVecRestoreArrayWrite(flow->cells, flow->b, &b));
+  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMRestoreLocalVector(flow->faces, &local));
+
+  PetscCall(KSPSolve(flow->ksp, flow->b, flow->p));
+  PetscCall(KSPGetIterationNumber(flow->ksp, &its));
+  flow->solves++;
+  flow->iterations += its;
+  flow->most = PetscMax(flow->most, its);
+  PetscCall(KSPGetOperators(flow->ksp, &A, NULL));
+  PetscCall(MatResidual(A, flow->b, flow->p, flow->residual));
+  PetscCall(VecNorm(flow->residual, NORM_2, &norms[0]));
+  PetscCall(VecNorm(flow->b, NORM_2, &norms[1]));
+  if (norms[1] > 0) flow->worst = PetscMax(flow->worst, norms[0] / norms[1]);
+  /* a PC that solves by solves of a box has their number; nothing happens with any other */
+  PetscCall(KSPGetPC(flow->ksp, &pc));
+  PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCBCRPoissonGetCapacitanceSolves_C", &solves));
+  if (solves) PetscCall(solves(pc, &flow->rows, &boxes));
+  flow->boxes += boxes;
+
+  PetscCall(DMGetLocalVector(flow->cells, &local));
+  PetscCall(DMGlobalToLocal(flow->cells, flow->p, INSERT_VALUES, local));
+  PetscCall(DMDAVecGetArrayRead(flow->cells, local, &p));
+  PetscCall(DMDAVecGetArray(flow->faces, f, &a));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      const PetscScalar dx = (i == info.mx - 1 ? 0 : p[j][i + 1]) - p[j][i],
+                        dy = j == info.my - 1 ? 0 : p[j + 1][i] - p[j][i];
+
+      if (HeldU(flow, i, j)) force[0] -= h * PetscRealPart(dx);
+      else a[j][i].u -= dx / h;
+      if (HeldV(flow, i, j)) force[1] -= h * PetscRealPart(dy);
+      else a[j][i].v -= dy / h;
+    }
+  }
+  PetscCall(DMDAVecRestoreArray(flow->faces, f, &a));
+  PetscCall(DMDAVecRestoreArrayRead(flow->cells, local, &p));
+  PetscCall(DMRestoreLocalVector(flow->cells, &local));
+  PetscFunctionReturn(0);
+}
+
+/* f = -div(q q) + lap(q) / Re, without pressure; force: what holds the cylinder's faces, where f is 0 */
+static PetscErrorCode Momentum(const Flow *flow, Vec q, Vec f, PetscReal force[2])
+{
+  const PetscReal h = flow->h, nu = 1 / flow->reynolds;
+  DMDALocalInfo info;
+  Velocity **a, **r;
+  Vec local;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetLocalInfo(flow->faces, &info));
+  PetscCall(DMGetLocalVector(flow->faces, &local));
+  PetscCall(Ghosts(flow, q, local));
+  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecGetArrayWrite(flow->faces, f, &r));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      const Velocity o = a[j][i], e = a[j][i + 1], w = a[j][i - 1], n = a[j + 1][i], s = a[j - 1][i];
+      /* twice the velocities that carry u out of its cell, and v */
+      const PetscScalar ue = o.u + e.u, uw = o.u + w.u, vn = o.v + e.v, vs = s.v + a[j - 1][i + 1].v;
+      const PetscScalar ve = o.u + n.u, vw = w.u + a[j + 1][i - 1].u, vu = o.v + n.v, vd = o.v + s.v;
+
+      r[j][i].u = -(ue * ue - uw * uw + vn * (o.u + n.u) - vs * (o.u + s.u)) / (4 * h) +
+                  nu * (e.u + w.u + n.u + s.u - (PetscReal)4 * o.u) / (h * h);
+      r[j][i].v = -(ve * (o.v + e.v) - vw * (o.v + w.v) + vu * vu - vd * vd) / (4 * h) +
+                  nu * (e.v + w.v + n.v + s.v - (PetscReal)4 * o.v) / (h * h);
+      if (j == info.my - 1) r[j][i].v = 0; /* the upper wall */
+      if (HeldU(flow, i, j)) {
+        force[0] += h * h * PetscRealPart(r[j][i].u);
+        r[j][i].u = 0;
+      }
+      if (HeldV(flow, i, j)) {
+        force[1] += h * h * PetscRealPart(r[j][i].v);
+        r[j][i].v = 0;
+      }
+    }
+  }
+  PetscCall(DMDAVecRestoreArrayWrite(flow->faces, f, &r));
+  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMRestoreLocalVector(flow->faces, &local));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec f, void *ctx)
+{
+  Flow *flow = (Flow *)ctx;
+  PetscReal force[2] = {0, 0}, begin;
+
+  PetscFunctionBeginUser;
+  PetscCall(Momentum(flow, q, f, force));
+  PetscCall(Project(flow, f, 0, force));
+  PetscCall(TSGetTime(ts, &begin));
+  if (t == begin && flow->steps < flow->room) { /* the first stage of a step: q is the flow at this time */
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, force, 2, MPIU_REAL, MPIU_SUM, PETSC_COMM_WORLD));
+    flow->time[flow->steps] = t;
+    flow->drag[flow->steps] = 2 * force[0]; /* coefficients: over speed^2 diameter / 2 */
+    flow->lift[flow->steps++] = 2 * force[1];
+  }
+  PetscFunctionReturn(0);
+}
+
+/* The stream that starts at once, with some of it going up behind the cylinder, so that it does not stay symmetric for long */
+static PetscErrorCode Start(Flow *flow, Vec q)
+{
+  PetscReal force[2];
+  DMDALocalInfo info;
+  Velocity **a;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetLocalInfo(flow->faces, &info));
+  PetscCall(DMDAVecGetArrayWrite(flow->faces, q, &a));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      const PetscReal x = ((PetscReal)i + (PetscReal)0.5) * flow->h - 6,
+                      y = ((PetscReal)j + 1) * flow->h - flow->height / 2;
+
+      a[j][i].u = HeldU(flow, i, j) ? 0 : 1;
+      a[j][i].v = HeldV(flow, i, j) || j == info.my - 1 ? 0 : PetscExpReal(-x * x - y * y) / 2;
+    }
+  }
+  PetscCall(DMDAVecRestoreArrayWrite(flow->faces, q, &a));
+  PetscCall(Project(flow, q, 1, force));
+  PetscFunctionReturn(0);
+}
+
+/* The largest divergence in the fluid, and in flow->p the vorticity of the upper right corner of each cell, 1e30 on the cylinder's */
+static PetscErrorCode Measure(const Flow *flow, Vec q, PetscReal *divergence)
+{
+  DMDALocalInfo info;
+  Velocity **a;
+  PetscScalar **w;
+  Vec local;
+
+  PetscFunctionBeginUser;
+  *divergence = 0;
+  PetscCall(DMDAGetLocalInfo(flow->faces, &info));
+  PetscCall(DMGetLocalVector(flow->faces, &local));
+  PetscCall(Ghosts(flow, q, local));
+  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecGetArrayWrite(flow->cells, flow->p, &w));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
+      const PetscReal div = PetscAbsScalar(a[j][i].u - a[j][i - 1].u + a[j][i].v - a[j - 1][i].v) / flow->h;
+
+      w[j][i] = (a[j][i + 1].v - a[j][i].v - a[j + 1][i].u + a[j][i].u) / flow->h;
+      if (Solid(flow, i, j)) w[j][i] = (PetscReal)1e30;
+      else if (!(div <= *divergence)) *divergence = div;
+    }
+  }
+  PetscCall(DMDAVecRestoreArrayWrite(flow->cells, flow->p, &w));
+  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMRestoreLocalVector(flow->faces, &local));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, divergence, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(0);
+}
+
+/* A picture of the vorticity: blue turns right, red turns left; the cylinder is black */
+static PetscErrorCode Picture(const Flow *flow, const char name[])
+{
+  Vec natural, all;
+  VecScatter scatter;
+  const PetscScalar *w;
+  PetscInt size;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDACreateNaturalVector(flow->cells, &natural));
+  PetscCall(DMDAGlobalToNaturalBegin(flow->cells, flow->p, INSERT_VALUES, natural));
+  PetscCall(DMDAGlobalToNaturalEnd(flow->cells, flow->p, INSERT_VALUES, natural));
+  PetscCall(VecScatterCreateToZero(natural, &scatter, &all));
+  PetscCall(VecScatterBegin(scatter, natural, all, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(scatter, natural, all, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecGetArrayRead(all, &w));
+  PetscCall(VecGetLocalSize(all, &size));
+  if (size) { /* the first rank */
+    FILE *file = fopen(name, "wb");
+
+    PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "%s cannot be written", name);
+    fprintf(file, "P6\n%d %d\n255\n", (int)flow->n[0], (int)flow->n[1]);
+    for (PetscInt j = flow->n[1] - 1; j >= 0; --j) {
+      for (PetscInt i = 0; i < flow->n[0]; ++i) {
+        const PetscReal value = PetscRealPart(w[i + flow->n[0] * j]), s = PetscMin(PetscMax(value / 3, -1), 1),
+                        light = value > (PetscReal)1e29 ? 0 : 255;
+
+        fputc((int)(light * (s < 0 ? 1 + s : 1)), file);
+        fputc((int)(light * (1 - PetscAbsReal(s))), file);
+        fputc((int)(light * (s > 0 ? 1 - s : 1)), file);
+      }
+    }
+    PetscCheck(!fclose(file), PETSC_COMM_SELF, PETSC_ERR_FILE_WRITE, "%s could not be written", name);
+  }
+  PetscCall(VecRestoreArrayRead(all, &w));
+  PetscCall(VecScatterDestroy(&scatter));
+  PetscCall(VecDestroy(&all));
+  PetscCall(VecDestroy(&natural));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Monitor(TS ts, PetscInt step, PetscReal t, Vec q, void *ctx)
+{
+  Flow *flow = (Flow *)ctx;
+  PetscReal divergence;
+  char name[32];
+
+  PetscFunctionBeginUser;
+  (void)ts;
+  (void)t;
+  if (flow->every && step && step % flow->every == 0) {
+    PetscCall(Measure(flow, q, &divergence));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "cylinder-%03d.ppm", (int)(step / flow->every)));
+    PetscCall(Picture(flow, name));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Over the whole periods of the lift in the second half of the time: mean drag, amplitude of the lift, frequency; NaN without a period */
+static void Coefficients(const Flow *flow, PetscReal *drag, PetscReal *lift, PetscReal *frequency)
+{
+  PetscInt first = -1, last = -1, periods = -1;
+  PetscReal begin = 0, end = 0;
+
+  for (PetscInt k = flow->steps / 2; k + 1 < flow->steps; ++k) {
+    if (!(flow->lift[k] <= 0 && flow->lift[k + 1] > 0)) continue;
+    end = flow->time[k] - flow->lift[k] * (flow->time[k + 1] - flow->time[k]) / (flow->lift[k + 1] - flow->lift[k]);
+    if (first < 0) {
+      first = k;
+      begin = end;
+    }
+    last = k;
+    periods++;
+  }
+  *frequency = *drag = *lift = 0;
+  for (PetscInt k = first; k < last; ++k) {
+    *drag += flow->drag[k] / (PetscReal)(last - first);
+    *lift = PetscMax(*lift, PetscAbsReal(flow->lift[k]));
+  }
+  *frequency = periods > 0 ? (PetscReal)periods / (end - begin) : 0;
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt cells = 10, pictures = 1;
+  PetscReal length = 20, time = 100, divergence, drag, lift, frequency, dt;
+  char history[PETSC_MAX_PATH_LEN] = "";
+  Flow flow;
+  TS ts;
+  Vec q;
+  Mat A;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscMemzero(&flow, sizeof(flow)));
+  flow.reynolds = 100;
+  flow.height = 10;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cells", &cells, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-pictures", &pictures, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-reynolds", &flow.reynolds, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-length", &length, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-height", &flow.height, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-time", &time, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-history", history, sizeof(history), NULL));
+  flow.h = 1 / (PetscReal)cells;
+  flow.n[0] = (PetscInt)(length * (PetscReal)cells + (PetscReal)0.5);
+  flow.n[1] = (PetscInt)(flow.height * (PetscReal)cells + (PetscReal)0.5);
+
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_GHOSTED, DM_BOUNDARY_GHOSTED, DMDA_STENCIL_BOX, flow.n[0],
+                         flow.n[1], PETSC_DECIDE, PETSC_DECIDE, 2, 1, NULL, NULL, &flow.faces));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, flow.n[0], flow.n[1],
+                         PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &flow.cells));
+  PetscCall(DMSetFromOptions(flow.faces));
+  PetscCall(DMSetFromOptions(flow.cells));
+  PetscCall(DMSetUp(flow.faces));
+  PetscCall(DMSetUp(flow.cells));
+  PetscCall(DMCreateGlobalVector(flow.faces, &q));
+  PetscCall(DMCreateGlobalVector(flow.cells, &flow.p));
+  PetscCall(VecDuplicate(flow.p, &flow.b));
+  PetscCall(VecDuplicate(flow.p, &flow.residual));
+
+  PetscCall(DMCreateMatrix(flow.cells, &A));
+  PetscCall(PressureMatrix(&flow, A));
+  PetscCall(MatSetOption(A, MAT_SPD, PETSC_TRUE));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &flow.ksp));
+  PetscCall(KSPSetOperators(flow.ksp, A, A));
+  PetscCall(KSPSetType(flow.ksp, KSPCG));
+  PetscCall(KSPSetTolerances(flow.ksp, PetscMax((PetscReal)1e-10, 1000 * PETSC_MACHINE_EPSILON), PETSC_DEFAULT,
+                             PETSC_DEFAULT, PETSC_DEFAULT));
+  PetscCall(KSPSetErrorIfNotConverged(flow.ksp, PETSC_TRUE));
+  PetscCall(KSPSetFromOptions(flow.ksp));
+
+  dt = PetscMin(flow.h / 3, flow.h * flow.h * flow.reynolds / 5); /* the stream is up to 1.6 beside the cylinder */
+  flow.room = (PetscInt)PetscCeilReal(time / dt);
+  flow.every = pictures ? PetscMax(flow.room / pictures, 1) : 0;
+  PetscCall(PetscMalloc3(flow.room, &flow.time, flow.room, &flow.drag, flow.room, &flow.lift));
+  PetscCall(TSCreate(PETSC_COMM_WORLD, &ts));
+  PetscCall(TSSetProblemType(ts, TS_NONLINEAR));
+  PetscCall(TSSetRHSFunction(ts, NULL, RightHandSide, &flow));
+  PetscCall(TSMonitorSet(ts, Monitor, &flow, NULL));
+  PetscCall(TSSetType(ts, TSRK));
+  PetscCall(TSRKSetType(ts, TSRK3));
+  PetscCall(TSSetTimeStep(ts, time / (PetscReal)flow.room));
+  PetscCall(TSSetMaxSteps(ts, flow.room));
+  PetscCall(TSSetMaxTime(ts, 2 * time)); /* the number of steps ends it */
+  PetscCall(TSSetExactFinalTime(ts, TS_EXACTFINALTIME_STEPOVER));
+  PetscCall(TSSetFromOptions(ts));
+  PetscCall(Start(&flow, q));
+  PetscCall(TSSolve(ts, q));
+
+  PetscCall(Measure(&flow, q, &divergence));
+  Coefficients(&flow, &drag, &lift, &frequency);
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "grid %d x %d, %d steps\n", (int)flow.n[0], (int)flow.n[1], (int)flow.steps));
+  PetscCall(
+    PetscPrintf(PETSC_COMM_WORLD, "pressure: %d solves of %.2f iterations (at most %d), |b - A p| / |b| <= %.1e\n",
+                (int)flow.solves, (double)flow.iterations / (double)flow.solves, (int)flow.most, (double)flow.worst));
+  if (flow.rows)
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "box: %d rows differ, %.2f solves of the box for a step's pressures\n",
+                          (int)flow.rows, (double)flow.boxes / (double)flow.steps));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "divergence: %.1e at most\n", (double)divergence));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "now: drag %.8f, lift %.8f\n", (double)flow.drag[flow.steps - 1],
+                        (double)flow.lift[flow.steps - 1]));
+  if (frequency > 0)
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "mean drag %.3f, lift +-%.3f, Strouhal number %.4f\n", (double)drag,
+                          (double)lift, (double)frequency));
+  if (history[0]) {
+    FILE *file;
+
+    PetscCall(PetscFOpen(PETSC_COMM_WORLD, history, "w", &file));
+    for (PetscInt k = 0; k < flow.steps; ++k)
+      PetscCall(PetscFPrintf(PETSC_COMM_WORLD, file, "%g %g %g\n", (double)flow.time[k], (double)flow.drag[k],
+                             (double)flow.lift[k]));
+    PetscCall(PetscFClose(PETSC_COMM_WORLD, file));
+  }
+
+  PetscCall(TSDestroy(&ts));
+  PetscCall(KSPDestroy(&flow.ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&flow.p));
+  PetscCall(VecDestroy(&flow.b));
+  PetscCall(VecDestroy(&flow.residual));
+  PetscCall(DMDestroy(&flow.faces));
+  PetscCall(DMDestroy(&flow.cells));
+  PetscCall(PetscFree3(flow.time, flow.drag, flow.lift));
+  PetscCall(PetscFinalize());
+  return 0;
+}
