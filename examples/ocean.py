@@ -152,7 +152,7 @@ if picture and PETSc.COMM_WORLD.getRank() == 0:
         water = numpy.ma.masked_where(land != 0, psi)
         colours = axes.pcolormesh(x, y, water, cmap="Blues", rasterized=True)
         axes.contour(x, y, water, 18, colors="k", linewidths=0.6)
-        axes.pcolormesh(x, y, numpy.ma.masked_where(land == 0, land), cmap="copper", vmin=-8, vmax=3)
+        axes.pcolormesh(x, y, numpy.ma.masked_where(land == 0, land != 0), cmap="copper", vmin=-1.5, vmax=1.5)
         axes.set(aspect="equal", xticks=(), yticks=(), title=f"currents around islands, delta = {delta:g}, {n} x {n} nodes")
         figure.colorbar(colours, label="stream function")
         figure.savefig(picture, dpi=100)
