@@ -173,11 +173,11 @@ function(petscbcr_add_program_tests)
     message(STATUS "No tests of Python programs: no petsc4py of this PETSc")
   endif()
 
-  set(cases ex29 ex29-neumann ex45 ex32 snes-ex5)
-  set(parallel ex29:4 ex29-neumann:3 ex45:4 ex32:2 snes-ex5:4) # those cut along several axes, and along one
+  set(cases ex29 ex29-neumann ex45 ex32 snes-ex5 snes-ex35)
+  set(parallel ex29:4 ex29-neumann:3 ex45:4 ex32:2 snes-ex5:4 snes-ex35:3) # those cut along several axes, and along one
   if(NOT PETSCBCR_PETSC_COMPLEX AND NOT PETSCBCR_PETSC_SINGLE)
-    list(APPEND cases ex50) # real and double only, as its own header says
-    list(APPEND parallel ex50:4)
+    list(APPEND cases ex50 snes-ex9) # real and double only, as their own headers say
+    list(APPEND parallel ex50:4 snes-ex9:3)
   endif()
   if(fortran)
     list(APPEND cases ex45f)

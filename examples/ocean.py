@@ -1,5 +1,5 @@
 # ranks: 1 2
-# options: -n 95 -delta 0.04
+# compare: -n 95 -delta 0.04
 # options: -n 95 -delta 0.04 -land 0
 """Stommel's ocean with a rough western coast and islands: the stream function of the currents that a steady wind drives.
 

@@ -1,5 +1,5 @@
 # ranks: 1 2
-# options: -n 63 -per_cell 6
+# compare: -n 63 -per_cell 6
 """An electrode in a box of plasma: electrons as particles, a uniform background of ions, the potential in each time step.
 
 Lengths are in Debye lengths, times in those of the plasma frequency, potentials in electron temperatures:
