@@ -192,7 +192,7 @@ static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal for
   PetscCall(MatResidual(A, flow->b, flow->p, flow->residual));
   PetscCall(VecNorm(flow->residual, NORM_2, &norms[0]));
   PetscCall(VecNorm(flow->b, NORM_2, &norms[1]));
-  if (norms[1] > 0) flow->worst = PetscMax(flow->worst, norms[0] / norms[1]);
+  if (norms[1] > 0 && !(norms[0] / norms[1] <= flow->worst)) flow->worst = norms[0] / norms[1];
   /* a PC that solves by solves of a box has their number; nothing happens with any other */
   PetscCall(KSPGetPC(flow->ksp, &pc));
   PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCBCRPoissonGetCapacitanceSolves_C", &solves));
@@ -289,7 +289,7 @@ static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec f, void *ctx)
 /* The stream that starts at once, with some of it going up behind the cylinder, so that it does not stay symmetric for long */
 static PetscErrorCode Start(Flow *flow, Vec q)
 {
-  PetscReal force[2];
+  PetscReal force[2] = {0, 0};
   DMDALocalInfo info;
   Velocity **a;
 
@@ -399,7 +399,7 @@ static PetscErrorCode Monitor(TS ts, PetscInt step, PetscReal t, Vec q, void *ct
   PetscFunctionReturn(0);
 }
 
-/* Over the whole periods of the lift in the second half of the time: mean drag, amplitude of the lift, frequency; NaN without a period */
+/* Over the whole periods of the lift in the second half of the time: mean drag, amplitude of the lift, frequency; 0 without one */
 static void Coefficients(const Flow *flow, PetscReal *drag, PetscReal *lift, PetscReal *frequency)
 {
   PetscInt first = -1, last = -1, periods = -1;
@@ -423,10 +423,51 @@ static void Coefficients(const Flow *flow, PetscReal *drag, PetscReal *lift, Pet
   *frequency = periods > 0 ? (PetscReal)periods / (end - begin) : 0;
 }
 
+static PetscErrorCode Report(Flow *flow, Vec q, const char history[])
+{
+  const PetscInt now = flow->steps - 1;
+  PetscReal divergence, drag, lift, frequency;
+
+  PetscFunctionBeginUser;
+  PetscCall(Measure(flow, q, &divergence));
+  Coefficients(flow, &drag, &lift, &frequency);
+  PetscCall(
+    PetscPrintf(PETSC_COMM_WORLD, "grid %d x %d, %d steps\n", (int)flow->n[0], (int)flow->n[1], (int)flow->steps));
+  PetscCall(PetscPrintf(
+    PETSC_COMM_WORLD, "pressure: %d solves, %.2f iterations each, %d at most; |b - A p| / |b| <= %.1e\n",
+    (int)flow->solves, (double)flow->iterations / (double)flow->solves, (int)flow->most, (double)flow->worst));
+  if (flow->rows)
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "box: %d rows differ, %.2f solves of the box for a pressure\n",
+                          (int)flow->rows, (double)flow->boxes / (double)flow->solves));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "divergence: %.1e at most\n", (double)divergence));
+  PetscCall(
+    PetscPrintf(PETSC_COMM_WORLD, "result: drag %.8f, lift %.8f\n", (double)flow->drag[now], (double)flow->lift[now]));
+  if (history[0]) {
+    FILE *file;
+
+    PetscCall(PetscFOpen(PETSC_COMM_WORLD, history, "w", &file));
+    for (PetscInt k = 0; k <= now; ++k)
+      PetscCall(PetscFPrintf(PETSC_COMM_WORLD, file, "%g %g %g\n", (double)flow->time[k], (double)flow->drag[k],
+                             (double)flow->lift[k]));
+    PetscCall(PetscFClose(PETSC_COMM_WORLD, file));
+  }
+  PetscCheck(divergence < 1e5 * PetscMax(1e-10, 1000 * PETSC_MACHINE_EPSILON), PETSC_COMM_WORLD, PETSC_ERR_PLIB,
+             "The flow is not free of divergence");
+  if (frequency > 0) {
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "mean drag %.3f, lift +-%.3f, Strouhal number %.4f\n", (double)drag,
+                          (double)lift, (double)frequency));
+    /* 0.164 to 0.167 are published for a wide stream; walls that are near make it more */
+    if (flow->reynolds == 100)
+      PetscCheck(frequency > 0.16 && frequency < 0.185, PETSC_COMM_WORLD, PETSC_ERR_PLIB,
+                 "Vortices come at the wrong pace");
+  }
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cells = 10, pictures = 1;
-  PetscReal length = 20, time = 100, divergence, drag, lift, frequency, dt;
+  PetscReal length = 20, time = 100, dt;
   char history[PETSC_MAX_PATH_LEN] = "";
   Flow flow;
   TS ts;
@@ -490,30 +531,7 @@ int main(int argc, char **argv)
   PetscCall(Start(&flow, q));
   PetscCall(TSSolve(ts, q));
 
-  PetscCall(Measure(&flow, q, &divergence));
-  Coefficients(&flow, &drag, &lift, &frequency);
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "grid %d x %d, %d steps\n", (int)flow.n[0], (int)flow.n[1], (int)flow.steps));
-  PetscCall(
-    PetscPrintf(PETSC_COMM_WORLD, "pressure: %d solves of %.2f iterations (at most %d), |b - A p| / |b| <= %.1e\n",
-                (int)flow.solves, (double)flow.iterations / (double)flow.solves, (int)flow.most, (double)flow.worst));
-  if (flow.rows)
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "box: %d rows differ, %.2f solves of the box for a step's pressures\n",
-                          (int)flow.rows, (double)flow.boxes / (double)flow.steps));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "divergence: %.1e at most\n", (double)divergence));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "result: drag %.8f, lift %.8f\n", (double)flow.drag[flow.steps - 1],
-                        (double)flow.lift[flow.steps - 1]));
-  if (frequency > 0)
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "mean drag %.3f, lift +-%.3f, Strouhal number %.4f\n", (double)drag,
-                          (double)lift, (double)frequency));
-  if (history[0]) {
-    FILE *file;
-
-    PetscCall(PetscFOpen(PETSC_COMM_WORLD, history, "w", &file));
-    for (PetscInt k = 0; k < flow.steps; ++k)
-      PetscCall(PetscFPrintf(PETSC_COMM_WORLD, file, "%g %g %g\n", (double)flow.time[k], (double)flow.drag[k],
-                             (double)flow.lift[k]));
-    PetscCall(PetscFClose(PETSC_COMM_WORLD, file));
-  }
+  PetscCall(Report(&flow, q, history));
 
   PetscCall(TSDestroy(&ts));
   PetscCall(KSPDestroy(&flow.ksp));
