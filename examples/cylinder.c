@@ -1,6 +1,6 @@
 /* ranks: 1 2
    compare: -cells 6 -length 12 -height 6 -time 4
-   options: -cells 8 -length 16 -height 8 -time 60 -pictures 0 */
+   options: -cells 6 -length 14 -height 8 -time 50 -pictures 0 */
 static char help[] =
   "Flow past a cylinder: incompressible Navier-Stokes equations on a staggered grid with TS, the pressure by any KSP and PC.\n\
 Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.\n\
@@ -9,7 +9,7 @@ Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.
   -length <20>, -height <10>    of the channel, in diameters\n\
   -time <100>                   until when, in diameters that the stream has gone\n\
   -pictures <1>                 how many: cylinder-001.ppm, ...; the last one when the time is over\n\
-  -history <name>               a file of times, drags and lifts\n\n";
+  -forces <name>                a file of times, drags and lifts\n\n";
 
 /*
     cc cylinder.c `pkg-config --cflags --libs PETSc` -lm
@@ -423,7 +423,7 @@ static void Coefficients(const Flow *flow, PetscReal *drag, PetscReal *lift, Pet
   *frequency = periods > 0 ? (PetscReal)periods / (end - begin) : 0;
 }
 
-static PetscErrorCode Report(Flow *flow, Vec q, const char history[])
+static PetscErrorCode Report(Flow *flow, Vec q, const char forces[])
 {
   const PetscInt now = flow->steps - 1;
   PetscReal divergence, drag, lift, frequency;
@@ -442,10 +442,10 @@ static PetscErrorCode Report(Flow *flow, Vec q, const char history[])
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "divergence: %.1e at most\n", (double)divergence));
   PetscCall(
     PetscPrintf(PETSC_COMM_WORLD, "result: drag %.8f, lift %.8f\n", (double)flow->drag[now], (double)flow->lift[now]));
-  if (history[0]) {
+  if (forces[0]) {
     FILE *file;
 
-    PetscCall(PetscFOpen(PETSC_COMM_WORLD, history, "w", &file));
+    PetscCall(PetscFOpen(PETSC_COMM_WORLD, forces, "w", &file));
     for (PetscInt k = 0; k <= now; ++k)
       PetscCall(PetscFPrintf(PETSC_COMM_WORLD, file, "%g %g %g\n", (double)flow->time[k], (double)flow->drag[k],
                              (double)flow->lift[k]));
@@ -468,7 +468,7 @@ int main(int argc, char **argv)
 {
   PetscInt cells = 10, pictures = 1;
   PetscReal length = 20, time = 100, dt;
-  char history[PETSC_MAX_PATH_LEN] = "";
+  char forces[PETSC_MAX_PATH_LEN] = "";
   Flow flow;
   TS ts;
   Vec q;
@@ -484,7 +484,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-length", &length, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-height", &flow.height, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-time", &time, NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-history", history, sizeof(history), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-forces", forces, sizeof(forces), NULL));
   flow.h = 1 / (PetscReal)cells;
   flow.n[0] = (PetscInt)(length * (PetscReal)cells + (PetscReal)0.5);
   flow.n[1] = (PetscInt)(flow.height * (PetscReal)cells + (PetscReal)0.5);
@@ -531,7 +531,7 @@ int main(int argc, char **argv)
   PetscCall(Start(&flow, q));
   PetscCall(TSSolve(ts, q));
 
-  PetscCall(Report(&flow, q, history));
+  PetscCall(Report(&flow, q, forces));
 
   PetscCall(TSDestroy(&ts));
   PetscCall(KSPDestroy(&flow.ksp));
