@@ -8,7 +8,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 
-source_=$1 libdir=$2 work=$3
+source_=$(realpath "$1") libdir=$(realpath "$2") work=$3
 shift 3
 petsc_use "" || die "pkg-config does not find PETSc: set PKG_CONFIG_PATH"
 mkdir -p "$work"
