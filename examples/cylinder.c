@@ -16,11 +16,11 @@ Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.
     ./a.out -pc_type gamg
     ./a.out -dll_append <petscbcr>/lib/libpetscbcr.so -pc_type bcrpoisson
 
-  This is a PETSc program that knows nothing of petscbcr. Cell (i, j) has its pressure in the middle, its u on the right face
-  and its v on the upper face. Without pressure the velocities would change by N = -div(u u) + lap(u) / Re, which is not free of
-  divergence; so each stage of the Runge-Kutta method solves
+  This is a PETSc program that knows nothing of petscbcr. Cell (i, j) has its pressure in the middle, velocity q[0]
+  in the middle of its right face and q[1] of its upper face. Without pressure velocities would change by N = -div(q q) + lap(q) / Re,
+  which is not free of divergence; so each stage of the Runge-Kutta method solves
 
-      div grad p = div N    and takes    du/dt = N - grad p.
+      div grad p = div N    and takes    dq/dt = N - grad p.
 
   Cells of the cylinder are rows of the identity; where a cell of the fluid touches one, the link between both is missing,
   as nothing flows through that face.
@@ -28,10 +28,6 @@ Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.
 #include <petscdmda.h>
 #include <petscts.h>
 #include <stdio.h>
-
-typedef struct {
-  PetscScalar u, v;
-} Velocity;
 
 typedef struct {
   DM faces, cells; /* of velocities, and of pressures */
@@ -56,25 +52,16 @@ static PetscBool Solid(const Flow *flow, PetscInt i, PetscInt j)
   return x * x + y * y < (PetscReal)0.25 ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Faces of the cylinder: nothing flows there */
-static PetscBool HeldU(const Flow *flow, PetscInt i, PetscInt j)
+/* The face of velocity d of cell (i, j) is one of the cylinder: nothing flows there */
+static PetscBool Held(const Flow *flow, PetscInt i, PetscInt j, PetscInt d)
 {
-  return Solid(flow, i, j) || Solid(flow, i + 1, j) ? PETSC_TRUE : PETSC_FALSE;
-}
-static PetscBool HeldV(const Flow *flow, PetscInt i, PetscInt j)
-{
-  return Solid(flow, i, j) || Solid(flow, i, j + 1) ? PETSC_TRUE : PETSC_FALSE;
+  return Solid(flow, i, j) || Solid(flow, i + !d, j + d) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* How many of the faces beside this one, in the direction that nothing moves in there, are inside of the cylinder: its surface is
-   halfway to them */
-static PetscInt BesideU(const Flow *flow, PetscInt i, PetscInt j)
+/* ... is within the cylinder, half a cell below its surface as others of its direction see it */
+static PetscBool Within(const Flow *flow, PetscInt i, PetscInt j, PetscInt d)
 {
-  return (Solid(flow, i, j - 1) && Solid(flow, i + 1, j - 1)) + (Solid(flow, i, j + 1) && Solid(flow, i + 1, j + 1));
-}
-static PetscInt BesideV(const Flow *flow, PetscInt i, PetscInt j)
-{
-  return (Solid(flow, i - 1, j) && Solid(flow, i - 1, j + 1)) + (Solid(flow, i + 1, j) && Solid(flow, i + 1, j + 1));
+  return Solid(flow, i, j) && Solid(flow, i + !d, j + d) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* -h^2 div grad: p = 0 behind the outflow; nothing through the inflow, the walls and the cylinder, whose cells have p = 0 */
@@ -124,42 +111,40 @@ static PetscErrorCode PressureMatrix(const Flow *flow, Mat A)
 static PetscErrorCode Ghosts(const Flow *flow, Vec global, Vec local)
 {
   DMDALocalInfo info;
-  Velocity **a;
+  PetscScalar ***q;
 
   PetscFunctionBeginUser;
   PetscCall(DMGlobalToLocal(flow->faces, global, INSERT_VALUES, local));
   PetscCall(DMDAGetLocalInfo(flow->faces, &info));
-  PetscCall(DMDAVecGetArray(flow->faces, local, &a));
+  PetscCall(DMDAVecGetArrayDOF(flow->faces, local, &q));
   for (PetscInt i = info.gxs; i < info.gxs + info.gxm; ++i) {
     if (info.gys < 0) {
-      a[-1][i].u = a[0][i].u;
-      a[-1][i].v = 0;
+      q[-1][i][0] = q[0][i][0];
+      q[-1][i][1] = 0;
     }
     if (info.gys + info.gym > info.my) {
-      a[info.my][i].u = a[info.my - 1][i].u;
-      a[info.my][i].v = 0;
+      q[info.my][i][0] = q[info.my - 1][i][0];
+      q[info.my][i][1] = 0;
     }
   }
   for (PetscInt j = info.gys; j < info.gys + info.gym; ++j) {
     if (info.gxs < 0) {
-      a[j][-1].u = 1;
-      a[j][-1].v = -a[j][0].v;
+      q[j][-1][0] = 1;
+      q[j][-1][1] = -q[j][0][1];
     }
-    if (info.gxs + info.gxm > info.mx) a[j][info.mx] = a[j][info.mx - 1];
+    if (info.gxs + info.gxm > info.mx)
+      for (PetscInt d = 0; d < 2; ++d) q[j][info.mx][d] = q[j][info.mx - 1][d];
   }
-  PetscCall(DMDAVecRestoreArray(flow->faces, local, &a));
+  PetscCall(DMDAVecRestoreArrayDOF(flow->faces, local, &q));
   PetscFunctionReturn(0);
 }
 
-/* f -= grad p, so that nothing is left of the divergence of f in the fluid. What the pressure does to faces of the cylinder, which
-   f leaves at rest, is added to the force on it. */
-static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal force[2])
+/* p of div grad p = div f in the fluid; inflow is what f is on the left. Counts what that took */
+static PetscErrorCode Pressure(Flow *flow, Vec f, PetscReal inflow)
 {
-  const PetscReal h = flow->h;
   PetscReal norms[2];
   DMDALocalInfo info;
-  Velocity **a;
-  PetscScalar **b, **p;
+  PetscScalar ***q, **b;
   PetscInt its, boxes = 0;
   Vec local;
   Mat A;
@@ -170,17 +155,17 @@ static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal for
   PetscCall(DMDAGetLocalInfo(flow->cells, &info));
   PetscCall(DMGetLocalVector(flow->faces, &local));
   PetscCall(DMGlobalToLocal(flow->faces, f, INSERT_VALUES, local));
-  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecGetArrayDOFRead(flow->faces, local, &q));
   PetscCall(DMDAVecGetArrayWrite(flow->cells, flow->b, &b));
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
-      const PetscScalar left = i ? a[j][i - 1].u : inflow, below = j ? a[j - 1][i].v : 0;
+      const PetscScalar left = i ? q[j][i - 1][0] : inflow, below = j ? q[j - 1][i][1] : 0;
 
-      b[j][i] = Solid(flow, i, j) ? 0 : -h * (a[j][i].u - left + a[j][i].v - below);
+      b[j][i] = Solid(flow, i, j) ? 0 : -flow->h * (q[j][i][0] - left + q[j][i][1] - below);
     }
   }
   PetscCall(DMDAVecRestoreArrayWrite(flow->cells, flow->b, &b));
-  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecRestoreArrayDOFRead(flow->faces, local, &q));
   PetscCall(DMRestoreLocalVector(flow->faces, &local));
 
   PetscCall(KSPSolve(flow->ksp, flow->b, flow->p));
@@ -198,72 +183,83 @@ static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal for
   PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCBCRPoissonGetCapacitanceSolves_C", &solves));
   if (solves) PetscCall(solves(pc, &flow->rows, &boxes));
   flow->boxes += boxes;
+  PetscFunctionReturn(0);
+}
 
+/* f -= grad p, so that nothing is left of the divergence of f in the fluid. What the pressure does to faces of the cylinder, which
+   f leaves at rest, is added to the force on it. */
+static PetscErrorCode Project(Flow *flow, Vec f, PetscReal inflow, PetscReal force[2])
+{
+  DMDALocalInfo info;
+  PetscScalar ***q, **p;
+  Vec local;
+
+  PetscFunctionBeginUser;
+  PetscCall(Pressure(flow, f, inflow));
+  PetscCall(DMDAGetLocalInfo(flow->cells, &info));
   PetscCall(DMGetLocalVector(flow->cells, &local));
   PetscCall(DMGlobalToLocal(flow->cells, flow->p, INSERT_VALUES, local));
   PetscCall(DMDAVecGetArrayRead(flow->cells, local, &p));
-  PetscCall(DMDAVecGetArray(flow->faces, f, &a));
+  PetscCall(DMDAVecGetArrayDOF(flow->faces, f, &q));
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
-      const PetscScalar dx = (i == info.mx - 1 ? 0 : p[j][i + 1]) - p[j][i],
-                        dy = j == info.my - 1 ? 0 : p[j + 1][i] - p[j][i];
+      const PetscScalar dp[2] = {(i == info.mx - 1 ? 0 : p[j][i + 1]) - p[j][i],
+                                 j == info.my - 1 ? 0 : p[j + 1][i] - p[j][i]};
 
-      if (HeldU(flow, i, j)) force[0] -= h * PetscRealPart(dx);
-      else a[j][i].u -= dx / h;
-      if (HeldV(flow, i, j)) force[1] -= h * PetscRealPart(dy);
-      else a[j][i].v -= dy / h;
+      for (PetscInt d = 0; d < 2; ++d) {
+        if (Held(flow, i, j, d)) force[d] -= flow->h * PetscRealPart(dp[d]);
+        else q[j][i][d] -= dp[d] / flow->h;
+      }
     }
   }
-  PetscCall(DMDAVecRestoreArray(flow->faces, f, &a));
+  PetscCall(DMDAVecRestoreArrayDOF(flow->faces, f, &q));
   PetscCall(DMDAVecRestoreArrayRead(flow->cells, local, &p));
   PetscCall(DMRestoreLocalVector(flow->cells, &local));
   PetscFunctionReturn(0);
 }
 
 /* f = -div(q q) + lap(q) / Re, without pressure; force: what holds the cylinder's faces, where f is 0 */
-static PetscErrorCode Momentum(const Flow *flow, Vec q, Vec f, PetscReal force[2])
+static PetscErrorCode Momentum(const Flow *flow, Vec velocities, Vec f, PetscReal force[2])
 {
   const PetscReal h = flow->h, nu = 1 / flow->reynolds;
   DMDALocalInfo info;
-  Velocity **a, **r;
+  PetscScalar ***q, ***r;
   Vec local;
 
   PetscFunctionBeginUser;
   PetscCall(DMDAGetLocalInfo(flow->faces, &info));
   PetscCall(DMGetLocalVector(flow->faces, &local));
-  PetscCall(Ghosts(flow, q, local));
-  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
-  PetscCall(DMDAVecGetArrayWrite(flow->faces, f, &r));
+  PetscCall(Ghosts(flow, velocities, local));
+  PetscCall(DMDAVecGetArrayDOFRead(flow->faces, local, &q));
+  PetscCall(DMDAVecGetArrayDOFWrite(flow->faces, f, &r));
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
-      const Velocity o = a[j][i], e = a[j][i + 1], w = a[j][i - 1], n = a[j + 1][i], s = a[j - 1][i];
-      /* twice the velocities that carry u out of its cell, and v */
-      const PetscScalar ue = o.u + e.u, uw = o.u + w.u, vn = o.v + e.v, vs = s.v + a[j - 1][i + 1].v;
-      const PetscScalar ve = o.u + n.u, vw = w.u + a[j + 1][i - 1].u, vu = o.v + n.v, vd = o.v + s.v;
-      const PetscReal rub[2] = {(PetscReal)BesideU(flow, i, j), (PetscReal)BesideV(flow, i, j)};
+      for (PetscInt d = 0; d < 2; ++d) {
+        /* from this face to the next one in the direction of its velocity, and to the side */
+        const PetscInt di = !d, dj = d, si = d, sj = !d, s = !d;
+        const PetscScalar o = q[j][i][d], ahead = q[j + dj][i + di][d], behind = q[j - dj][i - di][d],
+                          one = q[j + sj][i + si][d], other = q[j - sj][i - si][d];
+        /* twice the velocities that carry o to either side */
+        const PetscScalar to = q[j][i][s] + q[j + dj][i + di][s],
+                          from = q[j - sj][i - si][s] + q[j + dj - sj][i + di - si][s];
+        const PetscInt rubs = Within(flow, i + si, j + sj, d) + Within(flow, i - si, j - sj, d);
 
-      r[j][i].u = -(ue * ue - uw * uw + vn * (o.u + n.u) - vs * (o.u + s.u)) / (4 * h) +
-                  nu * (e.u + w.u + n.u + s.u - (PetscReal)4 * o.u) / (h * h);
-      r[j][i].v = -(ve * (o.v + e.v) - vw * (o.v + w.v) + vu * vu - vd * vd) / (4 * h) +
-                  nu * (e.v + w.v + n.v + s.v - (PetscReal)4 * o.v) / (h * h);
-      /* friction at the surface, half as far away as the faces that the above takes for it */
-      r[j][i].u -= nu * rub[0] * o.u / (h * h);
-      r[j][i].v -= nu * rub[1] * o.v / (h * h);
-      force[0] += nu * rub[0] * PetscRealPart(o.u);
-      force[1] += nu * rub[1] * PetscRealPart(o.v);
-      if (j == info.my - 1) r[j][i].v = 0; /* the upper wall */
-      if (HeldU(flow, i, j)) {
-        force[0] += h * h * PetscRealPart(r[j][i].u);
-        r[j][i].u = 0;
-      }
-      if (HeldV(flow, i, j)) {
-        force[1] += h * h * PetscRealPart(r[j][i].v);
-        r[j][i].v = 0;
+        r[j][i][d] =
+          -((o + ahead) * (o + ahead) - (o + behind) * (o + behind) + to * (o + one) - from * (o + other)) / (4 * h) +
+          nu * (ahead + behind + one + other - (PetscReal)4 * o) / (h * h);
+        /* the cylinder's surface is half as far away as the faces within it */
+        r[j][i][d] -= nu * (PetscReal)rubs * o / (h * h);
+        force[d] += nu * (PetscReal)rubs * PetscRealPart(o);
+        if (d == 1 && j == info.my - 1) r[j][i][d] = 0; /* the upper wall */
+        if (Held(flow, i, j, d)) {
+          force[d] += h * h * PetscRealPart(r[j][i][d]);
+          r[j][i][d] = 0;
+        }
       }
     }
   }
-  PetscCall(DMDAVecRestoreArrayWrite(flow->faces, f, &r));
-  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecRestoreArrayDOFWrite(flow->faces, f, &r));
+  PetscCall(DMDAVecRestoreArrayDOFRead(flow->faces, local, &q));
   PetscCall(DMRestoreLocalVector(flow->faces, &local));
   PetscFunctionReturn(0);
 }
@@ -287,55 +283,54 @@ static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec f, void *ctx)
 }
 
 /* The stream that starts at once, with some of it going up behind the cylinder, so that it does not stay symmetric for long */
-static PetscErrorCode Start(Flow *flow, Vec q)
+static PetscErrorCode Start(Flow *flow, Vec velocities)
 {
   PetscReal force[2] = {0, 0};
   DMDALocalInfo info;
-  Velocity **a;
+  PetscScalar ***q;
 
   PetscFunctionBeginUser;
   PetscCall(DMDAGetLocalInfo(flow->faces, &info));
-  PetscCall(DMDAVecGetArrayWrite(flow->faces, q, &a));
+  PetscCall(DMDAVecGetArrayDOFWrite(flow->faces, velocities, &q));
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
       const PetscReal x = ((PetscReal)i + (PetscReal)0.5) * flow->h - 6,
                       y = ((PetscReal)j + 1) * flow->h - flow->height / 2;
 
-      a[j][i].u = HeldU(flow, i, j) ? 0 : 1;
-      a[j][i].v = HeldV(flow, i, j) || j == info.my - 1 ? 0 : PetscExpReal(-x * x - y * y) / 2;
+      q[j][i][0] = Held(flow, i, j, 0) ? 0 : 1;
+      q[j][i][1] = Held(flow, i, j, 1) || j == info.my - 1 ? 0 : PetscExpReal(-x * x - y * y) / 2;
     }
   }
-  PetscCall(DMDAVecRestoreArrayWrite(flow->faces, q, &a));
-  PetscCall(Project(flow, q, 1, force));
+  PetscCall(DMDAVecRestoreArrayDOFWrite(flow->faces, velocities, &q));
+  PetscCall(Project(flow, velocities, 1, force));
   PetscFunctionReturn(0);
 }
 
 /* The largest divergence in the fluid, and in flow->p the vorticity of the upper right corner of each cell, 1e30 on the cylinder's */
-static PetscErrorCode Measure(const Flow *flow, Vec q, PetscReal *divergence)
+static PetscErrorCode Measure(const Flow *flow, Vec velocities, PetscReal *divergence)
 {
   DMDALocalInfo info;
-  Velocity **a;
-  PetscScalar **w;
+  PetscScalar ***q, **w;
   Vec local;
 
   PetscFunctionBeginUser;
   *divergence = 0;
   PetscCall(DMDAGetLocalInfo(flow->faces, &info));
   PetscCall(DMGetLocalVector(flow->faces, &local));
-  PetscCall(Ghosts(flow, q, local));
-  PetscCall(DMDAVecGetArrayRead(flow->faces, local, &a));
+  PetscCall(Ghosts(flow, velocities, local));
+  PetscCall(DMDAVecGetArrayDOFRead(flow->faces, local, &q));
   PetscCall(DMDAVecGetArrayWrite(flow->cells, flow->p, &w));
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
-      const PetscReal div = PetscAbsScalar(a[j][i].u - a[j][i - 1].u + a[j][i].v - a[j - 1][i].v) / flow->h;
+      const PetscReal div = PetscAbsScalar(q[j][i][0] - q[j][i - 1][0] + q[j][i][1] - q[j - 1][i][1]) / flow->h;
 
-      w[j][i] = (a[j][i + 1].v - a[j][i].v - a[j + 1][i].u + a[j][i].u) / flow->h;
+      w[j][i] = (q[j][i + 1][1] - q[j][i][1] - q[j + 1][i][0] + q[j][i][0]) / flow->h;
       if (Solid(flow, i, j)) w[j][i] = (PetscReal)1e30;
       else if (!(div <= *divergence)) *divergence = div;
     }
   }
   PetscCall(DMDAVecRestoreArrayWrite(flow->cells, flow->p, &w));
-  PetscCall(DMDAVecRestoreArrayRead(flow->faces, local, &a));
+  PetscCall(DMDAVecRestoreArrayDOFRead(flow->faces, local, &q));
   PetscCall(DMRestoreLocalVector(flow->faces, &local));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, divergence, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
   PetscFunctionReturn(0);
