@@ -510,7 +510,8 @@ int main(int argc, char **argv)
 
   dt = PetscMin(flow.h / 3, flow.h * flow.h * flow.reynolds / 5); /* the stream is up to 1.6 beside the cylinder */
   flow.room = (PetscInt)PetscCeilReal(time / dt);
-  flow.every = pictures ? PetscMax(flow.room / pictures, 1) : 0;
+  if (pictures) flow.every = (flow.room + pictures - 1) / pictures;
+  if (pictures) flow.room = pictures * flow.every;
   PetscCall(PetscMalloc3(flow.room, &flow.time, flow.room, &flow.drag, flow.room, &flow.lift));
   PetscCall(TSCreate(PETSC_COMM_WORLD, &ts));
   PetscCall(TSSetProblemType(ts, TS_NONLINEAR));
