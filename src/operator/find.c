@@ -243,7 +243,7 @@ static PetscErrorCode LinksMissing(const BCRFindRows *R, const PetscInt links[],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As BCRFindComplexity(), and above all with links that are missing */
+/* As BCRFindComplexity(), and above all with links that are missing, or nodes that may be exchanged */
 static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
                                  PetscInt *complexity)
 {
@@ -253,8 +253,8 @@ static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], c
   *complexity = BCR_NO_GRID;
   if (!found->order) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(LinksMissing(R, links, found, &missing));
-  *complexity = (missing ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] + found->ring[1] +
-                found->ring[2];
+  *complexity = (missing || found->alike ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] +
+                found->ring[1] + found->ring[2];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

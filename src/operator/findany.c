@@ -243,15 +243,13 @@ static PetscErrorCode AnyDiagonals(AnyBox *B, PetscInt seed, PetscBool *ok)
   }
   *ok = (PetscBool)(B->axes == any_boxes[t].dim && rings == any_boxes[t].rings);
   if (!*ok)
-    AnyRefuse(
-      B, 1,
-      "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a "
-      "%d-point stencil, but they are not those of one (axes of 2 nodes and rings of 3 are found in natural order "
-      "alone: -pc_bcrpoisson_grid)",
-      seed, ways ? links[0] : seed,
-      any_boxes[t].reach == 3 ? 27
-      : any_boxes[t].dim == 3 ? 19
-                              : 9);
+    AnyRefuse(B, 1,
+              "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has as many neighbours as a corner of a "
+              "%d-point stencil, but they are not those of one",
+              seed, ways ? links[0] : seed,
+              any_boxes[t].reach == 3 ? 27
+              : any_boxes[t].dim == 3 ? 19
+                                      : 9);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1024,6 +1022,22 @@ static PetscInt AnyInclude(AnyBox *B)
   return more;
 }
 
+/* Nodes with the same neighbours, which AnyDiagonals() cannot tell apart */
+static PetscErrorCode AnyAlike(AnyBox *B, PetscBool *ok)
+{
+  const BCRLinks links = {B->graph->n, B->i, B->j, B->place};
+  BCRFound *found = B->found;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFindAlike(&links, found, ok));
+  if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
+  B->dim = found->dim;
+  B->size = found->N[0] * found->N[1] * found->N[2];
+  PetscCall(PetscArraycpy(B->N, found->N, 3));
+  PetscCall(PetscArraycpy(B->ring, found->ring, 3));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Rows by themselves need no node, and where they lie along faces the others are a box. Where they do not, as single
   rows that have been fixed, all rows may be one.
@@ -1044,6 +1058,7 @@ static PetscErrorCode AnyBoxFind(AnyBox *B, PetscBool *ok)
     if (B->wide) break;
     PetscCall(AnyBothWays(B, &changed));
     if (changed) PetscCall(AnyAttempt(B, ok));
+    if (!*ok) PetscCall(AnyAlike(B, ok));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
