@@ -207,54 +207,106 @@ static PetscErrorCode CountLinks(const BCRFindRows *R, PetscInt **links)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective, but the same on all ranks. Whether a row of a star lacks a link that leads to a row with links */
-static PetscErrorCode LinksMissing(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
-                                   PetscBool *missing)
+/* Not collective. The entry of this rank's row r in a global column */
+static PetscScalar RowValue(const BCRFindRows *R, PetscInt r, PetscInt column)
 {
-  static const PetscInt one[3] = {1, 1, 1};
-  const PetscInt *const widths[3] = {found->widths[0], found->widths[1], found->widths[2]};
-  BCRGrid grid;
+  for (int b = 0; b < 2; b++)
+    for (PetscInt k = R->i[b] ? R->i[b][r] : 0; k < (R->i[b] ? R->i[b][r + 1] : 0); k++)
+      if (BCRFindColumn(R, b, k) == column) return R->block[b].a[k];
+  return 0;
+}
 
-  PetscFunctionBegin;
-  *missing = PETSC_FALSE;
-  if (!links || found->reach > 1 || (found->order != BCR_FOUND_NATURAL && found->order != BCR_FOUND_BOXES))
-    PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRGridCreateBoxes(R->comm, 0, found->dim, found->dof, found->N, found->ring,
-                               found->order == BCR_FOUND_BOXES ? found->parts : one, widths, &grid));
-  for (PetscInt row = 0; row < R->N && !*missing; row++) {
-    PetscInt node[3], least = 0; /* links that have to be there */
+/* The number of the row s nodes from one along an axis; -1: there is none */
+static PetscInt RowBeside(const BCRGrid *grid, PetscInt row, PetscInt d, PetscInt s)
+{
+  PetscInt node[3];
+
+  BCRGridNode(grid, row / grid->dof, node);
+  node[d] += s;
+  if (grid->periodic[d]) node[d] = (node[d] + grid->N[d]) % grid->N[d];
+  if (node[d] < 0 || node[d] >= grid->N[d]) return -1;
+  return row % grid->dof + grid->dof * BCRGridNumber(grid, node);
+}
+
+/* The same on all ranks. Does a row of a star lack a link that leads to a row with links? */
+static PetscBool LinksMissing(const BCRFindRows *R, const PetscInt links[], const BCRGrid *grid)
+{
+  for (PetscInt row = 0; row < R->N; row++) {
+    PetscInt least = 0; /* links that have to be there */
 
     if (!links[row]) continue;
-    BCRGridNode(&grid, row / found->dof, node);
-    for (PetscInt d = 0; d < found->dim; d++) {
+    for (PetscInt d = 0; d < grid->dim; d++) {
       for (PetscInt s = -1; s < 2; s += 2) {
-        const PetscInt n = found->N[d];
-        PetscInt to[3] = {node[0], node[1], node[2]};
+        const PetscInt to = RowBeside(grid, row, d, s);
 
-        to[d] += s;
-        if (found->ring[d]) to[d] = (to[d] + n) % n;
-        if (to[d] < 0 || to[d] >= n) continue;
-        if (links[row % found->dof + found->dof * BCRGridNumber(&grid, to)]) least++;
+        if (to >= 0 && links[to]) least++;
       }
     }
-    if (links[row] < least) *missing = PETSC_TRUE;
+    if (links[row] < least) return PETSC_TRUE;
   }
-  PetscCall(BCRGridDestroy(&grid));
+  return PETSC_FALSE;
+}
+
+/* Collective. Is one of the axes a ring of four with couplings or diagonals that differ? It may be 2 x 2 nodes */
+static PetscErrorCode RingsUneven(const BCRFindRows *R, const BCRGrid *grid, PetscBool *uneven)
+{
+  const PetscReal rounding = (PetscReal)1e3 * PETSC_MACHINE_EPSILON;
+  PetscInt any = 0;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  *uneven = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) any += grid->periodic[d] && grid->N[d] == 4 ? 1 : 0;
+  if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int b = 0; b < 2 && !ierr; b++) ierr = BCRBlockFetch(&R->block[b]);
+  PetscCall(BCRFaultShare(R->comm, ierr, "could not bring the values of the matrix to the host"));
+  any = 0;
+  for (PetscInt r = 0; r < R->n; r++)
+    for (PetscInt d = 0; d < 3; d++) {
+      const PetscInt row = R->first + r;
+      PetscScalar ahead, back, own = 0;
+      PetscInt next;
+
+      if (!grid->periodic[d] || grid->N[d] != 4) continue;
+      next = RowBeside(grid, row, d, 1);
+      ahead = RowValue(R, r, next);
+      back = RowValue(R, r, RowBeside(grid, row, d, -1));
+      if (next >= R->first && next < R->first + R->n)
+        own = RowValue(R, r, row) - RowValue(R, next - R->first, next); /* on other ranks couplings have to do */
+      any |= PetscAbsScalar(ahead - back) > rounding * PetscAbsScalar(ahead) ||
+             PetscAbsScalar(own) > rounding * PetscAbsScalar(RowValue(R, r, row));
+    }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPIU_INT, MPI_MAX, R->comm));
+  *uneven = (PetscBool)(any > 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As BCRFindComplexity(), and above all with links that are missing, or nodes that may be exchanged */
+/* As BCRFindComplexity(), and above all with links that are missing, or nodes that may be exchanged. Of few rows, stars in
+   natural order or box after box are looked at closer: links[N] */
 static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
                                  PetscInt *complexity)
 {
-  PetscBool missing;
+  static const PetscInt one[3] = {1, 1, 1};
+  const PetscInt *const widths[3] = {found->widths[0], found->widths[1], found->widths[2]};
+  PetscBool missing = PETSC_FALSE, uneven = PETSC_FALSE;
+  BCRGrid grid;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *complexity = BCR_NO_GRID;
   if (!found->order) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(LinksMissing(R, links, found, &missing));
-  *complexity = (missing || found->alike ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1) + found->ring[0] +
-                found->ring[1] + found->ring[2];
+  if (links && found->reach == 1 && found->order != BCR_FOUND_ANY) {
+    PetscCall(BCRGridCreateBoxes(R->comm, 0, found->dim, found->dof, found->N, found->ring,
+                                 found->order == BCR_FOUND_BOXES ? found->parts : one, widths, &grid));
+    missing = LinksMissing(R, links, &grid);
+    ierr = RingsUneven(R, &grid, &uneven);
+    PetscCall(BCRGridDestroy(&grid));
+    PetscCall(ierr);
+  }
+  for (PetscInt d = 0; d < 3 && found->order == BCR_FOUND_ANY; d++) /* it has been looked at as one of 2 x 2 */
+    if (found->ring[d] && found->N[d] == 4) uneven = PETSC_TRUE;
+  *complexity = (missing || found->alike ? BCR_NO_GRID / 2 : 0) + BCR_REACHES * (found->reach - 1 + (uneven ? 1 : 0)) +
+                found->ring[0] + found->ring[1] + found->ring[2];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

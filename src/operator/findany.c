@@ -333,37 +333,94 @@ static PetscErrorCode AnyWalk(AnyBox *B, AnyLine *l, PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* More than three axes: two of two nodes are a ring of four */
+/* The entry of row r in column c; 0 where there is none */
+static PetscReal AnyValue(const AnyBox *B, PetscInt r, PetscInt c)
+{
+  const BCRLinks *g = B->graph;
+
+  for (PetscInt k = g->i[r]; k < g->i[r + 1]; k++)
+    if (g->j[k] == c) return PetscRealPart(g->a[k]);
+  return 0;
+}
+
+static PetscReal AnyApart(PetscReal a, PetscReal b)
+{
+  const PetscReal sum = PetscAbsReal(a) + PetscAbsReal(b);
+
+  return sum > 0 ? PetscAbsReal(a - b) / sum : 0;
+}
+
+/* Four rows in the order of a ring, of which two axes of two nodes are parts. *ring: how far they are from a ring of one coupling
+   and diagonal, up to a factor of each row; *square: how far couplings across the square from one another are from equal */
+static void AnyMeasure(const AnyBox *B, const PetscInt row[4], PetscReal *ring, PetscReal *square)
+{
+  *ring = *square = 0;
+  if (!B->graph->a) {
+    if (B->graph->asked) *B->graph->asked = PETSC_TRUE;
+    return;
+  }
+  for (PetscInt p = 0; p < 4; p++) {
+    const PetscInt r = row[p], next = row[(p + 1) % 4], last = row[(p + 3) % 4], far = row[(p + 2) % 4];
+    const PetscReal ahead = AnyValue(B, r, next), back = AnyValue(B, r, last), there = AnyValue(B, next, far);
+
+    *ring = PetscMax(*ring, AnyApart(ahead, back));
+    *ring = PetscMax(*ring, AnyApart(AnyValue(B, r, r) * there, AnyValue(B, next, next) * ahead));
+    *square = PetscMax(*square, AnyApart(ahead, AnyValue(B, last, far)));
+  }
+}
+
+/* The row at the corner of a square: linked to the rows beside the seed along axes a and b; -1: there is none */
+static PetscInt AnyAcross(const AnyBox *B, PetscInt seed, PetscInt a, PetscInt b)
+{
+  const PetscInt u = B->line[a].row[1], v = B->line[b].row[1];
+
+  for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++)
+    if (B->j[k] != seed && B->j[k] != v && AnyCounts(B, u, B->j[k]) && AnyLinked(B, v, B->j[k])) return B->j[k];
+  return -1;
+}
+
+/*
+  Two axes of two nodes are a ring of four. They become one where there are more than three axes, the two whose values are
+  most like those of a ring, which of several do not all fit an operator of ours; or where values are those of a ring with
+  couplings that vary, and not those of a square. Others are the same operator either way.
+*/
 static PetscErrorCode AnyJoin(AnyBox *B, PetscInt seed, PetscBool *ok)
 {
+  const PetscReal rounding = (PetscReal)1e3 * PETSC_MACHINE_EPSILON;
+
   PetscFunctionBegin;
-  while (B->axes > 3) {
-    PetscInt a = 0, b, links[MOST], all;
+  for (;;) {
+    PetscInt best[2] = {-1, -1}, corner = -1;
+    PetscReal least = 3;
     AnyLine spare;
 
-    while (a < B->axes && B->line[a].count > 2) a++;
-    for (b = a + 1; b < B->axes && B->line[b].count > 2;) b++;
-    *ok = PETSC_FALSE;
-    if (b < B->axes) {
-      all = AnyLinks(B, B->line[a].row[1], links);
-      for (PetscInt k = 0; k < all && !*ok; k++)
-        if (links[k] != seed && AnyLinked(B, B->line[b].row[1], links[k])) {
-          PetscCall(AnyLineAdd(&B->line[a], links[k]));
-          PetscCall(AnyLineAdd(&B->line[a], B->line[b].row[1]));
-          *ok = B->line[a].ring = PETSC_TRUE;
-        }
-    }
-    if (!*ok) {
-      AnyRefuse(B, 1,
-                "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, along %" PetscInt_FMT
-                " axes",
-                seed, B->line[0].row[1], B->axes);
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    spare = B->line[b];
-    for (B->axes--; b < B->axes; b++) B->line[b] = B->line[b + 1];
+    for (PetscInt a = 0; a < B->axes && B->reach == 1; a++)
+      for (PetscInt b = a + 1; b < B->axes; b++) {
+        const PetscInt across = B->line[a].count > 2 || B->line[b].count > 2 ? -1 : AnyAcross(B, seed, a, b);
+        const PetscInt row[4] = {seed, B->line[a].row[1], across, B->line[b].row[1]};
+        PetscReal ring, square;
+
+        if (across < 0) continue;
+        AnyMeasure(B, row, &ring, &square);
+        if (ring >= least || (B->axes <= 3 && square <= rounding)) continue;
+        best[0] = a;
+        best[1] = b;
+        corner = across;
+        least = ring;
+      }
+    if (corner < 0) break;
+    PetscCall(AnyLineAdd(&B->line[best[0]], corner));
+    PetscCall(AnyLineAdd(&B->line[best[0]], B->line[best[1]].row[1]));
+    B->line[best[0]].ring = PETSC_TRUE;
+    spare = B->line[best[1]];
+    for (B->axes--; best[1] < B->axes; best[1]++) B->line[best[1]] = B->line[best[1] + 1];
     B->line[B->axes] = spare;
   }
+  *ok = (PetscBool)(B->axes <= 3);
+  if (!*ok)
+    AnyRefuse(
+      B, 1, "row %" PetscInt_FMT " (column %" PetscInt_FMT ") has the fewest neighbours, along %" PetscInt_FMT " axes",
+      seed, B->line[0].row[1], B->axes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1025,7 +1082,7 @@ static PetscInt AnyInclude(AnyBox *B)
 /* Nodes with the same neighbours, which AnyDiagonals() cannot tell apart */
 static PetscErrorCode AnyAlike(AnyBox *B, PetscBool *ok)
 {
-  const BCRLinks links = {B->graph->n, B->i, B->j, B->place};
+  const BCRLinks links = {B->graph->n, B->i, B->j, B->place, NULL, NULL};
   BCRFound *found = B->found;
 
   PetscFunctionBegin;

@@ -19,7 +19,9 @@
 typedef struct {
   PetscInt n;
   const PetscInt *i, *j;
-  PetscInt *place; /* [n] in: BCR_PLACE_OPEN, _ALONE or _EMPTY; out: as in BCRFound, if there is a grid */
+  PetscInt *place;      /* [n] in: BCR_PLACE_OPEN, _ALONE or _EMPTY; out: as in BCRFound, if there is a grid */
+  const PetscScalar *a; /* values of these columns, or NULL */
+  PetscBool *asked;     /* set where values would have been of use, and a is NULL; else NULL */
 } BCRLinks;
 
 /* Not collective. Fills in found but for place, alone and empty; or why and fits alone */

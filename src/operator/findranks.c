@@ -99,6 +99,7 @@ static PetscErrorCode RowsEmpty(BCRAnyRows *A)
 /* The rows of one rank, or of all ranks on rank 0 */
 typedef struct {
   PetscInt n, *i, *j, *place;
+  PetscScalar *a;                              /* values of the columns, if they were asked for */
   PetscMPIInt *entries, *first, *rows, *start; /* of each rank */
 } AnyAll;
 
@@ -107,36 +108,42 @@ static PetscErrorCode AllDestroy(AnyAll *all)
   PetscFunctionBegin;
   PetscCall(PetscFree4(all->entries, all->first, all->rows, all->start));
   PetscCall(PetscFree3(all->i, all->j, all->place));
+  PetscCall(PetscFree(all->a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has */
-static PetscErrorCode AllPack(const BCRFindRows *R, AnyAll *mine)
+/* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has. values: theirs, too */
+static PetscErrorCode AllPack(const BCRFindRows *R, PetscBool values, AnyAll *mine)
 {
   PetscInt entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0), q = 0;
 
   PetscFunctionBegin;
   mine->n = R->n;
   PetscCall(PetscMalloc3(R->n + 1, &mine->i, entries, &mine->j, 1, &mine->place));
+  if (values) PetscCall(PetscMalloc1(entries, &mine->a));
   mine->i[0] = 0;
   for (PetscInt r = 0; r < R->n; r++) {
     const PetscInt start = q;
 
     for (int b = 0; b < 2 && R->i[b]; b++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++)
-        if (BCRFindLink(R, b, k)) mine->j[q++] = BCRFindColumn(R, b, k);
+        if (BCRFindLink(R, b, k)) {
+          if (values) mine->a[q] = R->block[b].a[k];
+          mine->j[q++] = BCRFindColumn(R, b, k);
+        }
     mine->i[r + 1] = q - start;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory for what ranks have, where and on the first one for all of it. entries: this rank's */
-static PetscErrorCode AllCreate(const BCRFindRows *R, PetscInt N, PetscInt64 entries, AnyAll *all)
+/* Memory for what ranks have, where and on the first one for all of it. entries: of all ranks */
+static PetscErrorCode AllCreate(const BCRFindRows *R, PetscInt64 entries, PetscBool values, AnyAll *all)
 {
   PetscFunctionBegin;
-  all->n = R->rank ? 0 : N;
+  all->n = R->rank ? 0 : R->N;
   PetscCall(PetscMalloc4(R->size, &all->entries, R->size, &all->first, R->size, &all->rows, R->size, &all->start));
   PetscCall(PetscMalloc3(all->n + 1, &all->i, R->rank ? 1 : (PetscInt)entries, &all->j, all->n + 1, &all->place));
+  if (values) PetscCall(PetscMalloc1(R->rank ? 1 : (PetscInt)entries, &all->a));
   for (PetscMPIInt p = 0; p < R->size; p++) {
     all->rows[p] = (PetscMPIInt)(R->starts[p + 1] - R->starts[p]);
     all->start[p] = (PetscMPIInt)R->starts[p];
@@ -157,6 +164,8 @@ static PetscErrorCode AllGather(const BCRAnyRows *A, const AnyAll *mine, AnyAll 
   PetscCallMPI(MPI_Gather(&sent, 1, MPI_INT, all->entries, 1, MPI_INT, 0, R->comm));
   for (PetscMPIInt p = 0, next = 0; p < R->size && !R->rank; next += all->entries[p++]) all->first[p] = next;
   PetscCallMPI(MPI_Gatherv(mine->j, sent, MPIU_INT, all->j, all->entries, all->first, MPIU_INT, 0, R->comm));
+  if (mine->a)
+    PetscCallMPI(MPI_Gatherv(mine->a, sent, MPIU_SCALAR, all->a, all->entries, all->first, MPIU_SCALAR, 0, R->comm));
   PetscCallMPI(
     MPI_Gatherv(mine->i + 1, (PetscMPIInt)R->n, MPIU_INT, all->i + 1, all->rows, all->start, MPIU_INT, 0, R->comm));
   PetscCallMPI(
@@ -166,37 +175,30 @@ static PetscErrorCode AllGather(const BCRAnyRows *A, const AnyAll *mine, AnyAll 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The grid of all rows, found on rank 0 */
-static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
+/* Collective. The grid of all rows, found on rank 0, from the pattern or with values. *asked: these would have been of use */
+static PetscErrorCode FindGatheredWith(BCRAnyRows *A, PetscInt64 entries, PetscBool values, PetscBool *asked,
+                                       BCRFound *found)
 {
   const BCRFindRows *R = A->R;
-  PetscInt64 entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0);
   AnyAll mine, all;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  *asked = PETSC_FALSE;
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
   PetscCall(PetscMemzero(&all, sizeof(all)));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPIU_INT64, MPI_SUM, R->comm));
-  if (entries > (PetscInt64)GATHER_ROWS * GATHER_ENTRIES) {
-    PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
-                            "row 0 (column 0) and %" PetscInt_FMT
-                            " others have more entries than one rank gathers to find a grid: give it with "
-                            "-pc_bcrpoisson_grid",
-                            R->N - 1));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  ierr = AllPack(R, &mine);
-  if (!ierr) ierr = AllCreate(R, R->N, entries, &all);
+  ierr = AllPack(R, values, &mine);
+  if (!ierr) ierr = AllCreate(R, entries, values, &all);
   ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   if (!ierr) ierr = AllGather(A, &mine, &all);
   if (!ierr) {
-    const BCRLinks links = {all.n, all.i, all.j, all.place};
+    const BCRLinks links = {all.n, all.i, all.j, all.place, all.a, asked};
 
     if (!R->rank) ierr = BCRFindLinks(&links, found);
     ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   }
-  if (!ierr) {
+  if (!ierr) PetscCallMPI(MPI_Bcast(asked, 1, MPIU_BOOL, 0, R->comm));
+  if (!ierr && !*asked) {
     PetscCallMPI(MPI_Bcast(found, (PetscMPIInt)sizeof(*found), MPI_BYTE, 0, R->comm));
     PetscCallMPI(
       MPI_Scatterv(all.place, all.rows, all.start, MPIU_INT, A->place, (PetscMPIInt)R->n, MPIU_INT, 0, R->comm));
@@ -207,20 +209,46 @@ static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective. Values are gathered only where it takes them */
+static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
+{
+  const BCRFindRows *R = A->R;
+  PetscInt64 entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0);
+  const BCRFound none = *found;
+  PetscBool again = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPIU_INT64, MPI_SUM, R->comm));
+  if (entries > (PetscInt64)GATHER_ROWS * GATHER_ENTRIES) {
+    PetscCall(PetscSNPrintf(found->why, sizeof(found->why),
+                            "row 0 (column 0) and %" PetscInt_FMT
+                            " others have more entries than one rank gathers to find a grid: give it with "
+                            "-pc_bcrpoisson_grid",
+                            R->N - 1));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt values = 0; values < 2 && again; values++) {
+    *found = none;
+    PetscCall(FindGatheredWith(A, entries, (PetscBool)values, &again, found));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One rank: the matrix as it is, unless it has explicit zeros that are no links */
 static PetscErrorCode FindAlone(BCRAnyRows *A, BCRFound *found)
 {
   const BCRFindRows *R = A->R;
-  BCRLinks links = {R->n, R->i[0], R->j[0], A->place};
+  BCRLinks links = {R->n, R->i[0], R->j[0], A->place, R->block[0].a, NULL};
   AnyAll mine;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
   if (R->dropzeros) {
-    PetscCall(AllPack(R, &mine));
+    PetscCall(AllPack(R, PETSC_TRUE, &mine));
     for (PetscInt r = 0; r < R->n; r++) mine.i[r + 1] += mine.i[r];
     links.i = mine.i;
     links.j = mine.j;
+    links.a = mine.a;
   }
   BCRCallElse(BCRFindLinks(&links, found), (void)AllDestroy(&mine));
   PetscCall(AllDestroy(&mine));
