@@ -2,6 +2,8 @@ static char help[] = "What it costs to find the grid of a matrix without a DMDA,
   -n2 <1023>    grids of n x n nodes\n\
   -n3 <127>     grids of n x n x n nodes\n\
   -rows <1000000>  rows of the random sparse matrix, 7 entries in each, which is refused\n\
+  -kind <name>  this kind of matrix alone: star, box, zeros, periodic, boundary, scattered, line (a star of 3 x n nodes), sparse\n\
+  -order <name> this order alone: natural, boxes, rcm, random\n\
   -reps <9>     repetitions, at least 5\n\
   -csv <file>   adds the results to this file\n\
 On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
@@ -22,15 +24,19 @@ typedef enum {
   ZEROS,    /* 5- and 7-point in the pattern of a DMDA of box stencils of width 2 */
   PERIODIC, /* star, all axes rings */
   BOUNDARY, /* star, boundary rows hold a diagonal only and nothing couples to them */
-  SCATTERED /* star, a tenth of the nodes couple to nothing */
+  SCATTERED, /* star, a tenth of the nodes couple to nothing */
+  LINE,      /* star on 3 x n nodes */
+  SPARSE,    /* random columns, no grid */
+  KINDS
 } Kind;
-static const char *const kinds[] = {"star", "box", "zeros", "periodic", "boundary", "scattered"};
+static const char *const kinds[] = {"star", "box", "zeros", "periodic", "boundary", "scattered", "line", "sparse"};
 
 typedef enum {
   NATURAL, /* on several ranks slabs of the last axis */
   BOXES,   /* of a DMDA, several ranks */
   RCM,     /* reverse Cuthill-McKee, one rank */
-  SHUFFLED /* one rank */
+  SHUFFLED, /* one rank */
+  ORDERS
 } Order;
 static const char *const orders[] = {"natural", "boxes", "rcm", "random"};
 
@@ -227,7 +233,7 @@ static PetscErrorCode RunGrid(Kind kind, Order order, PetscInt nx, PetscInt ny, 
 
 int main(int argc, char **argv)
 {
-  PetscInt n2 = 1023, n3 = 127, N[3] = {1000000, 1, 1};
+  PetscInt n2 = 1023, n3 = 127, N[3] = {1000000, 1, 1}, kind1 = KINDS, order1 = ORDERS;
   Mat A;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -240,16 +246,25 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rows", &N[0], NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   if (!rank) PetscCall(BenchOpen("BCRGridFind(); copy: MatMult()", &csv));
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-kind", kinds, KINDS, &kind1, NULL));
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-order", orders, ORDERS, &order1, NULL));
   for (int order = NATURAL; order <= SHUFFLED; order++) {
-    for (int kind = STAR; kind <= SCATTERED; kind++) {
+    if (order1 < ORDERS && order != order1) continue;
+    for (int kind = STAR; kind <= LINE; kind++) {
+      if (kind1 < KINDS && kind != kind1) continue;
+      if (kind == LINE) {
+        PetscCall(RunGrid(STAR, (Order)order, 3, n2 * n2 / 3, 1));
+        continue;
+      }
       PetscCall(RunGrid((Kind)kind, (Order)order, n2, n2, 1));
       PetscCall(RunGrid((Kind)kind, (Order)order, n3, n3, n3));
     }
-    PetscCall(RunGrid(STAR, (Order)order, 3, n2 * n2 / 3, 1));
   }
-  PetscCall(AssembleRandom(N[0], &A));
-  PetscCall(Run("sparse", "random", N, A));
-  PetscCall(MatDestroy(&A));
+  if (kind1 == KINDS || kind1 == SPARSE) {
+    PetscCall(AssembleRandom(N[0], &A));
+    PetscCall(Run("sparse", "random", N, A));
+    PetscCall(MatDestroy(&A));
+  }
   if (csv) fclose(csv);
   PetscCall(PetscFinalize());
   return 0;

@@ -288,11 +288,19 @@ static PetscBool AnyBetween(const AnyBox *B, PetscInt u, PetscInt v, PetscInt w)
   return PETSC_TRUE;
 }
 
+/* The rows of n nodes are asked for all at once: in a random order each is two cache misses, one after the other */
+static inline void AnyFetch(const AnyBox *B, PetscInt n, const PetscInt nodes[])
+{
+  for (PetscInt k = 0; k < n; k++) __builtin_prefetch(B->i + nodes[k], 0, 3);
+  for (PetscInt k = 0; k < n; k++) __builtin_prefetch(B->j + B->i[nodes[k]], 0, 3);
+}
+
 /* Straight on from v, coming from u: ways counts what might be meant, the answer is -1 unless one is */
 static PetscInt AnyStraight(const AnyBox *B, PetscInt u, PetscInt v, PetscInt *ways)
 {
   PetscInt links[MOST], all = AnyLinks(B, v, links), n = 0;
 
+  AnyFetch(B, PetscMin(all, MOST), links);
   for (PetscInt k = 0; k < PetscMin(all, MOST); k++) {
     if (links[k] == u || AnyLinked(B, u, links[k])) continue;
     if (B->reach > 1 ? AnyBetween(B, u, v, links[k]) : AnyShared(B, u, links[k]) == 1) links[n++] = links[k];
@@ -713,6 +721,9 @@ static PetscErrorCode AnyLevels(AnyBox *B, PetscInt rows, PetscInt base, PetscBo
     if (head + 8 < tail)
       for (PetscInt k = B->i[B->node[head + 8]]; k < B->i[B->node[head + 8] + 1]; k++)
         __builtin_prefetch(B->place + B->j[k], 1, 3);
+    else
+      for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++) __builtin_prefetch(B->i + B->j[k], 0, 3); /* few wait: the next */
+    if (tail - head <= 16 && head + 1 < tail) __builtin_prefetch(B->j + B->i[B->node[head + 1]], 0, 3);
     for (PetscInt d = 0; d < 3; d++) {
       at[d] = AnyBitsAt(&bits, numbers, d);
       number += at[d] * B->step[d];
@@ -840,13 +851,15 @@ static inline PetscInt AnyRowInside(const AnyBox *B, PetscInt r)
 /* Every entry of every row that has a node, by the stencil that the seed has: few nodes are all beside one another */
 static PetscErrorCode AnyCheck(AnyBox *B, PetscInt *reach, PetscBool *ok)
 {
-  const PetscInt *const N = B->N;
+  const PetscInt *const N = B->N, all = B->i[B->graph->n], ahead = 64; /* places of a few rows ahead are asked for */
 
   PetscFunctionBegin;
   *reach = 1;
   for (PetscInt r = 0; r < B->graph->n; r++) {
     PetscInt a[3], entry, span = -1;
 
+    for (PetscInt k = B->i[r] + ahead; k < PetscMin(B->i[r + 1] + ahead, all); k++)
+      __builtin_prefetch(B->place + B->j[k], 0, 3);
     if (B->place[r] < 0) continue;
     AnyNode(B, B->place[r], a);
     if (a[0] && a[0] < N[0] - 1 && (N[1] == 1 || (a[1] && a[1] < N[1] - 1)) && (N[2] == 1 || (a[2] && a[2] < N[2] - 1)))

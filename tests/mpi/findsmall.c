@@ -206,7 +206,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCall(TestSeed());
-  step = Size > 1 ? 5 : 1;
+  step = Size > 1 ? 11 : 1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &Verbose));
   for (PetscInt k = 0; k < KINDS * AXES * AXES * AXES; k += step) {
