@@ -19,11 +19,11 @@ static PetscMPIInt rank, size;
 static FILE *csv;
 
 typedef enum {
-  STAR,     /* 5- and 7-point */
-  BOX,      /* 9- and 27-point */
-  ZEROS,    /* 5- and 7-point in the pattern of a DMDA of box stencils of width 2 */
-  PERIODIC, /* star, all axes rings */
-  BOUNDARY, /* star, boundary rows hold a diagonal only and nothing couples to them */
+  STAR,      /* 5- and 7-point */
+  BOX,       /* 9- and 27-point */
+  ZEROS,     /* 5- and 7-point in the pattern of a DMDA of box stencils of width 2 */
+  PERIODIC,  /* star, all axes rings */
+  BOUNDARY,  /* star, boundary rows hold a diagonal only and nothing couples to them */
   SCATTERED, /* star, a tenth of the nodes couple to nothing */
   LINE,      /* star on 3 x n nodes */
   SPARSE,    /* random columns, no grid */
@@ -32,9 +32,9 @@ typedef enum {
 static const char *const kinds[] = {"star", "box", "zeros", "periodic", "boundary", "scattered", "line", "sparse"};
 
 typedef enum {
-  NATURAL, /* on several ranks slabs of the last axis */
-  BOXES,   /* of a DMDA, several ranks */
-  RCM,     /* reverse Cuthill-McKee, one rank */
+  NATURAL,  /* on several ranks slabs of the last axis */
+  BOXES,    /* of a DMDA, several ranks */
+  RCM,      /* reverse Cuthill-McKee, one rank */
   SHUFFLED, /* one rank */
   ORDERS
 } Order;

@@ -722,7 +722,8 @@ static PetscErrorCode AnyLevels(AnyBox *B, PetscInt rows, PetscInt base, PetscBo
       for (PetscInt k = B->i[B->node[head + 8]]; k < B->i[B->node[head + 8] + 1]; k++)
         __builtin_prefetch(B->place + B->j[k], 1, 3);
     else
-      for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++) __builtin_prefetch(B->i + B->j[k], 0, 3); /* few wait: the next */
+      for (PetscInt k = B->i[u]; k < B->i[u + 1]; k++)
+        __builtin_prefetch(B->i + B->j[k], 0, 3); /* few wait: the next */
     if (tail - head <= 16 && head + 1 < tail) __builtin_prefetch(B->j + B->i[B->node[head + 1]], 0, 3);
     for (PetscInt d = 0; d < 3; d++) {
       at[d] = AnyBitsAt(&bits, numbers, d);

@@ -20,7 +20,7 @@ PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
   run->i1 = A->lo[0] + A->n[0] - 1 - margin;
   run->uniform = PETSC_TRUE;
   run->like = -1;
-  run->now = -1;
+  run->now = run->known = -1;
   run->tries = BCR_BLOCK_TRIES;
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
@@ -160,6 +160,28 @@ static PetscBool BCRRunRegular(const BCRRows *A, const BCRRun *run, const PetscI
                      BCRRunColumns(A->aj + r->first, (size_t)r->entries * (size_t)r->count, (size_t)r->entries, dof));
 }
 
+/* The places in the star of the entries of the first node: those of the line before, most often, without a look at each */
+static void BCRRunSlots(const BCRRows *A, BCRRun *run, const BCRRunRows *r)
+{
+  const PetscInt dof = A->dof, *ix = r->ix;
+  int sides = 0;
+
+  for (PetscInt d = 1; d < 3; d++) sides = 4 * sides + 2 * (ix[d] == A->lo[d]) + (ix[d] == A->lo[d] + A->n[d] - 1);
+  if (run->known >= 0 && run->sides == sides && BCRPatternLike(A->ai, A->aj, dof, r->node, run->known)) return;
+  for (PetscInt c = 0; c < dof; c++) {
+    const PetscInt row = c + dof * r->node;
+
+    for (PetscInt p = A->ai[row]; p < A->ai[row + 1]; p++) {
+      const PetscInt j = A->aj[p];
+
+      run->seen[p - r->first] =
+        (int8_t)(dof == 1 ? BCRSlot(A, ix, j - r->node) : (j % dof == c ? BCRSlot(A, ix, j / dof - r->node) : -1));
+    }
+  }
+  run->known = r->node;
+  run->sides = sides;
+}
+
 /* What the entries of the first node are, and what the other axes have there. *plain: some are to be compared with a
    line buffer. PETSC_FALSE: entries that the model has are missing */
 static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows *r, const PetscBool active[],
@@ -169,6 +191,7 @@ static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows
   const PetscInt dof = ck->dof, *ix = r->ix;
   PetscBool good = PETSC_TRUE;
 
+  BCRRunSlots(A, run, r);
   key->dev = ck->v.dev;
   key->entries = r->entries;
   *plain = PETSC_FALSE;
@@ -181,8 +204,7 @@ static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows
     int has = 0, wants = 1 << BCR_CENTRE | (m[0].n > 1 ? 3 : 0);
 
     for (PetscInt p = A->ai[row]; p < A->ai[row + 1]; p++) {
-      const PetscInt j = A->aj[p];
-      const int k = dof == 1 ? BCRSlot(A, ix, j - r->node) : (j % dof == c ? BCRSlot(A, ix, j / dof - r->node) : -1);
+      const int k = run->seen[p - r->first];
 
       key->slot[p - r->first] = (int8_t)(!off ? k : (k < 0 && left ? BCR_RUN_ZERO : BCR_RUN_OFF));
       if (k >= 0) has |= 1 << k;
@@ -293,6 +315,14 @@ void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const Pets
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
 }
 
+/* Have n nodes, one after the other, only zeros in columns of other ranks? */
+static PetscBool BCRNothingFar(const BCRRows *A, PetscInt node, PetscInt n)
+{
+  const PetscInt *i = A->far.mat ? A->far.i + A->dof * node : NULL;
+
+  return (PetscBool)(!i || BCRSkipZeros(A->far.a, i[0], i[A->dof * n]) == i[A->dof * n]);
+}
+
 void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some,
                    PetscBool *all, PetscBool *near)
 {
@@ -307,11 +337,10 @@ void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], 
     if (active[c]) *some = PETSC_TRUE;
     else *all = PETSC_FALSE;
   }
-  if (A->far.mat && run->i1 >= run->i0) {
-    const PetscInt at[3] = {run->i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at),
-                   end = A->far.i[row + A->dof * (run->i1 - run->i0 + 1)];
+  if (run->i1 >= run->i0) {
+    const PetscInt at[3] = {run->i0, ix[1], ix[2]};
 
-    *near = (PetscBool)(BCRSkipZeros(A->far.a, A->far.i[row], end) == end);
+    *near = BCRNothingFar(A, BCRNode(A, at), run->i1 - run->i0 + 1);
   }
 }
 
@@ -329,14 +358,14 @@ PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
 PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
 {
   const BCRRows *A = ck->A;
+  const PetscInt first[3] = {A->lo[0], ix[1], ix[2]};
   PetscInt d;
 
-  if (ck->dof > 1 || ck->ops[0].left || A->far.mat || ck->m[0][0].b > A->lo[0] ||
-      ck->m[0][0].b + ck->m[0][0].n < A->lo[0] + A->n[0])
+  if (ck->dof > 1 || ck->ops[0].left || ck->m[0][0].b > A->lo[0] || ck->m[0][0].b + ck->m[0][0].n < A->lo[0] + A->n[0])
     return PETSC_FALSE;
   for (d = 1; d < A->dim; d++)
     if (ix[d] <= A->lo[d] || ix[d] >= A->lo[d] + A->n[d] - 1) return PETSC_FALSE;
-  return PETSC_TRUE;
+  return BCRNothingFar(A, BCRNode(A, first), A->n[0]);
 }
 
 PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], PetscBool checkcolumns)
@@ -398,7 +427,8 @@ PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], Pe
       if (l <= count) break;
     }
     if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol,
-                    len))
+                    len) ||
+        !BCRNothingFar(A, first + n0, count * n0))
       break;
     done += count;
   }

@@ -54,6 +54,10 @@ typedef struct {
   int tries;      /* to compare lines together that are left */
   PetscBool kept; /* the line is of the kind of the line before */
   PetscInt like;  /* first node of that line if its end rows, too, have been compared; -1 else */
+  PetscInt
+    known; /* the node whose entries' places in the star are in seen, -1: none; sides: the ends of axes it is at */
+  int sides;
+  int8_t seen[BCR_RUN_MAX];
 } BCRRun;
 
 PETSC_INTERN PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run);

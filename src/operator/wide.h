@@ -11,20 +11,22 @@
 /* The first place from p on, of n, that is not zero; a NaN is not. What is no zero has bits besides that of the sign */
 static inline PetscInt BCRSkipZeros(const PetscScalar *v, PetscInt p, PetscInt n)
 {
-#if defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE)
+#if defined(__GNUC__) && (defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE))
   #if defined(PETSC_USE_REAL_DOUBLE)
   typedef uint64_t Bits;
   #else
   typedef uint32_t Bits;
   #endif
-  Bits bits[8 * sizeof(PetscScalar) / sizeof(Bits)];
+  typedef Bits Vector __attribute__((vector_size(16), aligned(sizeof(Bits)), may_alias));
 
   for (; p + 8 <= n; p += 8) {
-    Bits any = 0;
+    const Vector *w = (const Vector *)(v + p);
+    Vector any = {0};
+    Bits bits = 0;
 
-    memcpy(bits, v + p, sizeof(bits));
-    for (size_t k = 0; k < sizeof(bits) / sizeof(*bits); k++) any |= bits[k];
-    if ((Bits)(any << 1)) break;
+    for (size_t k = 0; k < 8 * sizeof(PetscScalar) / sizeof(Vector); k++) any |= w[k];
+    for (size_t k = 0; k < sizeof(Vector) / sizeof(Bits); k++) bits |= any[k];
+    if ((Bits)(bits << 1)) break;
   }
 #endif
   while (p < n && v[p] == (PetscScalar)0) p++;
