@@ -3,20 +3,41 @@ static char help[] = "What it costs to find the grid of a matrix without a DMDA,
   -n3 <127>     grids of n x n x n nodes\n\
   -rows <1000000>  rows of the random sparse matrix, 7 entries in each, which is refused\n\
   -kind <name>  this kind of matrix alone: star, box, zeros, periodic, boundary, scattered, line (a star of 3 x n nodes), sparse\n\
-  -order <name> this order alone: natural, boxes, rcm, random\n\
+  -order <name> this order alone: natural, boxes, rcm, random, tiles, spread\n\
   -reps <9>     repetitions, at least 5\n\
+  -cpu          times of the processor, for a machine with other work (one rank)\n\
   -csv <file>   adds the results to this file\n\
 On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
 
 #include "bench.h"
 #include "src/operator/find.h"
 #include <math.h>
+#include <time.h>
 
 #define MAX_REPS 200
 
 static PetscInt repetitions = 9;
 static PetscMPIInt rank, size;
 static FILE *csv;
+static PetscBool cpu = PETSC_FALSE;
+
+static PetscErrorCode ClockStart(double *start)
+{
+  PetscFunctionBegin;
+  PetscCall(BenchClockStart(start));
+  if (cpu) *start = (double)clock() / CLOCKS_PER_SEC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ClockRead(double start, double *t)
+{
+  const double now = (double)clock() / CLOCKS_PER_SEC;
+
+  PetscFunctionBegin;
+  PetscCall(BenchClockRead(start, t));
+  if (cpu) *t = now - start;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 typedef enum {
   STAR,      /* 5- and 7-point */
@@ -36,9 +57,11 @@ typedef enum {
   BOXES,    /* of a DMDA, several ranks */
   RCM,      /* reverse Cuthill-McKee, one rank */
   SHUFFLED, /* one rank */
+  TILES,    /* of 8 nodes along each axis one after the other, in random order within each; any ranks, stars in three dimensions */
+  SPREAD,   /* random over all ranks, the same */
   ORDERS
 } Order;
-static const char *const orders[] = {"natural", "boxes", "rcm", "random"};
+static const char *const orders[] = {"natural", "boxes", "rcm", "random", "tiles", "spread"};
 
 /* The node couples to nothing */
 static PetscBool Alone(Kind kind, const PetscInt N[3], const MatStencil *x)
@@ -146,6 +169,57 @@ static PetscErrorCode Reorder(Order order, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Random numbers 0 .. n - 1, the same on all ranks, and where each of them is */
+static PetscErrorCode Shuffle(PetscInt n, PetscInt p[], PetscInt where[])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt l = (PetscInt)(TestUniform() * (double)(k + 1));
+
+    p[k] = p[l];
+    p[l] = k;
+  }
+  for (PetscInt k = 0; k < n; k++) where[p[k]] = k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A star of N[d] nodes along each axis, multiples of 8, whose rows lie tile after tile or anywhere */
+static PetscErrorCode AssembleTiles(Order order, const PetscInt N[3], Mat *A)
+{
+  const PetscInt T = 8, n = order == TILES ? T * T * T : N[0] * N[1] * N[2], M[3] = {N[0] / T, N[1] / T, N[2] / T};
+  const PetscInt tile[3] = {order == TILES ? T : N[0], order == TILES ? T : N[1], order == TILES ? T : N[2]};
+  PetscInt *p, *where, first, end;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n, &p, n, &where));
+  PetscCall(Shuffle(n, p, where));
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, N[0] * N[1] * N[2], N[0] * N[1] * N[2], 7, NULL,
+                         6, NULL, A));
+  PetscCall(MatGetOwnershipRange(*A, &first, &end));
+  for (PetscInt r = first; r < end; r++) {
+    const PetscInt t = r / n, in = p[r % n];
+    const PetscInt x[3] = {t % M[0] * tile[0] + in % tile[0], t / M[0] % M[1] * tile[1] + in / tile[0] % tile[1],
+                           t / M[0] / M[1] * tile[2] + in / tile[0] / tile[1]};
+    PetscInt columns[7] = {r}, count = 1;
+    const PetscScalar values[7] = {7, -1, -1, -1, -1, -1, -1};
+
+    for (PetscInt s = 0; s < 6; s++) {
+      PetscInt y[3] = {x[0], x[1], x[2]};
+
+      y[s / 2] += s % 2 ? 1 : -1;
+      if (y[s / 2] < 0 || y[s / 2] >= N[s / 2]) continue;
+      columns[count++] =
+        n * (y[0] / tile[0] + M[0] * (y[1] / tile[1] + M[1] * (y[2] / tile[2]))) +
+        where[y[0] % tile[0] + tile[0] * (y[1] % tile[1] + tile[1] * (y[2] % tile[2]))];
+    }
+    PetscCall(MatSetValues(*A, 1, &r, count, columns, values, INSERT_VALUES));
+  }
+  PetscCall(PetscFree2(p, where));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Six random columns a row and the diagonal */
 static PetscErrorCode AssembleRandom(PetscInt rows, Mat *A)
 {
@@ -192,13 +266,13 @@ static PetscErrorCode Run(const char kind[], const char order[], const PetscInt 
   PetscCall(VecSet(u, 1));
   for (PetscInt r = 0; r < repetitions; r++) {
     PetscCall(MatMult(A, u, f));
-    PetscCall(BenchClockStart(&start));
+    PetscCall(ClockStart(&start));
     PetscCall(MatMult(A, u, f));
-    PetscCall(BenchClockRead(start, &t[1][r]));
+    PetscCall(ClockRead(start, &t[1][r]));
     PetscCall(BCRFoundDestroy(&found));
-    PetscCall(BenchClockStart(&start));
+    PetscCall(ClockStart(&start));
     PetscCall(BCRGridFind(A, &found));
-    PetscCall(BenchClockRead(start, &t[0][r]));
+    PetscCall(ClockRead(start, &t[0][r]));
   }
   row.solver = answers[found.order];
   BenchStatistics(repetitions, t[0], &row.time, &row.mintime);
@@ -245,10 +319,13 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n3", &n3, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rows", &N[0], NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
-  if (!rank) PetscCall(BenchOpen("BCRGridFind(); copy: MatMult()", &csv));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-cpu", &cpu));
+  if (!rank)
+    PetscCall(BenchOpen(cpu ? "BCRGridFind(); copy: MatMult(); times of the processor" : "BCRGridFind(); copy: MatMult()",
+                        &csv));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-kind", kinds, KINDS, &kind1, NULL));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-order", orders, ORDERS, &order1, NULL));
-  for (int order = NATURAL; order <= SHUFFLED; order++) {
+  for (int order = NATURAL; order <= SHUFFLED; order++) { /* of a DMDA */
     if (order1 < ORDERS && order != order1) continue;
     for (int kind = STAR; kind <= LINE; kind++) {
       if (kind1 < KINDS && kind != kind1) continue;
@@ -260,7 +337,15 @@ int main(int argc, char **argv)
       PetscCall(RunGrid((Kind)kind, (Order)order, n3, n3, n3));
     }
   }
-  if (kind1 == KINDS || kind1 == SPARSE) {
+  for (int order = TILES; order <= SPREAD; order++) {
+    const PetscInt n = n3 / 8 * 8, M[3] = {n, n, n};
+
+    if (order1 < ORDERS ? order != order1 : (n == 0 || (kind1 < KINDS && kind1 != STAR))) continue;
+    PetscCall(AssembleTiles((Order)order, M, &A));
+    PetscCall(Run("star", orders[order], M, A));
+    PetscCall(MatDestroy(&A));
+  }
+  if (order1 == ORDERS && (kind1 == KINDS || kind1 == SPARSE)) {
     PetscCall(AssembleRandom(N[0], &A));
     PetscCall(Run("sparse", "random", N, A));
     PetscCall(MatDestroy(&A));
