@@ -57,8 +57,8 @@ typedef enum {
   BOXES,    /* of a DMDA, several ranks */
   RCM,      /* reverse Cuthill-McKee, one rank */
   SHUFFLED, /* one rank */
-  TILES,    /* of 8 nodes along each axis one after the other, in random order within each; any ranks, stars in three dimensions */
-  SPREAD,   /* random over all ranks, the same */
+  TILES, /* of 8 nodes along each axis one after the other, in random order within each; any ranks, stars in three dimensions */
+  SPREAD, /* random over all ranks, the same */
   ORDERS
 } Order;
 static const char *const orders[] = {"natural", "boxes", "rcm", "random", "tiles", "spread"};
@@ -208,9 +208,8 @@ static PetscErrorCode AssembleTiles(Order order, const PetscInt N[3], Mat *A)
 
       y[s / 2] += s % 2 ? 1 : -1;
       if (y[s / 2] < 0 || y[s / 2] >= N[s / 2]) continue;
-      columns[count++] =
-        n * (y[0] / tile[0] + M[0] * (y[1] / tile[1] + M[1] * (y[2] / tile[2]))) +
-        where[y[0] % tile[0] + tile[0] * (y[1] % tile[1] + tile[1] * (y[2] % tile[2]))];
+      columns[count++] = n * (y[0] / tile[0] + M[0] * (y[1] / tile[1] + M[1] * (y[2] / tile[2]))) +
+                         where[y[0] % tile[0] + tile[0] * (y[1] % tile[1] + tile[1] * (y[2] % tile[2]))];
     }
     PetscCall(MatSetValues(*A, 1, &r, count, columns, values, INSERT_VALUES));
   }
@@ -321,8 +320,8 @@ int main(int argc, char **argv)
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   PetscCall(PetscOptionsHasName(NULL, NULL, "-cpu", &cpu));
   if (!rank)
-    PetscCall(BenchOpen(cpu ? "BCRGridFind(); copy: MatMult(); times of the processor" : "BCRGridFind(); copy: MatMult()",
-                        &csv));
+    PetscCall(BenchOpen(
+      cpu ? "BCRGridFind(); copy: MatMult(); times of the processor" : "BCRGridFind(); copy: MatMult()", &csv));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-kind", kinds, KINDS, &kind1, NULL));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-order", orders, ORDERS, &order1, NULL));
   for (int order = NATURAL; order <= SHUFFLED; order++) { /* of a DMDA */

@@ -64,6 +64,17 @@ static PetscBool BoxesGrid(BoxesSearch *s, const PetscInt l[3])
   return PETSC_TRUE;
 }
 
+/* Are these boxes the slabs that natural order has, too? BCRFindNatural() has looked at those */
+static PetscBool BoxesNatural(const BCRGrid *g)
+{
+  PetscInt last = 2;
+
+  while (last > 0 && g->N[last] == 1) last--;
+  for (PetscInt d = 0; d < last; d++)
+    if (g->parts[d] > 1) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* Widths of the parts, to remember */
 static PetscErrorCode BoxesKeep(BoxesSearch *s, const BCRFindMet *met, PetscInt complexity)
 {
@@ -93,6 +104,7 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
   /* an axis of one node before others is one more name for a grid with fewer axes */
   if (g->N[0] * g->N[1] * g->N[2] > 1 && (g->N[0] == 1 || (g->N[1] == 1 && g->N[2] > 1)))
     PetscFunctionReturn(PETSC_SUCCESS);
+  if (BoxesNatural(g)) PetscFunctionReturn(PETSC_SUCCESS);
   s->box.dof = s->dof;
   s->box.start = 0;
   for (int d = 0; d < 3; d++) {
