@@ -5,6 +5,7 @@
     TestFaultsBegin()              once, at a time when memory of before may still be around
     TestFaultsArm(k, from, ours)   the k-th allocation from here on fails (from: and all that follow); ours: those of the library's own sources count, else all
     TestFaultsDisarm()             PETSC_TRUE if one has failed
+    TestFaults.peak                the most bytes that there were at a time since TestFaultsMark()
     TestFaultsBlocks(what)         how many blocks are there; what: says where each was allocated that is newer than TestFaultsMark()
 */
 #pragma once
@@ -27,6 +28,7 @@ static struct {
   PetscErrorCode (*resize)(size_t, int, const char[], const char[], void **);
   TestBlock *block; /* hash table, open addressing; of malloc() */
   size_t room, used, live;
+  size_t bytes, peak; /* in these blocks; the most since TestFaultsMark() */
   unsigned long number, mark;
   PetscBool armed, from, ours, fired;
   long left;
@@ -64,6 +66,8 @@ static inline void TestBlockAdd(TestBlock b)
     if (!TestFaults.block[i].p) TestFaults.used++;
     TestFaults.block[i] = b;
     TestFaults.live++;
+    TestFaults.bytes += b.bytes;
+    if (TestFaults.bytes > TestFaults.peak) TestFaults.peak = TestFaults.bytes;
   }
 }
 
@@ -74,7 +78,8 @@ static inline void TestBlockRemove(const void *p)
   if (!p || !TestFaults.room) return;
   i = TestBlockSlot(p);
   if (!TestFaults.block[i].p || !TestFaults.block[i].number) return; /* older than TestFaultsBegin() */
-  TestFaults.block[i].number = 0;                                    /* gone, but others may lie behind it */
+  TestFaults.bytes -= TestFaults.block[i].bytes;
+  TestFaults.block[i].number = 0; /* gone, but others may lie behind it */
   TestFaults.live--;
 }
 
@@ -185,6 +190,7 @@ static inline const char *TestFaultsName(const char file[])
 static inline void TestFaultsMark(void)
 {
   TestFaults.mark = TestFaults.number;
+  TestFaults.peak = TestFaults.bytes;
 }
 
 static inline long TestFaultsBlocks(const char what[])

@@ -115,10 +115,12 @@ static PetscErrorCode AllDestroy(AnyAll *all)
 /* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has. values: theirs, too */
 static PetscErrorCode AllPack(const BCRFindRows *R, PetscBool values, AnyAll *mine)
 {
-  PetscInt entries = R->i[0][R->n] + (R->i[1] ? R->i[1][R->n] : 0), q = 0;
+  PetscInt entries = 0, q = 0;
 
   PetscFunctionBegin;
   mine->n = R->n;
+  for (int b = 0; b < 2 && R->i[b]; b++)
+    for (PetscInt k = 0; k < R->i[b][R->n]; k++) entries += BCRFindLink(R, b, k) ? 1 : 0;
   PetscCall(PetscMalloc3(R->n + 1, &mine->i, entries, &mine->j, 1, &mine->place));
   if (values) PetscCall(PetscMalloc1(entries, &mine->a));
   mine->i[0] = 0;
@@ -234,24 +236,36 @@ static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One rank: the matrix as it is, unless it has explicit zeros that are no links */
+/* One rank: the matrix as it is, unless it has explicit zeros that are no links: then a copy, with values where it takes them */
 static PetscErrorCode FindAlone(BCRAnyRows *A, BCRFound *found)
 {
   const BCRFindRows *R = A->R;
-  BCRLinks links = {R->n, R->i[0], R->j[0], A->place, R->block[0].a, NULL};
-  AnyAll mine;
+  const BCRFound none = *found;
+  PetscBool again = PETSC_TRUE;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&mine, sizeof(mine)));
-  if (R->dropzeros) {
-    PetscCall(AllPack(R, PETSC_TRUE, &mine));
-    for (PetscInt r = 0; r < R->n; r++) mine.i[r + 1] += mine.i[r];
-    links.i = mine.i;
-    links.j = mine.j;
-    links.a = mine.a;
+  for (PetscInt values = 0; values < 2 && again; values++) {
+    BCRLinks links = {R->n, R->i[0], R->j[0], A->place, R->block[0].a, &again};
+    AnyAll mine;
+
+    if (values) { /* places are as they were */
+      A->zeros = 0;
+      RowsClassify(A);
+      PetscCall(RowsEmpty(A));
+    }
+    *found = none;
+    again = PETSC_FALSE;
+    PetscCall(PetscMemzero(&mine, sizeof(mine)));
+    if (R->dropzeros) {
+      BCRCallElse(AllPack(R, (PetscBool)values, &mine), (void)AllDestroy(&mine));
+      for (PetscInt r = 0; r < R->n; r++) mine.i[r + 1] += mine.i[r];
+      links.i = mine.i;
+      links.j = mine.j;
+      links.a = mine.a;
+    }
+    BCRCallElse(BCRFindLinks(&links, found), (void)AllDestroy(&mine));
+    PetscCall(AllDestroy(&mine));
   }
-  BCRCallElse(BCRFindLinks(&links, found), (void)AllDestroy(&mine));
-  PetscCall(AllDestroy(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

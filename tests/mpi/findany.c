@@ -762,6 +762,51 @@ static PetscErrorCode Allocations(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Two integers a row at a time, and those of the edges, are all that is allocated in many rows of any order on one rank; in natural order
+   nothing that grows with them */
+static PetscErrorCode Memory(void)
+{
+  static const PetscInt sizes[][3] = {
+    {331, 300,   1 },
+    {47,  46,    45},
+    {3,   33000, 1 }
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
+    for (Order order = ORDER_NATURAL; order <= ORDER_RANDOM; order++) {
+      Case c = {PLAIN};
+      PetscInt *number;
+      double ints, edges = 0;
+      BCRFound found;
+      size_t before;
+      Entries e;
+      Mat A;
+
+      for (int d = 0; d < 3; d++) {
+        c.N[d] = sizes[k][d];
+        edges += 2. * (double)sizes[k][d]; /* rows along the edges, which are walked along first */
+      }
+      PetscCall(CaseEntries(&c, &e));
+      PetscCall(PetscMalloc1(e.n, &number));
+      PetscCall(Numbers(&c, &e, order, number));
+      PetscCall(Assemble(&e, number, &A));
+      TestFaultsMark();
+      before = TestFaults.bytes;
+      PetscCall(BCRGridFind(A, &found));
+      ints = (double)(TestFaults.peak - before) / (double)sizeof(PetscInt);
+      Check(found.order == (order == ORDER_NATURAL ? BCR_FOUND_NATURAL : BCR_FOUND_ANY) &&
+              ints < 40000 / (double)sizeof(PetscInt) + (order == ORDER_NATURAL ? 0 : 2.1 * (double)e.n + edges),
+            "%d rows, %s order: %g integers", (int)e.n, orders[order], ints);
+      if (verbose) printf("%d rows, %s order: %g integers\n", (int)e.n, orders[order], ints);
+      PetscCall(BCRFoundDestroy(&found));
+      PetscCall(MatDestroy(&A));
+      PetscCall(PetscFree(number));
+      PetscCall(EntriesDestroy(&e));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Any combination; one in three is spoilt, and then what is found has to be right if anything is */
 static PetscErrorCode Random(PetscInt cases)
 {
@@ -822,6 +867,7 @@ int main(int argc, char **argv)
   PetscCall(Sparse(40));
   PetscCall(Random(cases));
   TestFaultsBegin();
+  if (size == 1) PetscCall(Memory());
   PetscCall(Allocations());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
