@@ -264,7 +264,8 @@ static const char *order_name(const BCRFound *found)
   case BCR_FOUND_BOXES:
     return "rows box after box";
   case BCR_FOUND_ANY:
-    return "rows in another order";
+    return found->alike ? "rows in another order, those with the same neighbours in that of their numbers"
+                        : "rows in another order";
   }
   return "no order";
 }

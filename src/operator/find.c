@@ -6,7 +6,7 @@
 #include "grid.h"
 
 /* In this order. last: not where another one, with or without explicit zeros, finds a star with all links, nor in matrices
-   of many rows where another one finds any grid */
+   of many rows where another one finds any grid, unless nodes of that may be exchanged */
 static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, BCRFound *);
@@ -329,7 +329,7 @@ static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], Pet
     PetscBool better;
 
     if (ways[k].last != last || best->complexity == 0) continue;
-    if (last && (best->complexity < BCR_REACHES || (found->order && !links))) continue;
+    if (last && (best->complexity < BCR_REACHES || (found->order && !found->alike && !links))) continue;
     PetscCall(PetscMemzero(&mine, sizeof(mine)));
     PetscCall(ways[k].find(R, &mine));
     PetscCall(PetscInfo(R->block[0].mat, "%s%s: %s\n", ways[k].name, R->dropzeros ? ", without explicit zeros" : "",

@@ -33,7 +33,7 @@ typedef struct {
   /* ANY: for each row of this rank, component + dof * node in natural order, or one of the above; else NULL */
   PetscInt *place;
   PetscInt alone, empty; /* ANY: rows without a node, on all ranks together */
-  PetscBool alike;       /* ANY: rows with the same neighbours were given their nodes in the order of the rows */
+  PetscBool alike;       /* ANY: there are rows with the same neighbours, whose nodes might be exchanged */
   PetscBool zeros;       /* explicit zeros were left out: look again when values change, in the same pattern too */
   char why[256];         /* NONE */
   PetscInt fits;         /* NONE: rows before the contradiction in why; the more, the nearer it is to a grid */

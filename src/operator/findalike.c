@@ -210,6 +210,5 @@ PetscErrorCode BCRFindAlike(const BCRLinks *g, BCRFound *found, PetscBool *ok)
   }
   if (*ok) PetscCall(PetscArraycpy(g->place, place, g->n));
   PetscCall(PetscFree2(key, place));
-  found->alike = *ok;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1163,6 +1163,7 @@ PetscErrorCode BCRFindLinks(const BCRLinks *graph, BCRFound *found)
   for (PetscInt d = 0; d < 3; d++) {
     found->N[d] = B.N[d];
     found->ring[d] = B.ring[d];
+    if (found->reach > 1 && (B.N[d] == 2 || (B.ring[d] && B.N[d] == 3))) found->alike = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -36,15 +36,15 @@ typedef struct {
   PetscInt *row;                    /* [nodes]: of each node, x fastest */
 } Problem;
 
-/* The grid of case number k, and its rows in random order */
-static PetscErrorCode Create(PetscInt k, Problem *p)
+/* A grid of these axes, and its rows in random order */
+static PetscErrorCode Create(Kind kind, const PetscInt axes[3], Problem *p)
 {
   PetscFunctionBegin;
-  p->kind = (Kind)(k / (AXES * AXES * AXES));
+  p->kind = kind;
   p->nodes = 1;
-  for (int d = 0; d < 3; d++, k /= AXES) {
-    p->N[d] = PetscAbs(Axes[k % AXES]);
-    p->ring[d] = (PetscBool)(Axes[k % AXES] < 0);
+  for (int d = 0; d < 3; d++) {
+    p->N[d] = PetscAbs(axes[d]);
+    p->ring[d] = (PetscBool)(axes[d] < 0);
     p->nodes *= p->N[d];
     p->c[d] = (PetscReal)(.25 + TestUniform());
     for (int s = 0; s < 2; s++)
@@ -197,8 +197,35 @@ static PetscErrorCode Solve(const Problem *p, const char name[], PetscBool *solv
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One grid; in tried and found by its kind */
+static PetscErrorCode Try(Kind kind, const PetscInt axes[3], PetscInt tried[], PetscInt found[])
+{
+  TestCaught caught = {0, ""};
+  PetscBool solved = PETSC_FALSE;
+  char name[128];
+  Problem p;
+
+  PetscFunctionBegin;
+  PetscCall(Create(kind, axes, &p));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %d%s x %d%s x %d%s", Kinds[p.kind], (int)p.N[0],
+                          p.ring[0] ? "r" : "", (int)p.N[1], p.ring[1] ? "r" : "", (int)p.N[2], p.ring[2] ? "r" : ""));
+  PetscCall(Solve(&p, name, &solved, &caught));
+  tried[kind]++;
+  found[kind] += solved ? 1 : 0;
+  Check(solved || (p.kind == BOX && strstr(caught.message, "outside the")), "%s: %s", name, caught.message);
+  if (!solved && Verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", name, caught.message));
+  PetscCall(PetscFree(p.row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
+  /* more rows than are looked at closely */
+  static const PetscInt large[][3] = {
+    {2,  2500, 1  },
+    {-3, -4,   400},
+    {2,  40,   60 }
+  };
   PetscInt step = 1, tried[KINDS] = {0}, found[KINDS] = {0};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -210,22 +237,12 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &Verbose));
   for (PetscInt k = 0; k < KINDS * AXES * AXES * AXES; k += step) {
-    TestCaught caught = {0, ""};
-    PetscBool solved = PETSC_FALSE;
-    char name[128];
-    Problem p;
+    const PetscInt axes[3] = {Axes[k % AXES], Axes[k / AXES % AXES], Axes[k / AXES / AXES % AXES]};
 
-    PetscCall(Create(k, &p));
-    PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %d%s x %d%s x %d%s", Kinds[p.kind], (int)p.N[0],
-                            p.ring[0] ? "r" : "", (int)p.N[1], p.ring[1] ? "r" : "", (int)p.N[2],
-                            p.ring[2] ? "r" : ""));
-    PetscCall(Solve(&p, name, &solved, &caught));
-    tried[p.kind]++;
-    found[p.kind] += solved ? 1 : 0;
-    Check(solved || (p.kind == BOX && strstr(caught.message, "outside the")), "%s: %s", name, caught.message);
-    if (!solved && Verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", name, caught.message));
-    PetscCall(PetscFree(p.row));
+    PetscCall(Try((Kind)(k / (AXES * AXES * AXES)), axes, tried, found));
   }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(large) && Size == 1; k++)
+    for (int kind = STAR; kind < KINDS; kind++) PetscCall(Try((Kind)kind, large[k], tried, found));
   for (int k = 0; k < KINDS; k++)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d of %d solved\n", Kinds[k], (int)found[k], (int)tried[k]));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
