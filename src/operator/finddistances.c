@@ -16,8 +16,10 @@
 
 #define FAR PETSC_MAX_INT
 
-/* As often are distances exchanged at most: ranks along a diagonal, if their rows are near one another on the grid */
+/* As often are distances exchanged at most: ranks along a diagonal, if their rows are near one another on the grid; and as
+   often is each row looked at, on average */
 #define ROUNDS(size) (64 + 8 * (PetscInt)(size))
+#define LOOKS        32
 
 typedef struct {
   BCRAnyRows *A;
@@ -29,6 +31,7 @@ typedef struct {
   PetscInt *queue; /* [n]: rows whose neighbours are to be looked at, as a ring */
   PetscBT queued;
   PetscInt first, count; /* of the queue */
+  double looks;          /* rows that were taken from it */
 } Search;
 
 static PetscErrorCode SearchDestroy(Search *s)
@@ -68,6 +71,7 @@ static void SearchOwn(Search *s, PetscInt d[])
 
     s->first = s->first + 1 < R->n ? s->first + 1 : 0;
     s->count--;
+    s->looks++;
     (void)PetscBTClear(s->queued, u);
     for (PetscInt k = R->i[0][u]; k < R->i[0][u + 1]; k++) {
       const PetscInt w = R->j[0][k];
@@ -83,13 +87,15 @@ static void SearchOwn(Search *s, PetscInt d[])
 static PetscErrorCode SearchSpread(Search *s, PetscInt d[], PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
-  PetscInt *ghost = s->A->ghost, changed = 1;
+  PetscInt *ghost = s->A->ghost, round = 0;
+  double all[2] = {1, 0}; /* rows that have changed; those that were looked at */
 
   PetscFunctionBegin;
   s->first = s->count = 0;
+  s->looks = 0;
   for (PetscInt r = 0; r < R->n; r++)
     if (d[r] == 0) SearchPush(s, r);
-  for (PetscInt round = 0; changed && round < ROUNDS(R->size); round++) {
+  for (; all[0] > 0 && round < ROUNDS(R->size) && all[1] <= LOOKS * (double)s->open; round++) {
     SearchOwn(s, d);
     PetscCall(PetscSFBcastBegin(s->A->sf, MPIU_INT, d, ghost, MPI_REPLACE));
     PetscCall(PetscSFBcastEnd(s->A->sf, MPIU_INT, d, ghost, MPI_REPLACE));
@@ -101,10 +107,13 @@ static PetscErrorCode SearchSpread(Search *s, PetscInt d[], PetscBool *ok)
         if (BCRFindLink(R, 1, k) && ghost[R->j[1][k]] < FAR) d[r] = PetscMin(d[r], ghost[R->j[1][k]] + 1);
       if (d[r] < before) SearchPush(s, r);
     }
-    changed = s->count;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPIU_INT, MPI_MAX, R->comm));
+    all[0] = (double)s->count;
+    all[1] = s->looks;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_DOUBLE, MPI_SUM, R->comm));
   }
-  *ok = (PetscBool)!changed;
+  *ok = (PetscBool)(all[0] == 0);
+  PetscCall(PetscInfo(R->block[0].mat, "distances%s: %" PetscInt_FMT " exchanges, each row looked at %g times\n",
+                      *ok ? "" : " given up", round, all[1] / (double)s->open));
   while (s->count) (void)PetscBTClear(s->queued, s->queue[(s->first + --s->count) % R->n]);
   if (!*ok)
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
