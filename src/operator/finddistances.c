@@ -2,14 +2,14 @@
   Rows in any order over several ranks, without all of the graph on one of them: stars on boxes without rings.
 
   Distances count links along the shortest way, on a box the steps along all axes together. What is farthest from any
-  node is a corner. From one of its neighbours, the next node along an axis, all nodes are nearer by one, but those of the
-  face where this axis begins. The distance from this face is the number along the axis.
+  node is a corner. Its neighbours are the next nodes along the axes. Any other node has one neighbour that is nearer to the corner
+  if it is on an edge, one step farther along it than that one; else several, and along each axis it is as far as the farthest of these.
 
-      distances from  0 . . .     less those from  . 1 . .     the face  0 . . .
-      a corner        . . . .     its neighbour    . . . .               0 . . .
-                      . . . .                      . . . .               0 . . .
+      distances from  0 1 2 3     numbers of  0,0 1,0 2,0 3,0
+      a corner        1 2 3 4     nodes       0,1 1,1 2,1 3,1      1,1 has both from 1,0 and 0,1
+                      2 3 4 5                 0,2 1,2 2,2 3,2
 
-  A rank finds distances in its own rows, then takes those of its neighbours' rows, until nothing changes.
+  A rank finds distances, and then numbers, in its own rows, then takes those of its neighbours' rows, until nothing changes.
 */
 #include "findany.h"
 #include <petscbt.h>
@@ -24,10 +24,13 @@
 typedef struct {
   BCRAnyRows *A;
   BCRFound *found;
-  PetscInt open;   /* rows that are to have nodes, on all ranks */
-  PetscInt *near;  /* [n]: distances from the corner */
-  PetscInt *away;  /* [n]: from something else */
-  PetscInt *node;  /* [n]: in natural order, as far as axes are known */
+  PetscInt open;  /* rows that are to have nodes, on all ranks */
+  PetscInt *near; /* [n]: distances from the corner */
+  PetscInt *node; /* [n]: distances from any node; then the nodes in natural order */
+  PetscInt *at;   /* [n][3]: numbers along the axes, as far as they are known */
+  PetscInt
+    *ghost;     /* [ghosts][3]: those of rows of other ranks; before that, [ghosts], their distances from the corner */
+  PetscBT edge; /* [n]: one neighbour is nearer to the corner */
   PetscInt *queue; /* [n]: rows whose neighbours are to be looked at, as a ring */
   PetscBT queued;
   PetscInt first, count; /* of the queue */
@@ -37,8 +40,9 @@ typedef struct {
 static PetscErrorCode SearchDestroy(Search *s)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree4(s->near, s->away, s->node, s->queue));
+  PetscCall(PetscFree5(s->near, s->node, s->at, s->ghost, s->queue));
   PetscCall(PetscBTDestroy(&s->queued));
+  PetscCall(PetscBTDestroy(&s->edge));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -47,8 +51,9 @@ static PetscErrorCode SearchCreate(Search *s)
   const PetscInt n = s->A->R->n;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc4(n, &s->near, n, &s->away, n, &s->node, n, &s->queue));
+  PetscCall(PetscMalloc5(n, &s->near, n, &s->node, 3 * n, &s->at, 3 * s->A->R->ghosts, &s->ghost, n, &s->queue));
   PetscCall(PetscBTCreate(n, &s->queued));
+  PetscCall(PetscBTCreate(n, &s->edge));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -61,18 +66,25 @@ static inline void SearchPush(Search *s, PetscInt row)
   s->count++;
 }
 
+static inline PetscInt SearchPop(Search *s)
+{
+  const PetscInt u = s->queue[s->first];
+
+  s->first = s->first + 1 < s->A->R->n ? s->first + 1 : 0;
+  s->count--;
+  s->looks++;
+  (void)PetscBTClear(s->queued, u);
+  return u;
+}
+
 /* Distances of this rank's rows from those in the queue, along its own rows */
 static void SearchOwn(Search *s, PetscInt d[])
 {
   const BCRFindRows *R = s->A->R;
 
   while (s->count) {
-    const PetscInt u = s->queue[s->first];
+    const PetscInt u = SearchPop(s);
 
-    s->first = s->first + 1 < R->n ? s->first + 1 : 0;
-    s->count--;
-    s->looks++;
-    (void)PetscBTClear(s->queued, u);
     for (PetscInt k = R->i[0][u]; k < R->i[0][u + 1]; k++) {
       const PetscInt w = R->j[0][k];
 
@@ -83,19 +95,42 @@ static void SearchOwn(Search *s, PetscInt d[])
   }
 }
 
+/* Collective. After so many exchanges: is there more to do? ok: nothing has changed; else, at the end, it is given up, and told */
+static PetscErrorCode SearchGoes(Search *s, PetscInt round, PetscBool *more, PetscBool *ok)
+{
+  const BCRFindRows *R = s->A->R;
+  double all[2] = {(double)s->count, s->looks};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_DOUBLE, MPI_SUM, R->comm));
+  *ok = (PetscBool)(all[0] == 0);
+  *more = (PetscBool)(!*ok && round < ROUNDS(R->size) && all[1] <= LOOKS * (double)s->open);
+  if (*more) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(R->block[0].mat, "distances%s: %" PetscInt_FMT " exchanges, each row looked at %g times\n",
+                      *ok ? "" : " given up", round, all[1] / (double)s->open));
+  while (s->count) (void)PetscBTClear(s->queued, s->queue[(s->first + --s->count) % R->n]);
+  if (!*ok)
+    PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
+                            "rows in any order over %d ranks, as row 0 (column 0) and %" PetscInt_FMT
+                            " others: neighbours on the grid are on too many different ranks: give the grid with "
+                            "-pc_bcrpoisson_grid, or number the rows so that those of a rank are near one another",
+                            (int)R->size, R->N - 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Collective. Distances from the rows where they are 0 on entry, on all ranks; others are FAR. ok: there was an end */
 static PetscErrorCode SearchSpread(Search *s, PetscInt d[], PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
   PetscInt *ghost = s->A->ghost, round = 0;
-  double all[2] = {1, 0}; /* rows that have changed; those that were looked at */
+  PetscBool more = PETSC_TRUE;
 
   PetscFunctionBegin;
   s->first = s->count = 0;
   s->looks = 0;
   for (PetscInt r = 0; r < R->n; r++)
     if (d[r] == 0) SearchPush(s, r);
-  for (; all[0] > 0 && round < ROUNDS(R->size) && all[1] <= LOOKS * (double)s->open; round++) {
+  while (more) {
     SearchOwn(s, d);
     PetscCall(PetscSFBcastBegin(s->A->sf, MPIU_INT, d, ghost, MPI_REPLACE));
     PetscCall(PetscSFBcastEnd(s->A->sf, MPIU_INT, d, ghost, MPI_REPLACE));
@@ -107,20 +142,8 @@ static PetscErrorCode SearchSpread(Search *s, PetscInt d[], PetscBool *ok)
         if (BCRFindLink(R, 1, k) && ghost[R->j[1][k]] < FAR) d[r] = PetscMin(d[r], ghost[R->j[1][k]] + 1);
       if (d[r] < before) SearchPush(s, r);
     }
-    all[0] = (double)s->count;
-    all[1] = s->looks;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_DOUBLE, MPI_SUM, R->comm));
+    PetscCall(SearchGoes(s, ++round, &more, ok));
   }
-  *ok = (PetscBool)(all[0] == 0);
-  PetscCall(PetscInfo(R->block[0].mat, "distances%s: %" PetscInt_FMT " exchanges, each row looked at %g times\n",
-                      *ok ? "" : " given up", round, all[1] / (double)s->open));
-  while (s->count) (void)PetscBTClear(s->queued, s->queue[(s->first + --s->count) % R->n]);
-  if (!*ok)
-    PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
-                            "rows in any order over %d ranks, as row 0 (column 0) and %" PetscInt_FMT
-                            " others: neighbours on the grid are on too many different ranks: give the grid with "
-                            "-pc_bcrpoisson_grid, or number the rows so that those of a rank are near one another",
-                            (int)R->size, R->N - 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,12 +188,12 @@ static PetscErrorCode SearchCorner(Search *s, PetscInt *corner, PetscInt *axes, 
   PetscInt start, farthest, next = -1;
 
   PetscFunctionBegin;
-  for (PetscInt r = 0; r < s->A->R->n; r++) s->away[r] = 0;
-  PetscCall(SearchFirst(s, s->away, 0, -1, &start));
-  PetscCall(SearchFrom(s, start, s->away, ok));
+  for (PetscInt r = 0; r < s->A->R->n; r++) s->node[r] = 0;
+  PetscCall(SearchFirst(s, s->node, 0, -1, &start));
+  PetscCall(SearchFrom(s, start, s->node, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(SearchLargest(s, s->away, &farthest));
-  PetscCall(SearchFirst(s, s->away, farthest, -1, corner));
+  PetscCall(SearchLargest(s, s->node, &farthest));
+  PetscCall(SearchFirst(s, s->node, farthest, -1, corner));
   *ok = (PetscBool)(farthest < FAR && farthest > 0);
   if (!*ok)
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
@@ -201,41 +224,120 @@ static PetscErrorCode SearchCorner(Search *s, PetscInt *corner, PetscInt *axes, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. Numbers along the axis from the corner to a node beside it, added to those of nodes; its nodes */
-static PetscErrorCode SearchAxis(Search *s, PetscInt corner, PetscInt beside, PetscInt step, PetscInt *nodes,
-                                 PetscBool *ok)
+/* Row w of this rank is next to one that is nearer to the corner, with these numbers */
+static inline void SearchTake(Search *s, PetscInt w, const PetscInt from[3])
+{
+  const PetscInt farther = PetscBTLookup(s->edge, w) ? 1 : 0;
+  PetscInt *at = s->at + 3 * w, changed = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt t = from[d] ? from[d] + farther : 0;
+
+    if (t <= at[d]) continue;
+    at[d] = t;
+    changed = 1;
+  }
+  if (changed) SearchPush(s, w);
+}
+
+/* Rows with one neighbour that is nearer to the corner; odd: the first row of this rank with a neighbour as far as itself. ghost has
+   the distances of rows of other ranks */
+static void SearchEdges(Search *s, const PetscInt ghost[], PetscInt *odd)
 {
   const BCRFindRows *R = s->A->R;
-  PetscInt odd = FAR, largest;
+
+  *odd = FAR;
+  for (PetscInt r = 0; r < R->n; r++) {
+    PetscInt nearer = 0;
+
+    for (int b = 0; b < 2 && R->i[b] && s->A->place[r] == BCR_PLACE_OPEN; b++)
+      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
+        const PetscInt c = R->j[b][k], d = b ? ghost[c] : s->near[c];
+
+        if ((!b && (c == r || s->A->place[c] != BCR_PLACE_OPEN)) || d == FAR || !BCRFindLink(R, b, k)) continue;
+        if (d < s->near[r]) nearer++;
+        if (d == s->near[r] && *odd == FAR) *odd = R->first + r;
+      }
+    if (nearer == 1 && s->near[r] > 1) (void)PetscBTSet(s->edge, r);
+  }
+}
+
+/* Collective. Numbers along the axes from the corner through its neighbours, which s->at has on entry */
+static PetscErrorCode SearchNumbers(Search *s, PetscBool *ok)
+{
+  const BCRFindRows *R = s->A->R;
+  const PetscInt *far = s->A->ghost; /* distances of these rows */
+  PetscInt round = 0;
+  PetscBool more = PETSC_TRUE;
+  MPI_Datatype three;
 
   PetscFunctionBegin;
-  PetscCall(SearchFrom(s, beside, s->away, ok));
-  if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt r = 0; r < R->n; r++) {
-    if (s->A->place[r] == BCR_PLACE_OPEN && PetscAbsInt(s->away[r] - s->near[r]) != 1)
-      odd = PetscMin(odd, R->first + r);
-    s->away[r] = s->A->place[r] == BCR_PLACE_OPEN && s->away[r] > s->near[r] ? 0 : FAR;
+  PetscCallMPI(MPI_Type_contiguous(3, MPIU_INT, &three));
+  PetscCallMPI(MPI_Type_commit(&three));
+  s->first = s->count = 0;
+  s->looks = 0;
+  for (PetscInt r = 0; r < R->n; r++)
+    if (s->A->place[r] == BCR_PLACE_OPEN && s->near[r] == 1) SearchPush(s, r);
+  while (more) {
+    while (s->count) {
+      const PetscInt u = SearchPop(s);
+
+      for (PetscInt k = R->i[0][u]; k < R->i[0][u + 1]; k++)
+        if (s->A->place[R->j[0][k]] == BCR_PLACE_OPEN && s->near[R->j[0][k]] > s->near[u] && BCRFindLink(R, 0, k))
+          SearchTake(s, R->j[0][k], s->at + 3 * u);
+    }
+    PetscCall(PetscSFBcastBegin(s->A->sf, three, s->at, s->ghost, MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(s->A->sf, three, s->at, s->ghost, MPI_REPLACE));
+    for (PetscInt r = 0; R->i[1] && r < R->n; r++)
+      for (PetscInt k = R->i[1][r]; k < R->i[1][r + 1] && s->A->place[r] == BCR_PLACE_OPEN; k++)
+        if (far[R->j[1][k]] < s->near[r] && BCRFindLink(R, 1, k)) SearchTake(s, r, s->ghost + 3 * R->j[1][k]);
+    PetscCall(SearchGoes(s, ++round, &more, ok));
   }
+  PetscCallMPI(MPI_Type_free(&three));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. The sizes of the axes, and the node of each row */
+static PetscErrorCode SearchNodes(Search *s, PetscInt corner, PetscInt axes, const PetscInt beside[], PetscBool *ok)
+{
+  const BCRFindRows *R = s->A->R;
+  PetscInt odd, *N = s->found->N;
+  double size;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSFBcastBegin(s->A->sf, MPIU_INT, s->near, s->A->ghost, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(s->A->sf, MPIU_INT, s->near, s->A->ghost, MPI_REPLACE));
+  SearchEdges(s, s->A->ghost, &odd);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &odd, 1, MPIU_INT, MPI_MIN, R->comm));
   *ok = (PetscBool)(odd == FAR);
-  if (*ok) PetscCall(SearchSpread(s, s->away, ok));
-  else
-    PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
-                            "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is as near to row %" PetscInt_FMT
-                            " as to the corner beside it, row %" PetscInt_FMT
-                            " (rings, and stencils with diagonals, are not found over ranks in any order: "
-                            "-pc_bcrpoisson_grid)",
-                            odd, odd, beside, corner));
+  if (!*ok) {
+    PetscCall(
+      PetscSNPrintf(s->found->why, sizeof(s->found->why),
+                    "row %" PetscInt_FMT " (column %" PetscInt_FMT ") is as near to the corner, row %" PetscInt_FMT
+                    ", as a neighbour of it (rings, and stencils with diagonals, are not found over ranks in any "
+                    "order: -pc_bcrpoisson_grid)",
+                    odd, odd, corner));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscArrayzero(s->at, 3 * R->n));
+  for (PetscInt d = 0; d < axes; d++)
+    if (beside[d] >= R->first && beside[d] < R->first + R->n) s->at[3 * (beside[d] - R->first) + d] = 1;
+  PetscCall(SearchNumbers(s, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(SearchLargest(s, s->away, &largest));
-  *nodes = largest + 1;
-  *ok = (PetscBool)((PetscInt64)step * *nodes <= s->open);
-  for (PetscInt r = 0; r < R->n && *ok; r++) s->node[r] += step * s->away[r];
+  for (PetscInt d = 0; d < 3; d++) N[d] = 1;
+  for (PetscInt r = 0; r < R->n; r++)
+    for (PetscInt d = 0; d < 3 && s->A->place[r] == BCR_PLACE_OPEN; d++) N[d] = PetscMax(N[d], s->at[3 * r + d] + 1);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, N, 3, MPIU_INT, MPI_MAX, R->comm));
+  size = (double)N[0] * (double)N[1] * (double)N[2];
+  *ok = (PetscBool)(size == (double)s->open);
   if (!*ok)
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT
-                            ": a grid that begins there has more nodes than the matrix has rows for it, %" PetscInt_FMT,
-                            corner, beside, s->open));
+                            ": a grid that begins there has %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+                            " nodes, and the matrix has %" PetscInt_FMT " rows for it",
+                            corner, beside[0], N[0], N[1], N[2], s->open));
+  for (PetscInt r = 0; r < R->n && *ok; r++)
+    s->node[r] = s->at[3 * r] + N[0] * (s->at[3 * r + 1] + N[1] * s->at[3 * r + 2]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -316,37 +418,28 @@ static PetscErrorCode SearchCheck(Search *s, PetscBool *ok)
 
 static PetscErrorCode SearchAll(Search *s, PetscBool *ok)
 {
-  PetscInt corner = 0, axes = 0, beside[3] = {0, 0, 0}, size = 1;
+  PetscInt corner = 0, axes = 0, beside[3] = {0, 0, 0};
 
   PetscFunctionBegin;
-  for (PetscInt r = 0; r < s->A->R->n; r++) {
-    s->open += s->A->place[r] == BCR_PLACE_OPEN ? 1 : 0;
-    s->node[r] = 0;
-  }
+  for (PetscInt r = 0; r < s->A->R->n; r++) s->open += s->A->place[r] == BCR_PLACE_OPEN ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &s->open, 1, MPIU_INT, MPI_SUM, s->A->R->comm));
   *ok = (PetscBool)(s->open > 0);
   if (*ok) PetscCall(SearchCorner(s, &corner, &axes, beside, ok));
   else
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
                             "no row, nor row 0, has an entry in a column off the diagonal"));
-  for (PetscInt d = 0; d < 3; d++) {
-    PetscInt nodes = 1;
-
-    if (d < axes && *ok) PetscCall(SearchAxis(s, corner, beside[d], size, &nodes, ok));
-    size *= s->found->N[d] = nodes;
-    s->found->ring[d] = PETSC_FALSE;
-  }
-  s->found->dim = axes;
+  if (*ok) PetscCall(SearchNodes(s, corner, axes, beside, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  *ok = (PetscBool)(size == s->open);
-  if (*ok) PetscCall(SearchUnique(s, ok));
-  if (!*ok)
+  s->found->dim = axes;
+  for (PetscInt d = 0; d < 3; d++) s->found->ring[d] = PETSC_FALSE;
+  PetscCall(SearchUnique(s, ok));
+  if (*ok) PetscCall(SearchCheck(s, ok));
+  else
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT
                             ": a grid that begins there has %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
                             " nodes, and the %" PetscInt_FMT " rows for it are not one at each",
                             corner, beside[0], s->found->N[0], s->found->N[1], s->found->N[2], s->open));
-  else PetscCall(SearchCheck(s, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
