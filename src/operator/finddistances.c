@@ -231,11 +231,10 @@ static inline void SearchTake(Search *s, PetscInt w, const PetscInt from[3])
   PetscInt *at = s->at + 3 * w, changed = 0;
 
   for (PetscInt d = 0; d < 3; d++) {
-    const PetscInt t = from[d] ? from[d] + farther : 0;
+    const PetscInt t = PetscMax(at[d], from[d] + (farther & (from[d] != 0)));
 
-    if (t <= at[d]) continue;
+    changed |= t ^ at[d];
     at[d] = t;
-    changed = 1;
   }
   if (changed) SearchPush(s, w);
 }
@@ -248,16 +247,18 @@ static void SearchEdges(Search *s, const PetscInt ghost[], PetscInt *odd)
 
   *odd = FAR;
   for (PetscInt r = 0; r < R->n; r++) {
-    PetscInt nearer = 0;
+    const PetscInt here = s->near[r];
+    PetscInt nearer = 0, same = 0;
 
-    for (int b = 0; b < 2 && R->i[b] && s->A->place[r] == BCR_PLACE_OPEN; b++)
+    for (int b = 0; b < 2 && R->i[b] && here < FAR; b++) /* rows without a node are at no distance */
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
         const PetscInt c = R->j[b][k], d = b ? ghost[c] : s->near[c];
 
-        if ((!b && (c == r || s->A->place[c] != BCR_PLACE_OPEN)) || d == FAR || !BCRFindLink(R, b, k)) continue;
-        if (d < s->near[r]) nearer++;
-        if (d == s->near[r] && *odd == FAR) *odd = R->first + r;
+        if (!BCRFindLink(R, b, k)) continue;
+        nearer += d < here;
+        same += (d == here) & (b == 1 || c != r);
       }
+    if (same && *odd == FAR) *odd = R->first + r;
     if (nearer == 1 && s->near[r] > 1) (void)PetscBTSet(s->edge, r);
   }
 }
@@ -369,40 +370,29 @@ static PetscErrorCode SearchUnique(Search *s, PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* May there be an entry between these places? */
-static PetscBool SearchBeside(const PetscInt N[3], PetscInt p, PetscInt q)
-{
-  PetscInt steps = 0;
-
-  if (q < 0) return (PetscBool)(q != BCR_PLACE_OPEN);
-  for (int d = 0; d < 3; d++) {
-    steps += PetscAbsInt(p % N[d] - q % N[d]);
-    p /= N[d];
-    q /= N[d];
-  }
-  return (PetscBool)(steps <= 1);
-}
-
-/* Collective. Every entry of every row; place is what comes out */
+/* Collective. Every entry of every row, by the numbers along the axes; place is what comes out */
 static PetscErrorCode SearchCheck(Search *s, PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
-  PetscInt *place = s->A->place, *ghost = s->A->ghost, wrong = FAR, column = 0;
+  PetscInt *place = s->A->place, wrong = FAR, column = 0;
   double largest;
 
   PetscFunctionBegin;
-  for (PetscInt r = 0; r < R->n; r++)
-    if (place[r] == BCR_PLACE_OPEN) place[r] = s->node[r];
-  PetscCall(PetscSFBcastBegin(s->A->sf, MPIU_INT, place, ghost, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(s->A->sf, MPIU_INT, place, ghost, MPI_REPLACE));
   for (PetscInt r = 0; r < R->n && wrong == FAR; r++)
-    for (int b = 0; b < 2 && R->i[b] && place[r] >= 0 && wrong == FAR; b++)
+    for (int b = 0; b < 2 && R->i[b] && place[r] == BCR_PLACE_OPEN && wrong == FAR; b++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1] && wrong == FAR; k++) {
-        if (!BCRFindLink(R, b, k) || SearchBeside(s->found->N, place[r], b ? ghost[R->j[1][k]] : place[R->j[0][k]]))
-          continue;
+        const PetscInt c = R->j[b][k], *here = s->at + 3 * r, *there = b ? s->ghost + 3 * c : s->at + 3 * c;
+        PetscInt steps = 0;
+
+        /* rows without a node have no distance */
+        if ((b ? s->A->ghost[c] : s->near[c]) == FAR || !BCRFindLink(R, b, k)) continue;
+        for (int d = 0; d < 3; d++) steps += PetscAbsInt(here[d] - there[d]);
+        if (steps <= 1) continue;
         wrong = R->first + r;
         column = BCRFindColumn(R, b, k);
       }
+  for (PetscInt r = 0; r < R->n; r++)
+    if (place[r] == BCR_PLACE_OPEN) place[r] = s->node[r];
   if (wrong < FAR)
     PetscCall(PetscSNPrintf(s->found->why, sizeof(s->found->why),
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT
