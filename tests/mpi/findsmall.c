@@ -30,14 +30,14 @@ static const char *const Kinds[] = {"star", "star in a box pattern", "box"};
 
 typedef struct {
   Kind kind;
-  PetscInt N[3], nodes;
+  PetscInt N[3], nodes, rows; /* rows: nodes and others */
   PetscBool ring[3];
   PetscReal c[3], end[3][2], shift; /* couplings; what they are on the diagonal at the ends; zero-order term */
-  PetscInt *row;                    /* [nodes]: of each node, x fastest */
+  PetscInt *row;                    /* [rows]: of each node, x fastest, then of the others */
 } Problem;
 
-/* A grid of these axes, and its rows in random order */
-static PetscErrorCode Create(Kind kind, const PetscInt axes[3], Problem *p)
+/* A grid of these axes, and its rows and others in random order */
+static PetscErrorCode Create(Kind kind, const PetscInt axes[3], PetscInt others, Problem *p)
 {
   PetscFunctionBegin;
   p->kind = kind;
@@ -51,8 +51,9 @@ static PetscErrorCode Create(Kind kind, const PetscInt axes[3], Problem *p)
       p->end[d][s] = p->c[d] * (PetscReal)(TestUniform() < .5 ? 1 : 0); /* Dirichlet, Neumann */
   }
   p->shift = (PetscReal)(.1 + TestUniform());
-  PetscCall(PetscMalloc1(p->nodes, &p->row));
-  for (PetscInt r = 0; r < p->nodes; r++) {
+  p->rows = p->nodes + others;
+  PetscCall(PetscMalloc1(p->rows, &p->row));
+  for (PetscInt r = 0; r < p->rows; r++) {
     const PetscInt s = (PetscInt)(TestUniform() * (double)(r + 1));
 
     p->row[r] = p->row[s];
@@ -110,7 +111,7 @@ static PetscErrorCode Assemble(const Problem *p, MPI_Comm comm, Mat *A)
 
   PetscFunctionBegin;
   PetscCall(MatCreate(comm, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, p->nodes, p->nodes));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, p->rows, p->rows));
   PetscCall(MatSetType(*A, MATAIJ));
   PetscCall(MatSeqAIJSetPreallocation(*A, 27, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, 27, NULL, 27, NULL));
@@ -206,7 +207,7 @@ static PetscErrorCode Try(Kind kind, const PetscInt axes[3], PetscInt tried[], P
   Problem p;
 
   PetscFunctionBegin;
-  PetscCall(Create(kind, axes, &p));
+  PetscCall(Create(kind, axes, 0, &p));
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %d%s x %d%s x %d%s", Kinds[p.kind], (int)p.N[0],
                           p.ring[0] ? "r" : "", (int)p.N[1], p.ring[1] ? "r" : "", (int)p.N[2], p.ring[2] ? "r" : ""));
   PetscCall(Solve(&p, name, &solved, &caught));
@@ -214,6 +215,75 @@ static PetscErrorCode Try(Kind kind, const PetscInt axes[3], PetscInt tried[], P
   found[kind] += solved ? 1 : 0;
   Check(solved || (p.kind == BOX && strstr(caught.message, "outside the")), "%s: %s", name, caught.message);
   if (!solved && Verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", name, caught.message));
+  PetscCall(PetscFree(p.row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Beside the grid rows with a diagonal alone, to which nodes refer, and rows with nothing, whose columns hold nothing either: they
+   are solved by themselves, with u = 0 there, and counted in the view */
+static PetscErrorCode Beside(void)
+{
+  const PetscInt axes[3] = {7, 6, 1}, alone = 5, empty = 3;
+  PetscInt first, end, zeros = 0;
+  PetscReal error = 0;
+  char *text;
+  Problem p;
+  Mat A;
+  Vec b, x;
+  KSP ksp;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(Create(STAR, axes, alone + empty, &p));
+  PetscCall(Assemble(&p, PETSC_COMM_WORLD, &A));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  for (PetscInt k = 0; k < alone; k++) {
+    const PetscInt single = p.row[p.nodes + k], node = p.row[8 * k];
+
+    if (single >= first && single < end) PetscCall(MatSetValue(A, single, single, 2 + (PetscScalar)k, INSERT_VALUES));
+    if (node >= first && node < end) PetscCall(MatSetValue(A, node, single, -1, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(TestRandom(b));
+  for (PetscInt k = 0; k < empty; k++) {
+    const PetscInt r = p.row[p.nodes + alone + k];
+
+    if (r >= first && r < end) PetscCall(VecSetValue(b, r, 0, INSERT_VALUES));
+  }
+  PetscCall(VecAssemblyBegin(b));
+  PetscCall(VecAssemblyEnd(b));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPPREONLY));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
+  for (int transpose = 0; transpose < 2; transpose++) {
+    PetscCall(VecSet(x, 3));
+    PetscCall(transpose ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
+    PetscCall(TestBackwardError(A, (PetscBool)transpose, b, x, &error));
+    Check(error <= TestBackwardBound(), "rows beside a grid%s: backward error %g", transpose ? ", transposed" : "",
+          (double)error);
+    for (PetscInt k = 0; k < empty; k++) {
+      const PetscInt r = p.row[p.nodes + alone + k];
+      PetscScalar u = 0;
+
+      if (r >= first && r < end) PetscCall(VecGetValues(x, 1, &r, &u));
+      zeros += u == (PetscScalar)0 ? 1 : 0;
+    }
+  }
+  Check(zeros == 2 * empty, "u is 0 in %d of %d empty rows", (int)zeros, (int)(2 * empty));
+  PetscCall(TestViewText((PetscObject)ksp, &text));
+  if (!Rank) Check(strstr(text, "8 rows with a diagonal alone or with nothing"), "rows beside a grid: %s", text);
+  free(text);
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
   PetscCall(PetscFree(p.row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -243,6 +313,7 @@ int main(int argc, char **argv)
   }
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(large) && Size == 1; k++)
     for (int kind = STAR; kind < KINDS; kind++) PetscCall(Try((Kind)kind, large[k], tried, found));
+  PetscCall(Beside());
   for (int k = 0; k < KINDS; k++)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d of %d solved\n", Kinds[k], (int)found[k], (int)tried[k]));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
