@@ -2,7 +2,8 @@ static char help[] = "What it costs to find the grid of a matrix without a DMDA,
   -n2 <1023>    grids of n x n nodes\n\
   -n3 <127>     grids of n x n x n nodes\n\
   -rows <1000000>  rows of the random sparse matrix, 7 entries in each, which is refused\n\
-  -kind <name>  this kind of matrix alone: star, box, zeros, periodic, boundary, scattered, line (a star of 3 x n nodes), sparse\n\
+  -kind <name>  this kind of matrix alone: star, box, zeros, periodic, boundary, scattered, line\n\
+                (a star of 3 x n nodes), sparse\n\
   -order <name> this order alone: natural, boxes, rcm, random, tiles, spread\n\
   -reps <9>     repetitions, at least 5\n\
   -cpu          times of the processor, for a machine with other work (one rank)\n\
@@ -57,8 +58,8 @@ typedef enum {
   BOXES,    /* of a DMDA, several ranks */
   RCM,      /* reverse Cuthill-McKee, one rank */
   SHUFFLED, /* one rank */
-  TILES, /* of 8 nodes along each axis one after the other, in random order within each; any ranks, stars in three dimensions */
-  SPREAD, /* random over all ranks, the same */
+  TILES,    /* of 8 x 8 x 8 nodes one after the other, in random order within each; any ranks, stars alone */
+  SPREAD,   /* random over all ranks, the same */
   ORDERS
 } Order;
 static const char *const orders[] = {"natural", "boxes", "rcm", "random", "tiles", "spread"};

@@ -5,8 +5,8 @@
 #include "findimpl.h"
 #include "grid.h"
 
-/* In this order. last: not where another one, with or without explicit zeros, finds a star with all links, nor in matrices
-   of many rows where another one finds any grid, unless nodes of that may be exchanged */
+/* In this order. last: not where another one, with or without explicit zeros, finds a star with all links, nor in
+   matrices of many rows where another one finds any grid, unless nodes of that may be exchanged */
 static const struct {
   const char *name;
   PetscErrorCode (*find)(const BCRFindRows *, BCRFound *);
@@ -185,9 +185,9 @@ static PetscErrorCode DistancesCollect(BCRFindRows *R)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A few numbers in any order may be those of some star in natural order with some of its links: one in which every link is
-   there that does not lead to a row with a diagonal alone is worth more then. Beyond so many rows that does not happen, and
-   is not looked for */
+/* A few numbers in any order may be those of some star in natural order with some of its links: one in which every
+   link is there that does not lead to a row with a diagonal alone is worth more then. Beyond so many rows that does
+   not happen, and is not looked for */
 #define BCR_FEW_ROWS 4096
 #define BCR_REACHES  4 /* what an axis more in the reach of a stencil is worth in rings */
 
@@ -281,8 +281,8 @@ static PetscErrorCode RingsUneven(const BCRFindRows *R, const BCRGrid *grid, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As BCRFindComplexity(), and above all with links that are missing, or nodes that may be exchanged. Of few rows, stars in
-   natural order or box after box are looked at closer: links[N] */
+/* As BCRFindComplexity(), and above all with links that are missing, or nodes that may be exchanged. Of few rows,
+   stars in natural order or box after box are looked at closer: links[N] */
 static PetscErrorCode Complexity(const BCRFindRows *R, const PetscInt links[], const BCRFound *found,
                                  PetscInt *complexity)
 {
@@ -316,8 +316,8 @@ typedef struct {
   PetscInt complexity;
 } Best;
 
-/* The ways that come last, or the others: what is simpler than the best is the best; where none has found a grid it has the
-   reason of the way that came furthest, of several the most general */
+/* The ways that come last, or the others: what is simpler than the best is the best; where none has found a grid it
+   has the reason of the way that came furthest, of several the most general */
 static PetscErrorCode FindWays(const BCRFindRows *R, const PetscInt links[], PetscBool last, Best *best)
 {
   BCRFound *found = &best->found;

@@ -1,13 +1,15 @@
 /*
-  Rows in any order, box stencils with axes of two nodes or rings of three: rows that are linked to the same rows and to one another.
+  Rows in any order, box stencils with axes of two nodes or rings of three: rows that are linked to the same rows and
+  to one another.
 
-  Nodes that differ along such axes only have the same neighbours, themselves with them, and no others have. They are a class, all
-  classes have as many, and a row of each, with the links between those, is a grid without these axes:
+  Nodes that differ along such axes only have the same neighbours, themselves with them, and no others have. They are
+  a class, all classes have as many, and a row of each, with the links between those, is a grid without these axes:
 
-      a b   c d   e f        (a b) - (c d) - (e f)        5 x 2 x .. nodes of 9-point stencils are a line of 5 classes of 2
+      a b   c d   e f        (a b) - (c d) - (e f)        3 x 2 nodes of a 9-point stencil are a line of 3 classes
 
-  Which of a class lies where is not to be seen in a pattern. Rows of a class are taken in their order: every entry is one between
-  neighbours then. An operator of ours has zeros between the others, and its grid is found without them (find.c).
+  Which of a class lies where is not to be seen in a pattern. Rows of a class are taken in their order: every entry
+  is one between neighbours then. An operator of ours has zeros between the others, and its grid is found without
+  them (find.c).
 */
 #include "findany.h"
 
@@ -31,7 +33,8 @@ static inline PetscBool Open(const BCRLinks *g, PetscInt r)
   return (PetscBool)(g->place[r] == BCR_PLACE_OPEN);
 }
 
-/* A number made of the rows that r is linked to and of itself: the same in a class, and, but for a chance of 2^-64, in no other */
+/* A number made of the rows that r is linked to and of itself: the same in a class, and, but for a chance of 2^-64,
+   in no other */
 static uint64_t RowKey(const BCRLinks *g, PetscInt r)
 {
   uint64_t sum = 0;
@@ -145,8 +148,8 @@ static PetscBool ClassCheck(const BCRLinks *g, const PetscInt place[], PetscInt 
   return PETSC_TRUE;
 }
 
-/* Four classes in a ring, which BCRFindLinks() takes for a star of 2 x 2, have no room for other axes there: the ring is the box
-   stencil that has all links */
+/* Four classes in a ring, which BCRFindLinks() takes for a star of 2 x 2, have no room for other axes there: the
+   ring is the box stencil that has all links */
 static void AlikeRing(BCRFound *inner, PetscInt classes, PetscInt of[])
 {
   if (inner->reach > 1 || inner->N[0] != 2 || inner->N[1] != 2 || inner->N[2] != 1) return;

@@ -358,8 +358,9 @@ static PetscReal AnyApart(PetscReal a, PetscReal b)
   return sum > 0 ? PetscAbsReal(a - b) / sum : 0;
 }
 
-/* Four rows in the order of a ring, of which two axes of two nodes are parts. *ring: how far they are from a ring of one coupling
-   and diagonal, up to a factor of each row; *square: how far couplings across the square from one another are from equal */
+/* Four rows in the order of a ring, of which two axes of two nodes are parts. *ring: how far they are from a ring of
+   one coupling and diagonal, up to a factor of each row; *square: how far couplings across the square from one
+   another are from equal */
 static void AnyMeasure(const AnyBox *B, const PetscInt row[4], PetscReal *ring, PetscReal *square)
 {
   *ring = *square = 0;
@@ -388,9 +389,9 @@ static PetscInt AnyAcross(const AnyBox *B, PetscInt seed, PetscInt a, PetscInt b
 }
 
 /*
-  Two axes of two nodes are a ring of four. They become one where there are more than three axes, the two whose values are
-  most like those of a ring, which of several do not all fit an operator of ours; or where values are those of a ring with
-  couplings that vary, and not those of a square. Others are the same operator either way.
+  Two axes of two nodes are a ring of four. They become one where there are more than three axes, the two whose
+  values are most like those of a ring, which of several do not all fit an operator of ours; or where values are
+  those of a ring with couplings that vary, and not those of a square. Others are the same operator either way.
 */
 static PetscErrorCode AnyJoin(AnyBox *B, PetscInt seed, PetscBool *ok)
 {
@@ -549,7 +550,8 @@ static inline void AnyAhead(const AnyBox *B, PetscInt at, PetscInt below)
   if (at + 16 < below) __builtin_prefetch(B->j + B->i[B->node[at + 16]], 0, 3);
 }
 
-/* Grid line (0 .. N[0] - 1, j, k) in the order of its nodes. number: of its first node; out: of the first without a row */
+/* Grid line (0 .. N[0] - 1, j, k) in the order of its nodes. number: of its first node; out: of the first without a
+   row */
 static PetscErrorCode AnySweepLine(AnyBox *B, PetscInt base, PetscInt j, PetscInt k, PetscInt last, PetscInt *number)
 {
   PetscInt i = 0, at[3] = {0, j, k}, behind[3], off, q = *number;

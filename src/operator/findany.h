@@ -1,8 +1,9 @@
 /*
-  The grid of rows in any order: findany.c finds it in the graph that the matrix is, where one rank has all of it, with findalike.c
-  where nodes are linked to the same ones;
-  findranks.c says which rows are to be found at all, and brings rows of several ranks together; before that findsample.c sees
-  in a few of them whether they may be a grid; where these are too many, finddistances.c finds it over the ranks.
+  The grid of rows in any order: findany.c finds it in the graph that the matrix is, where one rank has all of it,
+  with findalike.c where nodes are linked to the same ones;
+  findranks.c says which rows are to be found at all, and brings rows of several ranks together; before that
+  findsample.c sees in a few of them whether they may be a grid; where these are too many, finddistances.c finds it
+  over the ranks.
 */
 #pragma once
 
@@ -26,8 +27,8 @@ typedef struct {
 
 /* Not collective. Fills in found but for place, alone and empty; or why and fits alone */
 PETSC_INTERN PetscErrorCode BCRFindLinks(const BCRLinks *links, BCRFound *found);
-/* The same of box stencils with axes of two nodes or rings of three; links are those of both rows. ok: it is such a grid; order is
-   left as it is */
+/* The same of box stencils with axes of two nodes or rings of three; links are those of both rows. ok: it is such a
+   grid; order is left as it is */
 PETSC_INTERN PetscErrorCode BCRFindAlike(const BCRLinks *links, BCRFound *found, PetscBool *ok);
 
 /*

@@ -122,7 +122,8 @@ static PetscErrorCode BoxesTry(BoxesSearch *s, const PetscInt l[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. sizes: distances of the base, in nodes, that divide its number of nodes, and this number; 1 at the front */
+/* Collective. sizes: distances of the base, in nodes, that divide its number of nodes, and this number; 1 at the
+   front */
 static PetscErrorCode BoxesTryAll(BoxesSearch *s, PetscInt count, const PetscInt sizes[])
 {
   const PetscMPIInt size = s->rows->size;
@@ -147,8 +148,8 @@ static PetscErrorCode BoxesTryAll(BoxesSearch *s, PetscInt count, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The components, whose number all distances and numbers of rows are multiples of; nodes of each rank. *may:
-   all ranks have some */
+/* Collective. The components, whose number all distances and numbers of rows are multiples of; nodes of each rank.
+   *may: all ranks have some */
 static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
 {
   const BCRFindRows *R = s->rows;
@@ -171,7 +172,8 @@ static PetscErrorCode BoxesNodes(BoxesSearch *s, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The box to begin with: the rank whose rows have the most distances; its list. *may: no rank has too many */
+/* Collective. The box to begin with: the rank whose rows have the most distances; its list. *may: no rank has too
+   many */
 static PetscErrorCode BoxesBase(BoxesSearch *s, PetscBool *may)
 {
   const BCRFindRows *R = s->rows;

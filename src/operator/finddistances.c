@@ -2,22 +2,24 @@
   Rows in any order over several ranks, without all of the graph on one of them: stars on boxes without rings.
 
   Distances count links along the shortest way, on a box the steps along all axes together. What is farthest from any
-  node is a corner. Its neighbours are the next nodes along the axes. Any other node has one neighbour that is nearer to the corner
-  if it is on an edge, one step farther along it than that one; else several, and along each axis it is as far as the farthest of these.
+  node is a corner. Its neighbours are the next nodes along the axes. Any other node has one neighbour that is nearer
+  to the corner if it is on an edge, one step farther along it than that one; else several, and along each axis it is
+  as far as the farthest of these.
 
       distances from  0 1 2 3     numbers of  0,0 1,0 2,0 3,0
       a corner        1 2 3 4     nodes       0,1 1,1 2,1 3,1      1,1 has both from 1,0 and 0,1
                       2 3 4 5                 0,2 1,2 2,2 3,2
 
-  A rank finds distances, and then numbers, in its own rows, then takes those of its neighbours' rows, until nothing changes.
+  A rank finds distances, and then numbers, in its own rows, then takes those of its neighbours' rows, until nothing
+  changes.
 */
 #include "findany.h"
 #include <petscbt.h>
 
 #define FAR PETSC_MAX_INT
 
-/* As often are distances exchanged at most: ranks along a diagonal, if their rows are near one another on the grid; and as
-   often is each row looked at, on average */
+/* As often are distances exchanged at most: ranks along a diagonal, if their rows are near one another on the grid;
+   and as often is each row looked at, on average */
 #define ROUNDS(size) (64 + 8 * (PetscInt)(size))
 #define LOOKS        32
 
@@ -95,7 +97,8 @@ static void SearchOwn(Search *s, PetscInt d[])
   }
 }
 
-/* Collective. After so many exchanges: is there more to do? ok: nothing has changed; else, at the end, it is given up, and told */
+/* Collective. After so many exchanges: is there more to do? ok: nothing has changed; else, at the end, it is given
+   up, and told */
 static PetscErrorCode SearchGoes(Search *s, PetscInt round, PetscBool *more, PetscBool *ok)
 {
   const BCRFindRows *R = s->A->R;
@@ -239,8 +242,8 @@ static inline void SearchTake(Search *s, PetscInt w, const PetscInt from[3])
   if (changed) SearchPush(s, w);
 }
 
-/* Rows with one neighbour that is nearer to the corner; odd: the first row of this rank with a neighbour as far as itself. ghost has
-   the distances of rows of other ranks */
+/* Rows with one neighbour that is nearer to the corner; odd: the first row of this rank with a neighbour as far as
+   itself. ghost has the distances of rows of other ranks */
 static void SearchEdges(Search *s, const PetscInt ghost[], PetscInt *odd)
 {
   const BCRFindRows *R = s->A->R;

@@ -112,7 +112,8 @@ static PetscErrorCode AllDestroy(AnyAll *all)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has. values: theirs, too */
+/* This rank's rows as global columns that count, one row after the other; i[r + 1] is how many row r has. values:
+   theirs, too */
 static PetscErrorCode AllPack(const BCRFindRows *R, PetscBool values, AnyAll *mine)
 {
   PetscInt entries = 0, q = 0;
@@ -177,7 +178,8 @@ static PetscErrorCode AllGather(const BCRAnyRows *A, const AnyAll *mine, AnyAll 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. The grid of all rows, found on rank 0, from the pattern or with values. *asked: these would have been of use */
+/* Collective. The grid of all rows, found on rank 0, from the pattern or with values. *asked: these would have been
+   of use */
 static PetscErrorCode FindGatheredWith(BCRAnyRows *A, PetscInt64 entries, PetscBool values, PetscBool *asked,
                                        BCRFound *found)
 {
@@ -236,7 +238,8 @@ static PetscErrorCode FindGathered(BCRAnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One rank: the matrix as it is, unless it has explicit zeros that are no links: then a copy, with values where it takes them */
+/* One rank: the matrix as it is, unless it has explicit zeros that are no links: then a copy, with values where it
+   takes them */
 static PetscErrorCode FindAlone(BCRAnyRows *A, BCRFound *found)
 {
   const BCRFindRows *R = A->R;

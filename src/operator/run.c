@@ -137,8 +137,8 @@ typedef struct {
   PetscInt first, entries;     /* the first entry; entries of each node */
 } BCRRunRows;
 
-/* PETSC_FALSE: their pattern is not that of the first node again and again. checkcolumns: else that is known but for the
-   number of entries */
+/* PETSC_FALSE: their pattern is not that of the first node again and again. checkcolumns: else that is known but for
+   the number of entries */
 static PetscBool BCRRunRegular(const BCRRows *A, const BCRRun *run, const PetscInt line[3], PetscBool checkcolumns,
                                BCRRunRows *r)
 {
@@ -160,7 +160,8 @@ static PetscBool BCRRunRegular(const BCRRows *A, const BCRRun *run, const PetscI
                      BCRRunColumns(A->aj + r->first, (size_t)r->entries * (size_t)r->count, (size_t)r->entries, dof));
 }
 
-/* The places in the star of the entries of the first node: those of the line before, most often, without a look at each */
+/* The places in the star of the entries of the first node: those of the line before, most often, without a look at
+   each */
 static void BCRRunSlots(const BCRRows *A, BCRRun *run, const BCRRunRows *r)
 {
   const PetscInt dof = A->dof, *ix = r->ix;

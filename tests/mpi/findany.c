@@ -784,8 +784,8 @@ static PetscErrorCode Allocations(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Two integers a row at a time, and those of the edges, are all that is allocated in many rows of any order on one rank; in natural order
-   nothing that grows with them */
+/* Two integers a row at a time, and those of the edges, are all that is allocated in many rows of any order on one
+   rank; in natural order nothing that grows with them */
 static PetscErrorCode Memory(void)
 {
   static const PetscInt sizes[][3] = {

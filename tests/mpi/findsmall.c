@@ -1,8 +1,9 @@
 /*
-  Small grids in any order: 1 to 5 nodes along each axis, between ends or around a ring, couplings of stars and 9- and 27-point
-  ones, in patterns of stars and of boxes with explicit zeros. A pattern may be that of several grids then, a ring of four that of 2 x 2
-  nodes, say, and the values say which. PCBCRPOISSON, which finds the grid in the matrix, against PETSc's LU: all stars are
-  solved; of the others, whose operators are none of ours, the grid is found, and the error is the reader's.
+  Small grids in any order: 1 to 5 nodes along each axis, between ends or around a ring, couplings of stars and 9-
+  and 27-point ones, in patterns of stars and of boxes with explicit zeros. A pattern may be that of several grids
+  then, a ring of four that of 2 x 2 nodes, say, and the values say which. PCBCRPOISSON, which finds the grid in the
+  matrix, against PETSc's LU: all stars are solved; of the others, whose operators are none of ours, the grid is
+  found, and the error is the reader's.
 
   ranks: 1 2
   quick: 1 2
@@ -219,8 +220,8 @@ static PetscErrorCode Try(Kind kind, const PetscInt axes[3], PetscInt tried[], P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Beside the grid rows with a diagonal alone, to which nodes refer, and rows with nothing, whose columns hold nothing either: they
-   are solved by themselves, with u = 0 there, and counted in the view */
+/* Beside the grid rows with a diagonal alone, to which nodes refer, and rows with nothing, whose columns hold
+   nothing either: they are solved by themselves, with u = 0 there, and counted in the view */
 static PetscErrorCode Beside(void)
 {
   const PetscInt axes[3] = {7, 6, 1}, alone = 5, empty = 3;

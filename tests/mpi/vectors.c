@@ -1,7 +1,8 @@
 /*
-  Matrices that have lost the DMDA of what they were made of, and vectors that have it: products, transposes, sums, conversions,
-  and matrices that know their grid by a local-to-global mapping alone. PCBCRPOISSON takes the grid of the vectors, on
-  any cuts of the DMDA; the view says where it came from. Against LU of all unknowns on each rank, and by true residuals.
+  Matrices that have lost the DMDA of what they were made of, and vectors that have it: products, transposes, sums,
+  conversions, and matrices that know their grid by a local-to-global mapping alone. PCBCRPOISSON takes the grid of
+  the vectors, on any cuts of the DMDA; the view says where it came from. Against LU of all unknowns on each rank,
+  and by true residuals.
 
   ranks: 1 3
   quick: 1
