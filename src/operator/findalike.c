@@ -182,36 +182,61 @@ static PetscBool AlikeAxes(PetscInt size, const BCRFound *inner, BCRFound *found
   return PETSC_TRUE;
 }
 
-PetscErrorCode BCRFindAlike(const BCRLinks *g, BCRFound *found, PetscBool *ok)
+/* The memory of a search */
+typedef struct {
+  uint64_t *key;                 /* [n] */
+  PetscInt *place, *label;       /* [n] */
+  PetscInt classes, *of, *i, *j; /* of: the places of the classes, i and j: their links */
+} Alike;
+
+static PetscErrorCode AlikeCreate(const BCRLinks *g, PetscInt rows, Alike *s)
 {
-  PetscInt size, rows = 0, *label = NULL, *i = NULL, *j = NULL, *of = NULL, *place;
+  PetscInt size;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(g->n, &s->key));
+  size = ClassSize(g, s->key);
+  if (!size) PetscFunctionReturn(PETSC_SUCCESS);
+  s->classes = rows / size;
+  PetscCall(PetscMalloc2(g->n, &s->place, g->n, &s->label));
+  PetscCall(PetscMalloc3(s->classes, &s->of, s->classes + 1, &s->i, g->i[g->n] / size + s->classes, &s->j));
+  PetscCall(ClassLinks(g, s->key, s->label, s->i, s->j));
+  for (PetscInt c = 0; c < s->classes; c++) s->of[c] = BCR_PLACE_OPEN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AlikeDestroy(Alike *s)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree3(s->of, s->i, s->j));
+  PetscCall(PetscFree2(s->place, s->label));
+  PetscCall(PetscFree(s->key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFindAlike(const BCRLinks *g, PetscInt rows, BCRFound *found, PetscBool *ok)
+{
+  Alike s;
   BCRFound inner;
-  uint64_t *key;
 
   PetscFunctionBegin;
   *ok = PETSC_FALSE;
+  PetscCall(PetscMemzero(&s, sizeof(s)));
   PetscCall(PetscMemzero(&inner, sizeof(inner)));
-  PetscCall(PetscMalloc2(g->n, &key, g->n, &place));
-  size = ClassSize(g, key);
-  for (PetscInt r = 0; r < g->n && size; r++) rows += Open(g, r) ? 1 : 0;
-  if (size) {
-    BCRLinks classes = {.n = rows / size};
+  BCRCallElse(AlikeCreate(g, rows, &s), (void)AlikeDestroy(&s));
+  if (s.classes) {
+    const BCRLinks classes = {s.classes, s.i, s.j, s.of, NULL, NULL};
 
-    PetscCall(PetscMalloc4(g->n, &label, classes.n + 1, &i, g->i[g->n] / size + classes.n, &j, classes.n, &of));
-    PetscCall(ClassLinks(g, key, label, i, j));
-    for (PetscInt c = 0; c < classes.n; c++) of[c] = BCR_PLACE_OPEN;
-    classes.i = i;
-    classes.j = j;
-    classes.place = of;
-    PetscCall(BCRFindLinks(&classes, &inner));
-    if (inner.order == BCR_FOUND_ANY) AlikeRing(&inner, classes.n, of);
-    if (inner.order == BCR_FOUND_ANY && AlikeAxes(size, &inner, found)) {
-      ClassPlaces(g, key, label, of, classes.n, place);
-      *ok = ClassCheck(g, place, classes.n, &inner);
-    }
-    PetscCall(PetscFree4(label, i, j, of));
+    BCRCallElse(BCRFindLinks(&classes, &inner), (void)AlikeDestroy(&s));
   }
-  if (*ok) PetscCall(PetscArraycpy(g->place, place, g->n));
-  PetscCall(PetscFree2(key, place));
+  if (inner.order == BCR_FOUND_ANY) {
+    AlikeRing(&inner, s.classes, s.of);
+    if (AlikeAxes(rows / s.classes, &inner, found)) {
+      ClassPlaces(g, s.key, s.label, s.of, s.classes, s.place);
+      *ok = ClassCheck(g, s.place, s.classes, &inner);
+    }
+    if (*ok) PetscCall(PetscArraycpy(g->place, s.place, g->n));
+  }
+  PetscCall(AlikeDestroy(&s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

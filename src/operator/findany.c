@@ -1102,7 +1102,7 @@ static PetscErrorCode AnyAlike(AnyBox *B, PetscBool *ok)
   BCRFound *found = B->found;
 
   PetscFunctionBegin;
-  PetscCall(BCRFindAlike(&links, found, ok));
+  PetscCall(BCRFindAlike(&links, B->rest, found, ok));
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   B->dim = found->dim;
   B->size = found->N[0] * found->N[1] * found->N[2];

@@ -27,9 +27,9 @@ typedef struct {
 
 /* Not collective. Fills in found but for place, alone and empty; or why and fits alone */
 PETSC_INTERN PetscErrorCode BCRFindLinks(const BCRLinks *links, BCRFound *found);
-/* The same of box stencils with axes of two nodes or rings of three; links are those of both rows. ok: it is such a
-   grid; order is left as it is */
-PETSC_INTERN PetscErrorCode BCRFindAlike(const BCRLinks *links, BCRFound *found, PetscBool *ok);
+/* The same of box stencils with axes of two nodes or rings of three; links are those of both rows. rows: that are
+   to have nodes; ok: it is such a grid; order is left as it is */
+PETSC_INTERN PetscErrorCode BCRFindAlike(const BCRLinks *links, PetscInt rows, BCRFound *found, PetscBool *ok);
 
 /*
   Values decide which rows are by themselves, whether explicit zeros are links or not: rows with a diagonal alone, and

@@ -742,9 +742,9 @@ static PetscErrorCode Sparse(PetscInt links)
 }
 
 /* Each allocation of the library's fails on the last rank alone: an error on all of them, and nothing is left */
-static PetscErrorCode Allocations(void)
+static PetscErrorCode Allocations(PetscBool alike)
 {
-  const Case c = {
+  Case c = {
     PLAIN, .N = {83, 61, 1},
        .empty = .1
   };
@@ -754,6 +754,10 @@ static PetscErrorCode Allocations(void)
   Mat A;
 
   PetscFunctionBegin;
+  if (alike) { /* nodes with the same neighbours; an axis more of two nodes, where values are asked for */
+    c.N[0] = c.N[2] = 2;
+    c.reach = 3;
+  }
   PetscCall(CaseEntries(&c, &e));
   PetscCall(PetscMalloc1(e.n, &number));
   PetscCall(Numbers(&c, &e, ORDER_RANDOM, number));
@@ -891,7 +895,8 @@ int main(int argc, char **argv)
   PetscCall(Random(cases));
   TestFaultsBegin();
   if (size == 1) PetscCall(Memory());
-  PetscCall(Allocations());
+  PetscCall(Allocations(PETSC_FALSE));
+  PetscCall(Allocations(PETSC_TRUE));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
   if (!rank) return TestEnd();
