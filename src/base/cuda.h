@@ -24,6 +24,7 @@ BCR_CUDA_API const char *BCRCudaErrorString(int error);
 #define BCR_CUDA_SHARED_RESERVED 1024
 /* of the current device; shared: bytes of shared memory a block may have */
 BCR_CUDA_API int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared);
+BCR_CUDA_API int BCRCudaDeviceCache(size_t *bytes); /* of the second level */
 BCR_CUDA_API int BCRCudaMemory(size_t *available, size_t *total);
 BCR_CUDA_API int BCRCudaMalloc(size_t bytes, void *p);
 BCR_CUDA_API int BCRCudaFree(void *p);

@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {"none",         "point",       "line",         "recursive",   "reduction",
-                                    "box",          "box-product", "level0-small", "level0-chip", "level0-rows",
-                                    "level0-poles", "level0",      "box-passes",   "fourier",     "BCRPlanKind",
-                                    "BCR_PLAN_",    NULL};
+const char *const BCRPlanKinds[] = {"none",        "point",        "line",        "recursive",    "reduction",
+                                    "box",         "ring",         "box-product", "level0-small", "level0-chip",
+                                    "level0-rows", "level0-poles", "level0",      "box-passes",   "fourier",
+                                    "BCRPlanKind", "BCR_PLAN_",    NULL};
 const char *const BCRTransformKinds[] = {"none",           "host",     "sine", "rows",    "product", "prime",
                                          "chirp",          "convolve", "fft",  "columns", "dense",   "BCRTransformKind",
                                          "BCR_TRANSFORM_", NULL};
@@ -398,6 +398,14 @@ static void plan_stages(BCRPlan p)
                   line * N + 2 * N / (double)p->n[in] * transform_flops(p, by, in));
       break;
     }
+    case BCR_PLAN_RING: {
+      double flops = 0;
+
+      for (PetscInt d = 0; d < 2; d++) flops += N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
+      stage_add(p, BCR_STAGE_RING, -1, b, 2 * N, flops);
+      if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      break;
+    }
     case BCR_PLAN_POLES:
     case BCR_PLAN_LEVEL0:
     case BCR_PLAN_LEVEL0_SMALL:
@@ -444,7 +452,8 @@ static void plan_stages(BCRPlan p)
       break;
     }
   }
-  if (p->singular && p->dim) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+  /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
+  if (p->singular && p->dim && p->kind != BCR_PLAN_RING) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
 static void plan_choose(BCRPlan p)
@@ -556,6 +565,11 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
       p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
       p->label[p->box.in], p->label[p->box.line]));
     break;
+  case BCR_PLAN_RING:
+    PetscCall(PetscSNPrintf(
+      text, size, "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode",
+      p->label[0], p->label[1], p->general ? "general " : "", p->label[p->line]));
+    break;
   case BCR_PLAN_BOX_PRODUCT:
     PetscCall(
       PetscSNPrintf(text, size,
@@ -614,9 +628,16 @@ PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char *const stage_names[] = {
-  "transform across planes", "level 0, down", "transform", "lines", "poles", "planes on chip", "level 0, up",
-  "block cyclic reduction",  "mean"};
+static const char *const stage_names[] = {"transform across planes",
+                                          "level 0, down",
+                                          "transform",
+                                          "lines",
+                                          "poles",
+                                          "planes on chip",
+                                          "planes through the cache",
+                                          "level 0, up",
+                                          "block cyclic reduction",
+                                          "mean"};
 
 const char *BCRPlanStageName(BCRStageKind kind)
 {

@@ -45,6 +45,7 @@ typedef enum {
   BCR_STAGE_LINES,     /* tridiagonal lines */
   BCR_STAGE_POLES,     /* sums over poles */
   BCR_STAGE_PLANES,    /* planes of modes: transform, lines, transform */
+  BCR_STAGE_RING,      /* planes, transformed along axes 0 and 1 through the second-level cache */
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
   BCR_STAGE_MEAN,      /* the mean of a singular operator's solution */
@@ -127,7 +128,7 @@ struct _n_BCRPlan {
   BCRAcross poles;               /* POLES */
   PetscInt poleslanes;           /* POLES: lanes of the vectors of their kernels */
   double decay;                  /* level 0: largest factor by which lines of a group decay along a row */
-  PetscBool general;             /* FOURIER: lines by elimination with any coefficients */
+  PetscBool general;             /* FOURIER, RING: lines by elimination with any coefficients */
   PetscInt nlevels, schedule[BCR_MAX_LEVELS], ninner, inner[BCR_MAX_LEVELS]; /* REDUCTION; inner: of a recursion */
   BCRReductionCost reduction; /* REDUCTION: of a plane, from its steps, which the backend has: zeros before */
   struct {
@@ -138,6 +139,9 @@ struct _n_BCRPlan {
   struct {
     PetscBool asked, fits;
   } chip; /* LEVEL0_CHIP */
+  struct {
+    PetscBool asked, fits;
+  } ring; /* RING: whether there are kernels for the planes */
 
   PetscInt nstages;
   BCRStage stage[12];

@@ -273,6 +273,66 @@ static const char *cuda_box(BCRPlan p)
   return box_definite(p, p->box.across, p->box.in);
 }
 
+/* ---- planes through the second-level cache ---- */
+
+PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
+{
+  const BCRPlanCuda *cuda = p->limits.cuda;
+  const int n[3] = {(int)p->n[0], (int)p->n[1], (int)p->n[2]};
+
+  memset(r, 0, sizeof(*r));
+  if (!cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r)) return PETSC_FALSE;
+  for (int d = 0; d < 2; d++) {
+    const BCREnd end = p->axis[d].end[0];
+
+    r->axis[d].cell = !BCREndIsPeriodic(end);
+    r->axis[d].odd = BCREndGetRule(end).mirror.sign < 0;
+  }
+  r->fplane = r->uplane = p->stride[2];
+  return PETSC_TRUE;
+}
+
+/* By the axes alone */
+static const char *ring_sizes(BCRPlan p)
+{
+  BCRCudaRing r;
+
+  if (p->options.plain) return "transforms and lines alone are asked for";
+  if (p->dim != 3) return "it is for three dimensions";
+  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
+  if (p->stride[0] != 1 || p->stride[1] != p->n[0] || p->stride[2] % 2) return "planes are not contiguous";
+  if (p->n[2] > 32768) return "there are too many planes";
+  for (PetscInt d = 0; d < 2; d++) {
+    const BCRAxis *a = &p->axis[d];
+
+    if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
+    if (a->end[0] != a->end[1] || (!BCREndIsPeriodic(a->end[0]) && BCREndGetRule(a->end[0]).mirror.distance != 1))
+      return "an axis of the planes is neither periodic nor between two cell-centred ends of a kind";
+  }
+  if (!p->ring.asked) p->ring.fits = BCRPlanCudaRing(p, &r);
+  p->ring.asked = PETSC_TRUE;
+  return p->ring.fits ? NULL : "no lengths of its kernels, or the second-level cache is too small";
+}
+
+/* Lines by tables where each of them is definite, or the singular one */
+static const char *cuda_ring(BCRPlan p)
+{
+  const char *why = ring_sizes(p);
+  const BCRAxis *z = &p->axis[2];
+  double least = p->singular ? 0 : p->shift + p->fixed; /* of the modes */
+  PetscBool holds = PETSC_FALSE;                        /* an end holds the constant */
+
+  if (why) return why;
+  for (PetscInt d = 0; d < 2; d++) least += p->axis[d].a * p->lambda[d][0];
+  for (int e = 0; e < 2; e++)
+    if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
+  p->general = z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
+                   !p->limits.cuda->ringlines((int)z->n, p->single)
+                 ? PETSC_TRUE
+                 : PETSC_FALSE;
+  return NULL;
+}
+
 /* ---- level 0 ---- */
 
 static const char *level0_sizes(BCRPlan p)
@@ -497,6 +557,7 @@ static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
   {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},
   {BCR_PLAN_BOX,          cuda_box              },
+  {BCR_PLAN_RING,         cuda_ring             },
   {BCR_PLAN_BOX_PRODUCT,  cuda_box_product      },
   {BCR_PLAN_LEVEL0_SMALL, cuda_level0_small     },
   {BCR_PLAN_LEVEL0_CHIP,  cuda_level0_chip      },

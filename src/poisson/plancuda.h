@@ -10,6 +10,7 @@
 #include "../backend/cuda/transforms.h"
 #include "../backend/cuda/product.h"
 #include "../backend/cuda/border.h"
+#include "../backend/cuda/ring.h"
 
 /* Length up to which a product with a matrix that is not stored takes no longer than a transform. From the first plans
    of a device; no file in bench/results has both at one length */
@@ -17,8 +18,9 @@
 
 typedef struct _BCRPlanCuda BCRPlanCuda;
 struct _BCRPlanCuda {
-  int sms;    /* multiprocessors */
-  int shared; /* bytes of shared memory that a kernel may use in a block */
+  int sms;      /* multiprocessors */
+  int shared;   /* bytes of shared memory that a kernel may use in a block */
+  size_t cache; /* bytes of the second-level cache that a ring of planes may take */
   /* transforms; each is 0 where the length is not one of those that the kernels have */
   int (*fft)(int P, int single, int shared);
   int (*sine)(int N, int single, int shared);
@@ -34,6 +36,9 @@ struct _BCRPlanCuda {
   int (*boxfits)(const BCRCudaBoxPlanes *planes, int single);
   int (*boxranks)(const BCRCudaBoxPlanes *planes, int single);
   int (*boxproduct)(const BCRCudaBoxPlanes *planes, const BCRCudaProducts *m, int single);
+  /* planes through the second-level cache; lines across them by tables */
+  int (*ring)(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
+  int (*ringlines)(int n, int single);
   /* level 0 */
   void (*shape)(BCRCudaLevel0 *level0, int single, int sms, int *K, int *columns, int *blocks);
   int (*wholerows)(const BCRCudaLevel0 *level0, int single, int sms, int *slots);
@@ -50,6 +55,9 @@ PETSC_INTERN void BCRPlanCudaBox(BCRPlan plan, BCRCudaBoxPass *pass, BCRCudaBoxP
 /* The same for BOX_PRODUCT, and for the separators of LEVEL0_CHIP */
 PETSC_INTERN void BCRPlanCudaProduct(BCRPlan plan, BCRCudaBoxPlanes *planes);
 PETSC_INTERN void BCRPlanCudaChip(BCRPlan plan, BCRCudaBoxPlanes *planes);
+
+/* Planes of RING, without tables and memory */
+PETSC_INTERN PetscBool BCRPlanCudaRing(BCRPlan plan, BCRCudaRing *ring);
 
 /* Level 0 of the plan but for its tables; what the kernels' shape is */
 typedef struct {

@@ -1303,7 +1303,7 @@ struct Reader {
       i.s[1] = slot(o[2]);
     } else if (root == "fence" || root == "membar" || root == "griddepcontrol" || root == "nanosleep" ||
                root == "prefetch" || starts(op, "cp.async.bulk.prefetch") || root == "applypriority" ||
-               root == "discard") {
+               root == "createpolicy" || root == "discard") {
       i.f = do_nothing;
     } else if (root == "mov" && (o[0][0] == '{' || o[1][0] == '{')) {
       const std::vector<std::string> list = elements(o[0][0] == '{' ? o[0] : o[1]);

@@ -33,6 +33,16 @@ int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, 
   return (int)e;
 }
 
+int BCRCudaDeviceCache(size_t *bytes)
+{
+  int device = 0, n = 0;
+  cudaError_t e = cudaGetDevice(&device);
+
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&n, cudaDevAttrL2CacheSize, device);
+  *bytes = (size_t)n;
+  return (int)e;
+}
+
 int BCRCudaMemory(size_t *available, size_t *total)
 {
   return (int)cudaMemGetInfo(available, total);

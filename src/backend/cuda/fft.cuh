@@ -255,3 +255,75 @@ struct Dft<T, 18> {
     }
   }
 };
+template <typename T, int R1, int R2>
+struct DftCoprime { /* R1, R2 coprime */
+  static constexpr int R = R1 * R2;
+  static constexpr int multiple(int a, int b) /* of a, 1 modulo b */
+  {
+    int k = a;
+
+    while (k % b != 1) k += a;
+    return k;
+  }
+  static constexpr int M1 = multiple(R2, R1), M2 = multiple(R1, R2);
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    Cplx<T> y[R];
+
+#pragma unroll
+    for (int m = 0; m < R2; m++) {
+      Cplx<T> z[R1];
+
+#pragma unroll
+      for (int n = 0; n < R1; n++) z[n] = x[(R2 * n + R1 * m) % R];
+      Dft<T, R1>::run(z);
+#pragma unroll
+      for (int n = 0; n < R1; n++) y[n * R2 + m] = z[n];
+    }
+#pragma unroll
+    for (int n = 0; n < R1; n++) {
+      Dft<T, R2>::run(y + n * R2);
+#pragma unroll
+      for (int m = 0; m < R2; m++) x[(M1 * n + M2 * m) % R] = y[n * R2 + m];
+    }
+  }
+};
+template <typename T>
+struct Dft<T, 1> {
+  static __device__ __forceinline__ void run(Cplx<T> *) {}
+};
+template <typename T>
+struct Dft<T, 6> : DftCoprime<T, 2, 3> {
+};
+template <typename T>
+struct Dft<T, 10> : DftCoprime<T, 2, 5> {
+};
+template <typename T>
+struct Dft<T, 12> : DftCoprime<T, 4, 3> {
+};
+template <typename T>
+struct Dft<T, 15> : DftCoprime<T, 3, 5> {
+};
+template <typename T>
+struct Dft<T, 20> : DftCoprime<T, 4, 5> {
+};
+template <typename T>
+struct Dft<T, 24> : DftCoprime<T, 8, 3> {
+};
+
+/* FIXED: by __ldg(). What is read otherwise after a barrier is read anew, and does not stay in
+   registers from one transform to the next */
+template <int FIXED>
+static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
+{
+  const double2 *p = (const double2 *)w + m, v = FIXED ? __ldg(p) : *p;
+
+  return {v.x, v.y};
+}
+template <int FIXED>
+static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
+{
+  const float2 *p = (const float2 *)w + m, v = FIXED ? __ldg(p) : *p;
+
+  return {v.x, v.y};
+}

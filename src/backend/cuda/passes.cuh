@@ -20,56 +20,6 @@
     __syncthreads(); \
   } while (0)
 
-template <typename T, int R1, int R2>
-struct DftCoprime { /* R1, R2 coprime */
-  static constexpr int R = R1 * R2;
-  static constexpr int multiple(int a, int b) /* of a, 1 modulo b */
-  {
-    int k = a;
-
-    while (k % b != 1) k += a;
-    return k;
-  }
-  static constexpr int M1 = multiple(R2, R1), M2 = multiple(R1, R2);
-  static __device__ __forceinline__ void run(Cplx<T> *x)
-  {
-    Cplx<T> y[R];
-
-#pragma unroll
-    for (int m = 0; m < R2; m++) {
-      Cplx<T> z[R1];
-
-#pragma unroll
-      for (int n = 0; n < R1; n++) z[n] = x[(R2 * n + R1 * m) % R];
-      Dft<T, R1>::run(z);
-#pragma unroll
-      for (int n = 0; n < R1; n++) y[n * R2 + m] = z[n];
-    }
-#pragma unroll
-    for (int n = 0; n < R1; n++) {
-      Dft<T, R2>::run(y + n * R2);
-#pragma unroll
-      for (int m = 0; m < R2; m++) x[(M1 * n + M2 * m) % R] = y[n * R2 + m];
-    }
-  }
-};
-template <typename T>
-struct Dft<T, 1> {
-  static __device__ __forceinline__ void run(Cplx<T> *) {}
-};
-template <typename T>
-struct Dft<T, 6> : DftCoprime<T, 2, 3> {
-};
-template <typename T>
-struct Dft<T, 10> : DftCoprime<T, 2, 5> {
-};
-template <typename T>
-struct Dft<T, 12> : DftCoprime<T, 4, 3> {
-};
-template <typename T>
-struct Dft<T, 15> : DftCoprime<T, 3, 5> {
-};
-
 /* kernels that are for small radices only do with fewer registers */
 #define PASS_RADICES_SMALL(CASE) CASE(2) CASE(3) CASE(4) CASE(5) CASE(7) CASE(8) CASE(9)
 #define PASS_RADICES_BIG(CASE)   CASE(10) CASE(11) CASE(13) CASE(15) CASE(16) CASE(17)

@@ -67,23 +67,6 @@ static __device__ __forceinline__ void sine_dft(Cplx<T> *x)
   dft16(x);
 }
 
-/* FIXED: by __ldg(). What is read otherwise after a barrier is read anew, and does not stay in
-   registers from one transform to the next */
-template <int FIXED>
-static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
-{
-  const double2 *p = (const double2 *)w + m, v = FIXED ? __ldg(p) : *p;
-
-  return {v.x, v.y};
-}
-template <int FIXED>
-static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
-{
-  const float2 *p = (const float2 *)w + m, v = FIXED ? __ldg(p) : *p;
-
-  return {v.x, v.y};
-}
-
 /* points p + t L and their mirror images; load(j), 0 < j < N. HALF: those beyond N/2 are zero */
 template <typename T, int N, int A, int HALF, typename Load>
 static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)

@@ -280,6 +280,7 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
     case BCR_STAGE_LINES:
     case BCR_STAGE_POLES:
     case BCR_STAGE_PLANES:
+    case BCR_STAGE_RING:
     case BCR_STAGE_BACK:
     case BCR_STAGES:
       if (c->kind == BCR_PLAN_LINE) solve_line(c, f, u);

@@ -29,6 +29,8 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaDeviceName(c->name, sizeof(c->name), &major, &minor, &q->sms, &shared));
   q->shared = shared - BCR_CUDA_SHARED_RESERVED;
+  PetscCallBCRCuda(BCRCudaDeviceCache(&q->cache));
+  q->cache -= q->cache / 3; /* the rest is for what passes through */
   q->fft = BCRCudaFftPossible;
   q->sine = BCRCudaDstPossible;
   q->prime = BCRCudaDstPrimePlan;
@@ -41,6 +43,8 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   q->boxfits = BCRCudaBoxFits;
   q->boxranks = BCRCudaBoxRanksFits;
   q->boxproduct = BCRCudaBoxProductFits;
+  q->ring = BCRCudaRingShape;
+  q->ringlines = BCRCudaRingLinesPossible;
   q->shape = BCRCudaLevel0Shape;
   q->wholerows = BCRCudaLevel0RowsPossible;
   q->small = BCRCudaLevel0SmallPossible;
@@ -49,7 +53,7 @@ static PetscErrorCode core_device(BCRDeviceCore c)
 
 /* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. A periodic line has the
    open line's coefficients */
-static PetscErrorCode lines_rows(BCRDeviceCore c)
+PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
   const PetscInt d = p->dim ? p->line : 0, n = p->n[d];
@@ -133,7 +137,7 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   c->rows.removed = c->scalars;
   if (!c->tables.n) {
     c->rows.removedfactor = 1;
-    PetscCall(lines_rows(c));
+    PetscCall(BCRDeviceLinesRows(c));
     if (!reduction) PetscCall(lines_modes(c));
   }
   if (reduction) PetscCall(BCRDeviceReductionTables(c));
@@ -164,6 +168,9 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   case BCR_PLAN_BOX_PASSES:
     if (!c->box) PetscCall(BCRDeviceBoxCreate(c->plan, c->stream, &c->box));
     PetscCall(BCRDeviceBoxSetUp(c->box, c->factor));
+    break;
+  case BCR_PLAN_RING:
+    PetscCall(BCRDeviceRingTables(c));
     break;
   case BCR_PLAN_BOX_PRODUCT:
     PetscCall(BCRDeviceProductTables(c));
@@ -408,9 +415,12 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
   case BCR_STAGE_TRANSFORM:
     return level0 ? BCRDeviceLevel0Transform : stage_transform;
   case BCR_STAGE_LINES:
+    if (c->kind == BCR_PLAN_RING) return BCRDeviceRingLines;
     return level0 ? BCRDeviceLevel0Lines : stage_lines;
   case BCR_STAGE_PLANES:
     return stage_planes;
+  case BCR_STAGE_RING:
+    return BCRDeviceRingPlanes;
   case BCR_STAGE_BACK:
     return BCRDeviceLevel0Back;
   case BCR_STAGE_REDUCTION:

@@ -1,7 +1,7 @@
 /*
   The core on a CUDA device: what its files share. core.c makes it and walks the plan's stages, transforms.c has the
   transforms, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
-  on chip.
+  on chip, ring.c planes through the second-level cache.
 */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "../devreduction.h"
 #include "../../backend/cuda/fields.h"
 #include "../../backend/cuda/lines.h"
+#include "../../backend/cuda/ring.h"
 #include "../../backend/cuda/seplines.h"
 
 /* Modes as a transform has them. Position k has gain[k] times mode mode[k] (-1: nothing, which must be 0 on the way back);
@@ -62,6 +63,10 @@ struct _n_BCRDeviceCore {
   const void *chiproots;
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
+
+  /* RING */
+  BCRCudaRing ring;
+  BCRCudaRingLines ringlines;
 
   /* REDUCTION, RECURSIVE */
   BCRDeviceReduction red;
@@ -139,6 +144,12 @@ static inline void *BCRDeviceSeparators(BCRDeviceCore c)
 {
   return BCRPlanCudaStays(c->plan) ? c->D : c->D2;
 }
+
+/* ring.c */
+PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
+PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
+/* core.c: c->rows for the lines along plan->line, without modes */
+PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c);
 
 /* reduction.c */
 PETSC_INTERN PetscErrorCode BCRDeviceReductionTables(BCRDeviceCore c);

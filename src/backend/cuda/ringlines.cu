@@ -1,0 +1,394 @@
+/*
+  Lines along z of ring.h, one for each mode of a plane, in one pass over memory.
+
+  With mu the root of -1, 2 + sigma, -1 and v the solution for g, Y_i = v_i/mu - v_(i+1) has Y_i = mu Y_(i-1) + g_i, and v_i = mu (Y_i + v_(i+1)). A
+  thread has some rows of a line in registers, and from E = sum mu^(L-i) g_i and B = sum mu^(i-1) Y_i (for Y_0 = 0) of all
+  the line's segments, which go through shared memory, follow the carries Y_0 and V = v_(n+1) of the line, which its ends
+  make of the whole line's E and B, and from those what comes into every segment. An end of weight 1/2 has half of its
+  right-hand side. With ratios mu known by digits of 1 - mu (ring_line_table()) nothing is cancelled.
+*/
+#include "ring.cuh"
+#include <cfloat>
+
+template <typename T>
+struct RingLinesArgs {
+  T *u;
+  const Cplx<T> *tab;
+  int *count;
+  int ncount, n, slots, segments;
+  ptrdiff_t plane, modes; /* complex numbers: of u from plane to plane, of a plane */
+  bool half[2], pin, pairs;
+  double removedfactor, *removed;
+};
+
+static __device__ __forceinline__ Cplx<double> ring_load(const Cplx<double> *p)
+{
+  const double2 v = __ldcg((const double2 *)p);
+
+  return {v.x, v.y};
+}
+static __device__ __forceinline__ Cplx<float> ring_load(const Cplx<float> *p)
+{
+  const float2 v = __ldcg((const float2 *)p);
+
+  return {v.x, v.y};
+}
+static __device__ __forceinline__ void ring_store(Cplx<double> *p, Cplx<double> v)
+{
+  __stcg((double2 *)p, make_double2(v.x, v.y));
+}
+static __device__ __forceinline__ void ring_store(Cplx<float> *p, Cplx<float> v)
+{
+  __stcg((float2 *)p, make_float2(v.x, v.y));
+}
+
+/* component by component: real and imaginary part are lines of their own */
+template <typename T>
+static __device__ __forceinline__ Cplx<T> times(Cplx<T> a, Cplx<T> b)
+{
+  return {a.x * b.x, a.y * b.y};
+}
+template <typename T>
+static __device__ __forceinline__ Cplx<T> times_add(Cplx<T> a, Cplx<T> b, Cplx<T> c)
+{
+  return {a.x * b.x + c.x, a.y * b.y + c.y};
+}
+
+static __host__ __device__ constexpr int ring_top(int n) /* the largest power of two up to n */
+{
+  return n < 2 ? 1 : 2 * ring_top(n / 2);
+}
+
+/* Sum over the segments of the block's first slot, in all threads */
+static __device__ __forceinline__ double ring_pin_sum(double v, bool mine, int segment, int segments, double *sums)
+{
+  double sum = 0;
+
+  __syncthreads();
+  if (mine) sums[segment] = v;
+  __syncthreads();
+  for (int r = 0; r < segments; r++) sum += sums[r];
+  return sum;
+}
+
+/* L rows of a thread; FULL: all segments have them. THREADS, BLOCKS: bounds of registers */
+template <typename T, int L, int FULL, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a)
+{
+  extern __shared__ __align__(16) char ring_shared[];
+  const int W = a.slots, N = a.segments, w = (int)threadIdx.x % W, s = (int)threadIdx.x / W;
+  const int len = FULL ? L : min(L, a.n - s * L),
+            lenl = FULL ? L : a.n - (N - 1) * L; /* of this segment, of the last */
+  Cplx<T> *sE = (Cplx<T> *)ring_shared, *sB = sE + N * W, *sY = sB + N * W, g[L];
+  const ptrdiff_t slot = (ptrdiff_t)blockIdx.x * W + w;
+  Cplx<T> *p = (Cplx<T> *)a.u + slot + (ptrdiff_t)s * L * a.plane;
+  const Cplx<T> one = {1, 1}, zero = {0, 0};
+  const bool pin = a.pin && blockIdx.x == 0; /* the block's first slot, its real part */
+  double mean = 0;
+
+  bcr_wait_before();
+  bcr_go_after();
+  if (blockIdx.x == 0)
+    for (int i = (int)threadIdx.x; i < a.ncount; i += (int)blockDim.x) a.count[i] = 0;
+  if (FULL && a.pairs) {
+#pragma unroll
+    for (int i = 0; i < L; i++) g[i] = ring_load(p + i * a.plane);
+  } else {
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+      g[i] = zero;
+      if (i < len) g[i] = {__ldcg(&p[i * a.plane].x), __ldcg(&p[i * a.plane].y)};
+    }
+  }
+  const Cplx<T> mu = a.tab[slot];
+  if (a.half[0] && s == 0) g[0] = times(g[0], {(T)0.5, (T)0.5});
+  if (a.half[1] && s == N - 1) {
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+      const T h = i == len - 1 ? (T)0.5 : (T)1;
+
+      g[i] = times(g[i], {h, h});
+    }
+  }
+  if (pin) {
+    const double total = a.n - 0.5 * (a.half[0] + a.half[1]);
+
+#pragma unroll
+    for (int i = 0; i < L; i++) mean += (double)g[i].x;
+    mean = ring_pin_sum(mean, w == 0, s, N, (double *)ring_shared) / total;
+    if (threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+    if (w == 0) {
+#pragma unroll
+      for (int i = 0; i < L; i++)
+        if (i < len)
+          g[i].x -=
+            (T)(mean * ((a.half[0] && s == 0 && i == 0) || (a.half[1] && s == N - 1 && i == len - 1) ? 0.5 : 1));
+    }
+    __syncthreads();
+  }
+
+  /* E and B; mu^L, and S = mu sum mu^(2 i) over i < L, by which a carry is in mu B */
+  Cplx<T> y = zero, B = zero, pw = one, mL = mu, q = times(mu, mu), S = mu;
+#pragma unroll
+  for (int i = 0; i < L; i++)
+    if (FULL || i < len) {
+      y = times_add(mu, y, g[i]);
+      B = times_add(pw, y, B);
+      pw = times(pw, mu);
+    }
+  sE[s * W + w] = y;
+  sB[s * W + w] = B;
+#pragma unroll
+  for (int bit = ring_top(L) / 2; bit; bit /= 2) { /* from 1 row to L by its binary digits */
+    S = times(S, {1 + q.x, 1 + q.y});
+    q = times(q, q);
+    mL = times(mL, mL);
+    if (L & bit) {
+      S = times_add(times(mu, mu), S, mu);
+      mL = times(mL, mu);
+      q = times(q, times(mu, mu));
+    }
+  }
+  Cplx<T> ml = mL, Sl = S; /* of the last segment */
+  if (!FULL) {
+    ml = one;
+    Sl = zero;
+    for (int i = 0; i < lenl; i++) {
+      Sl = times_add(times(ml, ml), mu, Sl);
+      ml = times(ml, mu);
+    }
+  }
+  const Cplx<T> ye = a.tab[a.modes + slot], yb = a.tab[2 * a.modes + slot], ve = a.tab[3 * a.modes + slot],
+                vb = a.tab[4 * a.modes + slot];
+  __syncthreads();
+
+  Cplx<T> Y = zero, total = zero, here = zero, far = one;
+  pw = one;
+  for (int r = 0; r < N; r++) {
+    if (r == s) {
+      here = Y;
+      far = pw;
+    }
+    total = times_add(pw, times_add(r == N - 1 ? Sl : S, Y, sB[r * W + w]), total);
+    Y = times_add(r == N - 1 ? ml : mL, Y, sE[r * W + w]);
+    pw = times(pw, mL);
+  }
+  Cplx<T> V = times_add(vb, total, times(ve, Y));
+  Y = times_add(far, times_add(yb, total, times(ye, Y)), here);
+  sY[s * W + w] = Y;
+  __syncthreads();
+  for (int r = N - 1; r > s; r--)
+    V = times_add(r == N - 1 ? ml : mL, V, times(mu, times_add(r == N - 1 ? Sl : S, sY[r * W + w], sB[r * W + w])));
+#pragma unroll
+  for (int i = 0; i < L; i++)
+    if (FULL || i < len) g[i] = Y = times_add(mu, Y, g[i]);
+#pragma unroll
+  for (int i = L - 1; i >= 0; i--)
+    if (FULL || i < len) g[i] = V = times(mu, {g[i].x + V.x, g[i].y + V.y});
+  if (pin) {
+    mean = 0;
+#pragma unroll
+    for (int i = 0; i < L; i++)
+      if (FULL || i < len) mean += (double)g[i].x;
+    mean = ring_pin_sum(mean, w == 0, s, N, (double *)ring_shared) / a.n;
+    if (w == 0) {
+#pragma unroll
+      for (int i = 0; i < L; i++) g[i].x -= (T)mean;
+    }
+  }
+  if (FULL && a.pairs) {
+#pragma unroll
+    for (int i = 0; i < L; i++) ring_store(p + i * a.plane, g[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < L; i++)
+      if (i < len) {
+        p[i * a.plane].x = g[i].x;
+        p[i * a.plane].y = g[i].y;
+      }
+  }
+}
+
+/* ---- shapes ---- */
+
+/* Rows of a thread (FULL: the line is a multiple of them), then for double and for single precision most threads of a
+   block, and blocks that a multiprocessor should have room for, which bounds the registers of a thread; 0: not in single
+   precision. In the order in which they are taken, as measured on an H200 with 192, 320, 384 and 400 rows */
+#define RING_ROWS(CASE) \
+  CASE(32, 1, 128, 2, 256, 2) \
+  CASE(24, 1, 128, 3, 256, 2) \
+  CASE(20, 1, 160, 2, 0, 0) \
+  CASE(16, 1, 256, 2, 256, 3) \
+  CASE(16, 0, 256, 2, 256, 3)
+
+typedef struct {
+  int rows, full, threads, slots;
+} RingLinesShape;
+
+/* Of eight segments at least where the line has them for 16 rows, so that few lines give enough blocks. Pieces of memory
+   have 32 or 64 bytes at least */
+static bool ring_lines_shape(int n, int single, RingLinesShape *s)
+{
+  const int least = 4, many = 8;
+
+#define CASE(L, FULL, DOUBLE, DBLOCKS, SINGLE, SBLOCKS) \
+  if (!FULL || (n % L == 0 && (n >= many * L || L == 16))) { \
+    const int segments = (n + L - 1) / L, most = single ? SINGLE : DOUBLE; \
+    int slots = 16; \
+    while (slots * segments > most && slots >= least) slots /= 2; \
+    *s = {L, FULL, slots * segments, slots}; \
+    if (slots >= least) return true; \
+  }
+  RING_ROWS(CASE)
+#undef CASE
+  return false;
+}
+
+int BCRCudaRingLinesPossible(int n, int single)
+{
+  RingLinesShape s;
+
+  return ring_lines_shape(n, single, &s);
+}
+
+template <typename T>
+static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCudaRingLines *l, void *u)
+{
+  RingLinesShape s;
+  RingLinesArgs<T> a;
+
+  if (r->uplane % 2 || !ring_lines_shape(l->n, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
+  a.u = (T *)u;
+  a.tab = (const Cplx<T> *)l->tab;
+  a.count = r->count;
+  a.ncount = BCRCudaRingCounts(r);
+  a.n = l->n;
+  a.plane = r->uplane / 2;
+  a.modes = (ptrdiff_t)r->axis[0].n * r->axis[1].n / 2;
+  a.slots = s.slots;
+  a.segments = s.threads / s.slots;
+  for (int e = 0; e < 2; e++) a.half[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
+  a.pin = l->pin != 0;
+  a.pairs = (size_t)u % sizeof(Cplx<T>) == 0;
+  a.removedfactor = l->removedfactor;
+  a.removed = l->removed;
+  const dim3 grid((unsigned)(a.modes / a.slots));
+  const size_t bytes = 3 * (size_t)s.threads * sizeof(Cplx<T>);
+
+#define CASE(L, FULL, DOUBLE, DBLOCKS, SINGLE, SBLOCKS) \
+  if (s.rows == L && s.full == FULL) { \
+    constexpr int most = sizeof(T) == 8 ? DOUBLE : SINGLE, blocks = sizeof(T) == 8 ? DBLOCKS : SBLOCKS; \
+    if constexpr (most > 0) \
+      return bcr_launch(1, ring_lines<T, L, FULL, most, blocks>, grid, s.threads, bytes, stream, a); \
+  }
+  RING_ROWS(CASE)
+#undef CASE
+  return (int)cudaErrorNotSupported;
+}
+
+int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *u)
+{
+  return single ? ring_lines_run<float>(bcr_stream(stream), r, l, u)
+                : ring_lines_run<double>(bcr_stream(stream), r, l, u);
+}
+
+/* ---- tables ---- */
+
+/* mu, and Y_0 = YE E + YB B, V = VE E + VB B (in this order) for n rows with mu = e^(-t).
+
+   Ends: v_0 = c v_1, where c = 0 (Dirichlet), 1 and -1 (cell-centred), (mu + 1/mu)/2 (node-centred Neumann, half of the
+   equation), so Y_0 = (c/mu - 1) v_1, V = c mu/(1 - c mu) Y_n, v_1 = mu B + S Y_0 + mu^n V and Y_n = mu^n Y_0 + E with S =
+   mu^2 + mu^4 + ... + mu^(2 n). Where both ends are even the determinant of these is (1 - mu^m)/(1 + mu) or (1 - mu^m)/2, m
+   halves of the mesh width from mirror to mirror; else it has no cancellation as it stands */
+static __device__ void ring_line_table(int n, const int end[2], bool pin, double sigma, double v[5])
+{
+  const double gap = 0.5 * (sigma + sqrt(sigma) * sqrt(sigma + 4)), t = fmin(log1p(gap), 69.), mu = exp(-t),
+               e1 = -expm1(-t), e2 = -expm1(-2 * t), en = exp(-n * t), e2n = -expm1(-2. * n * t),
+               R = t > 0 ? e2n / e2 : n, S = mu * mu * R;
+  BCREndMirror m[2];
+  double alpha, P, up, down, det; /* Y_0 = alpha v_1; P = 1 - alpha S; V = up/down Y_n */
+
+  v[0] = mu;
+  if (BCREndIsPeriodic((BCREnd)end[0])) {
+    const double rest = -expm1(-n * t);
+
+    v[1] = pin ? 0 : 1 / rest;
+    v[2] = pin ? -1. / n : 0;
+    v[3] = pin ? 0 : S / (rest * rest);
+    v[4] = pin ? 0 : mu / rest;
+    return;
+  }
+  for (int e = 0; e < 2; e++) m[e] = BCREndGetRule((BCREnd)end[e]).mirror;
+  if (m[0].sign < 0) {
+    alpha = m[0].distance == 2 ? -1 : -(1 + mu) / mu;
+    P = 1 - alpha * S;
+  } else {
+    alpha = m[0].distance == 1 ? e1 / mu : e2 / (2 * mu * mu);
+    P = m[0].distance == 1 ? 1 - mu * e2n / (1 + mu) : 1 - 0.5 * e2n;
+  }
+  if (m[1].sign < 0) {
+    up = m[1].distance == 2 ? 0 : -mu;
+    down = m[1].distance == 2 ? 1 : 1 + mu;
+  } else {
+    up = m[1].distance == 1 ? mu : 1 + mu * mu;
+    down = m[1].distance == 1 ? e1 : e2;
+  }
+  if (m[0].sign > 0 && m[1].sign > 0)
+    det = down * -expm1(-(2. * (n - 1) + m[0].distance + m[1].distance) * t) / (m[0].distance == 1 ? 1 + mu : 2);
+  else det = down * P - alpha * up * en * en;
+  if (pin) {
+    v[1] = v[2] = v[3] = v[4] = 0;
+    return;
+  }
+  v[1] = alpha * up * en / det;
+  v[2] = alpha * mu * down / det;
+  v[3] = up * P / det;
+  v[4] = up * alpha * mu * en / det;
+}
+
+template <typename T>
+__global__ void ring_table(int n, int end0, int end1, int pin, ptrdiff_t modes, double scale, const double *sigma,
+                           T *tab)
+{
+  const ptrdiff_t i = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int end[2] = {end0, end1};
+  double v[5];
+
+  if (i >= modes) return;
+  ring_line_table(n, end, pin && i == 0, scale * sigma[i], v);
+  for (int q = 0; q < 5; q++) tab[q * modes + i] = (T)v[q];
+}
+
+int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, ptrdiff_t modes, double a,
+                     const double *sigma, void *tab)
+{
+  const unsigned blocks = (unsigned)((modes + BCR_THREADS - 1) / BCR_THREADS);
+
+  BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(l->n, l->end[0], l->end[1], l->pin,
+                                                                                   modes, 1 / a, sigma, (T *)tab));
+  return bcr_done();
+}
+
+/* ---- the mean of a singular line that others have solved ---- */
+
+template <typename T>
+__global__ void ring_mean(int n, ptrdiff_t plane, T *u)
+{
+  __shared__ double sums[BCR_SUM_THREADS];
+  double sum = 0;
+
+  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) sum += (double)u[i * plane];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int h = BCR_SUM_THREADS / 2; h; h /= 2) {
+    if ((int)threadIdx.x < h) sums[threadIdx.x] += sums[threadIdx.x + h];
+    __syncthreads();
+  }
+  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) u[i * plane] -= (T)(sums[0] / n);
+}
+
+int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *u)
+{
+  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->uplane, (T *)u));
+  return bcr_done();
+}
