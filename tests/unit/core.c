@@ -14,8 +14,8 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0 */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0;
+   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache */
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0;
 
 static double rnd(void)
 {
@@ -64,15 +64,39 @@ typedef struct {
   size_t size;
 } Box;
 
+/* Planes for a device that transforms them both ways through the second-level cache, any axis across: axes 0 and 1 between
+   two ends of a kind, periodic or cell-centred; few planes where they are large */
+static void box_ring(Box *b)
+{
+  static const PetscInt sizes[] = {64, 96, 128, 128, 160, 192, 256, 320, 384, 400, 512};
+  static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET};
+
+  b->dim = 3;
+  b->lowest = 0;
+  b->singular = PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *x = &b->axis[d];
+
+    b->n[d] = d < 2 ? sizes[lrand48() % 11] : 2 + lrand48() % (b->n[0] + b->n[1] > 400 ? 3 : 40);
+    x->n = b->n[d];
+    x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
+    x->end[0] = ends[lrand48() % 5 % 3];
+    x->end[1] = x->end[0];
+    for (int e = 0; e < 2 && d == 2 && !BCREndIsPeriodic(x->end[0]); e++) x->end[e] = (BCREnd)(lrand48() % 4);
+    for (int e = 0; e < 2; e++)
+      if (BCREndExcess(x->end[e]) > 0) b->singular = PETSC_FALSE;
+  }
+}
+
 /* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1
    unknowns along x or two axes, for the plans on the device that take no others. planes: three
    dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the
    device. number: not negative for planes whose separators are an axis of their own; successive
    numbers go through all pairs of ends with each other: the random numbers of seeds that are
    multiples of 8 do not. sixteen: planes for level 0 of radix 16 on the device; tall: more
-   separators than lines of the device have with eight modes in a block */
+   separators than lines of the device have with eight modes in a block; ring: box_ring() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool sixteen,
-                       PetscBool tall)
+                       PetscBool tall, PetscBool ring)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -154,8 +178,13 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   }
   /* couplings along x are not the stronger ones */
   if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a);
+  if (ring) {
+    box_ring(b);
+    any = PETSC_TRUE;
+    dirichlet = PETSC_FALSE;
+  }
   if (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0) { /* one general axis */
-    BCRAxis *x = &b->axis[lrand48() % b->dim];
+    BCRAxis *x = &b->axis[ring ? 2 : lrand48() % b->dim];
 
     if (x->n > 1) {
       const PetscBool neumann = lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
@@ -205,6 +234,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   pad[0] = (PetscInt)(lrand48() % 3);
   pad[1] = (PetscInt)(lrand48() % 3);
   if ((pad[0] + pad[1]) % 2 == 0) pad[0] = pad[1] = 0; /* half of the boxes are one piece of memory */
+  if (ring) {                                          /* planes are */
+    b->stride[0] = 1;
+    pad[0] = 0;
+    pad[1] = 2 * pad[1];
+  }
   b->stride[1] = b->stride[0] * b->n[0] + pad[0];
   b->stride[2] = b->stride[1] * b->n[1] + pad[1];
   b->size = (size_t)b->stride[2] * b->n[2] + 8;
@@ -312,7 +346,7 @@ int main(int argc, char **argv)
     srand48(t + 1);
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE,
-               device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE);
+               device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE);
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
         const PetscBool single = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
@@ -337,7 +371,7 @@ int main(int argc, char **argv)
           options.radix = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
-        if (device && t % 32 == 14) options.radix = 0;
+        if (device && (t % 32 == 14 || t % 16 == 6)) options.radix = 0;
         if (device && t % 8 == 3) {
           options.radix = 0;
           options.level0 = 16;
@@ -367,6 +401,7 @@ int main(int argc, char **argv)
           } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
 #endif
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
+          if (info.kind == BCR_PLAN_RING) nring++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
@@ -423,8 +458,10 @@ int main(int argc, char **argv)
            (int)nacross[0][e], (int)nacross[1][e]);
     if (cases >= 1000 && (nacross[0][e] == 0 || (singular && nacross[1][e] == 0))) failed++;
   }
-  if (device) printf("separators on chip: %d solves, radix 16 at level 0: %d\n", (int)nchip, (int)nsixteen);
-  if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0)) failed++;
+  if (device)
+    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d\n", (int)nchip,
+           (int)nsixteen, (int)nring);
+  if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0 || nring == 0)) failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
 }

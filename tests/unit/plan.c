@@ -109,6 +109,18 @@ static int box_product(const BCRCudaBoxPlanes *planes, const BCRCudaProducts *m,
   (void)planes;
   return m->n <= (single ? 128 : 96);
 }
+static int ring(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
+{
+  (void)shared;
+  r->planes = 32 * sms / n[0] + 2;
+  return n[0] >= 96 && n[1] >= 96 && small_factors(n[0]) && small_factors(n[1]) && n[0] % 2 == 0 && n[1] % 2 == 0 &&
+         (size_t)r->planes * n[0] * n[1] * (single ? 4 : 8) <= cache;
+}
+static int ring_lines(int n, int single)
+{
+  (void)single;
+  return n <= 1024;
+}
 static void shape(BCRCudaLevel0 *l, int single, int sms, int *K, int *columns, int *blocks)
 {
   (void)l;
@@ -132,6 +144,7 @@ static int small_plane(const BCRCudaLevel0 *l, int single, int shared)
 }
 
 static const BCRPlanCuda device = {.sms = 132,
+                                   .cache = 40 << 20,
                                    .shared = 232448 - BCR_CUDA_SHARED_RESERVED,
                                    .fft = can_fft,
                                    .sine = can_sine,
@@ -145,6 +158,8 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .boxfits = box_fits,
                                    .boxranks = box_ranks,
                                    .boxproduct = box_product,
+                                   .ring = ring,
+                                   .ringlines = ring_lines,
                                    .shape = shape,
                                    .wholerows = whole_rows,
                                    .small = small_plane};
@@ -312,23 +327,27 @@ static PetscErrorCode random_problems(PetscInt cases, PetscInt seen[2][BCR_PLAN_
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Between Dirichlet ends, double precision, shift 0 */
+/* Double precision, shift 0, the last axis between Dirichlet ends */
 static PetscErrorCode known(void)
 {
   static const struct {
     PetscInt dim, n[3];
+    BCREnd end; /* of the other axes */
     BCRPlanKind host, cuda;
   } problem[] = {
-    {1, {100, 1, 1},     BCR_PLAN_LINE,    BCR_PLAN_LINE        },
-    {2, {1, 1, 1},       BCR_PLAN_POINT,   BCR_PLAN_POINT       },
-    {2, {1, 50, 1},      BCR_PLAN_LINE,    BCR_PLAN_LINE        },
-    {2, {10, 10, 1},     BCR_PLAN_FOURIER, BCR_PLAN_FOURIER     },
-    {2, {511, 511, 1},   BCR_PLAN_POLES,   BCR_PLAN_LEVEL0_SMALL},
-    {2, {1000, 1001, 1}, BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0      },
-    {2, {4095, 4095, 1}, BCR_PLAN_POLES,   BCR_PLAN_LEVEL0      },
-    {3, {64, 64, 64},    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
-    {3, {127, 127, 127}, BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
-    {3, {511, 511, 511}, BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0_ROWS }
+    {1, {100, 1, 1},     BCR_END_DIRICHLET,    BCR_PLAN_LINE,    BCR_PLAN_LINE        },
+    {2, {1, 1, 1},       BCR_END_DIRICHLET,    BCR_PLAN_POINT,   BCR_PLAN_POINT       },
+    {2, {1, 50, 1},      BCR_END_DIRICHLET,    BCR_PLAN_LINE,    BCR_PLAN_LINE        },
+    {2, {10, 10, 1},     BCR_END_DIRICHLET,    BCR_PLAN_FOURIER, BCR_PLAN_FOURIER     },
+    {2, {511, 511, 1},   BCR_END_DIRICHLET,    BCR_PLAN_POLES,   BCR_PLAN_LEVEL0_SMALL},
+    {2, {1000, 1001, 1}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0      },
+    {2, {4095, 4095, 1}, BCR_END_DIRICHLET,    BCR_PLAN_POLES,   BCR_PLAN_LEVEL0      },
+    {3, {64, 64, 64},    BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
+    {3, {127, 127, 127}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
+    {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0_ROWS },
+    {3, {128, 192, 40},  BCR_END_PERIODIC,     BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
+    {3, {384, 160, 300}, BCR_END_CELL_NEUMANN, BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
+    {3, {128, 128, 40},  BCR_END_NEUMANN,      BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT }
   };
 
   PetscFunctionBegin;
@@ -344,7 +363,7 @@ static PetscErrorCode known(void)
     for (PetscInt d = 0; d < q.dim; d++) {
       q.axis[d].n = problem[i].n[d];
       q.axis[d].a = 1;
-      q.axis[d].end[0] = q.axis[d].end[1] = BCR_END_DIRICHLET;
+      q.axis[d].end[0] = q.axis[d].end[1] = d < q.dim - 1 ? problem[i].end : BCR_END_DIRICHLET;
       q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] : 1;
     }
     PetscCall(plans(&q, 0, plan));
