@@ -2,11 +2,14 @@
   Poisson on one CUDA device: times of the core (median over repeats, an event pair each) beside a
   copy of the vector on the device in the same run, backward errors, time of set-up.
 
-  bench_cuda_poisson [-n 511,511 (more than once as -cases 511x511,127x127x127)] [-reps 21] [-single] [-plain]
-                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann,
-                     periodic, (m) Dirichlet and node-centred Neumann; one is d or m) [-graph] (the
-                     solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64]
-                     (BCRCoreOptions) [-recursive]
+  bench_cuda_poisson [-cases 511x511,127x127x127,256x256x256-ppc,256x256x256-ccd-single] [-reps 21] [-single] [-plain]
+                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, (e) cell-centred Dirichlet,
+                     periodic, (m) Dirichlet and node-centred Neumann; of cases that name none) [-shift 0] [-graph]
+                     (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions)
+                     [-recursive]
+
+  Operators that are singular, of Neumann and periodic ends and without a shift, are solved as such: the residual is
+  that of the right-hand side without the mean that the solve has removed.
 */
 #include <petscsys.h>
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -47,12 +50,12 @@ static int run_copy(void *context)
 }
 
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
-static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], PetscBool single,
-                                    double *error)
+static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], double shift,
+                                    PetscBool single, double *error)
 {
   const size_t N = (size_t)n[0] * n[1] * n[2];
   double *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
-  const double *low[3], *diag[3], *up[3];
+  const double *low[3], *diag[3], *up[3], *removed;
   float *res;
   int m[3] = {(int)n[0], (int)n[1], (int)n[2]};
   ptrdiff_t s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
@@ -83,7 +86,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
       const PetscBool end = i == 0 || i == n[d] - 1 ? PETSC_TRUE : PETSC_FALSE;
 
       v[i] = d < dim && (i > 0 || ends[d] == 'p') ? ((ends[d] == 'n' || ends[d] == 'm') && i == n[d] - 1 ? 2 : 1) : 0;
-      v[n[d] + i] = d < dim ? (ends[d] == 'c' && end ? 1 : 2) : 0;
+      v[n[d] + i] = d < dim ? (end && ends[d] == 'c' ? 1 : (end && ends[d] == 'e' ? 3 : 2)) : 0;
       v[2 * n[d] + i] = d < dim && (i < n[d] - 1 || ends[d] == 'p') ? (ends[d] == 'n' && i == 0 ? 2 : 1) : 0;
     }
     norm += d < dim ? 4 : 0;
@@ -93,13 +96,16 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
     up[d] = row[d] + 2 * n[d];
     PetscCall(PetscFree(v));
   }
+  norm += fabs(shift);
   h[0] = 1;
   h[1] = 0;
+  PetscCall(BCRDeviceCoreGetRemoved(r->core, &removed));
+  if (removed) PetscCallBCRCuda(BCRCudaGet(&h[1], removed, sizeof(h[1]), r->stream));
   PetscCallBCRCuda(BCRCudaPut(parts, h, 2 * sizeof(double), r->stream));
   PetscCall(PetscMemzero(&rhs, sizeof(rhs)));
   rhs.box = box;
   rhs.f = f;
-  PetscCallBCRCuda(BCRCudaResidual(r->stream, &rhs, &box, u, res, s, low, diag, up, 0, parts));
+  PetscCallBCRCuda(BCRCudaResidual(r->stream, &rhs, &box, u, res, s, low, diag, up, shift, parts));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 1, res, 64, parts + 64));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 0, u, 64, parts + 128));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 0, f, 64, parts + 192));
@@ -111,119 +117,194 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The next case of the list, "256x256x256-ppc-single": sizes, ends (those given stay without), precision */
+static PetscErrorCode CaseRead(char **s, PetscInt *dim, PetscInt n[3], char ends[4], PetscBool *single)
+{
+  PetscFunctionBeginUser;
+  for (*dim = 0; *dim < 3;) {
+    n[(*dim)++] = (PetscInt)strtol(*s, s, 10);
+    if (**s != 'x') break;
+    (*s)++;
+  }
+  while (**s == '-') {
+    const size_t length = strcspn(++*s, "-,");
+
+    if (length == 6 && !strncmp(*s, "single", length)) *single = PETSC_TRUE;
+    else {
+      PetscCheck(length == (size_t)*dim, PETSC_COMM_SELF, PETSC_ERR_USER, "-cases: %s: a letter for each axis", *s);
+      PetscCall(PetscStrncpy(ends, *s, length + 1));
+    }
+    *s += length;
+  }
+  PetscCheck(!**s || **s == ',', PETSC_COMM_SELF, PETSC_ERR_USER, "-cases: cannot read %s", *s);
+  if (**s == ',') (*s)++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static BCREnd CaseEnd(char end, int side)
+{
+  switch (end) {
+  case 'n':
+    return BCR_END_NEUMANN;
+  case 'm':
+    return side ? BCR_END_NEUMANN : BCR_END_DIRICHLET;
+  case 'c':
+    return BCR_END_CELL_NEUMANN;
+  case 'e':
+    return BCR_END_CELL_DIRICHLET;
+  case 'p':
+    return BCR_END_PERIODIC;
+  default:
+    return BCR_END_DIRICHLET;
+  }
+}
+
+/* Three dimensions by what users have at their ends, in both precisions */
+static PetscErrorCode CasesDefault(size_t length, char text[])
+{
+  static const char *const ends[] = {"ppp", "ppc", "ccc", "ccd"};
+  static const int sizes[] = {128, 256, 400, 512};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrncpy(text, "511x511,1023x1023,2047x2047,4095x4095,8191x8191", length));
+  for (size_t n = 0; n < PETSC_STATIC_ARRAY_LENGTH(sizes); n++)
+    for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); e++)
+      for (int single = 0; single < 2; single++) {
+        char one[64];
+
+        PetscCall(PetscSNPrintf(one, sizeof(one), ",%dx%dx%d-%s%s", sizes[n], sizes[n], sizes[n], ends[e],
+                                single ? "-single" : ""));
+        PetscCall(PetscStrlcat(text, one, length));
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What all cases have in common, or those that do not say otherwise */
+typedef struct {
+  BCRCoreOptions options;
+  char ends[4];
+  PetscBool single, graph;
+  PetscReal shift;
+  PetscInt reps;
+} Settings;
+
+/* Right-hand side and solution on the device */
+static PetscErrorCode RunCreate(Run *r, const PetscInt n[3], PetscBool single)
+{
+  const size_t N = (size_t)n[0] * n[1] * n[2];
+
+  PetscFunctionBeginUser;
+  r->bytes = N * (single ? sizeof(float) : sizeof(double));
+  PetscCallBCRCuda(BCRCudaMalloc(r->bytes, &r->u));
+  PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &r->f));
+  PetscCallBCRCuda(BCRCudaTrial(r->stream, (long)N, 1, (double *)r->f));
+  if (single) {
+    void *g;
+    int m[3] = {(int)n[0], (int)n[1], (int)n[2]};
+    ptrdiff_t st[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
+
+    PetscCallBCRCuda(BCRCudaMalloc(r->bytes, &g));
+    PetscCallBCRCuda(BCRCudaScaleCopy(r->stream, m, 0, r->f, st, 1, g, st, NULL, NULL));
+    PetscCallBCRCuda(BCRCudaFree(r->f));
+    r->f = g;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseRun(const Settings *o, char **s)
+{
+  PetscInt n[3] = {1, 1, 1}, dim = 0, stride[3] = {1, 1, 1};
+  BCRAxis axis[3];
+  BCRCoreOptions options = o->options;
+  BCRCoreInfo info;
+  Run r;
+  double solve, copy, error = 0;
+  PetscLogDouble t0 = 0, t1 = 0;
+  char ends[4], solver[64];
+  PetscBool single = o->single, singular = o->shift == 0 ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrncpy(ends, o->ends, sizeof(ends)));
+  PetscCall(CaseRead(s, &dim, n, ends, &single));
+  PetscCall(PetscMemzero(axis, sizeof(axis)));
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  for (PetscInt d = 0; d < 3; d++) {
+    if (d) stride[d] = stride[d - 1] * n[d - 1];
+    axis[d].n = n[d];
+    axis[d].a = d < dim ? 1 : 0;
+    for (int e = 0; e < 2; e++) {
+      axis[d].end[e] = d < dim ? CaseEnd(ends[d], e) : BCREndOfOne();
+      if (BCREndExcess(axis[d].end[e]) > 0) singular = PETSC_FALSE;
+    }
+  }
+  options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
+  r.graph = o->graph;
+  PetscCall(RunCreate(&r, n, single));
+  for (int again = 0; again < 2; again++) { /* the first one loads kernels */
+    PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
+    PetscCall(PetscTime(&t0));
+    PetscCall(BCRDeviceCoreCreate(dim, axis, o->shift, singular, stride, &options, r.stream, &r.core));
+    PetscCall(BCRDeviceCoreSetUp(r.core));
+    PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
+    PetscCall(PetscTime(&t1));
+    if (!again) {
+      PetscCall(BCRDeviceCoreSolve(r.core, r.stream, r.f, r.u));
+      PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
+      PetscCall(BCRDeviceCoreDestroy(&r.core));
+    }
+  }
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, o->reps, o->reps, &copy));
+  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, o->reps, &solve));
+  PetscCall(BackwardError(&r, dim, n, ends, (double)o->shift, single, &error));
+  PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
+  PetscCall(PetscStrncpy(solver, o->graph ? "bcr-graph" : "bcr", sizeof(solver)));
+  if (options.radix || options.nlevels)
+    PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", options.radix ? "radix" : "schedule",
+                            (int)(options.radix ? options.radix : options.schedule[0]),
+                            options.recursive && dim == 3 ? "-recursive" : ""));
+  printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim,
+         strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0],
+         single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+  fflush(stdout);
+  PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
+  PetscCall(BCRDeviceCoreDestroy(&r.core));
+  PetscCallBCRCuda(BCRCudaFree(r.f));
+  PetscCallBCRCuda(BCRCudaFree(r.u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
-  char ends[4] = "ddd";
-  char text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64], solver[64];
-  PetscInt reps = 21;
-  PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE,
-            recursive = PETSC_FALSE;
-  PetscInt radix = 0, nschedule = BCR_MAX_LEVELS, schedule[BCR_MAX_LEVELS], nlaunch = BCR_LAUNCH,
-           launches[BCR_LAUNCH] = {0};
+  Settings o = {.ends = "ddd", .reps = 21};
+  char text[4096], *s = text, name[64];
+  PetscBool header = PETSC_TRUE;
+  PetscInt nschedule = BCR_MAX_LEVELS, nlaunch = BCR_LAUNCH, launches[BCR_LAUNCH] = {0};
   int major, minor, sms, shared;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Poisson on one CUDA device"));
+  PetscCall(CasesDefault(sizeof(text), text));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cases", text, sizeof(text), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-ends", ends, sizeof(ends), NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &plain, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ends", o.ends, sizeof(o.ends), NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &o.reps, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &o.single, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &o.options.plain, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-header", &header, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &graph, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-recursive", &recursive, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-radix", &radix, NULL));
-  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-schedule", schedule, &nschedule, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &o.graph, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-recursive", &o.options.recursive, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-radix", &o.options.radix, NULL));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-schedule", o.options.schedule, &nschedule, NULL));
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-launch", launches, &nlaunch, NULL));
-  if (nschedule == BCR_MAX_LEVELS) nschedule = 0;
+  o.options.nlevels = nschedule == BCR_MAX_LEVELS ? 0 : nschedule;
+  for (PetscInt i = 0; i < BCR_LAUNCH; i++) o.options.launch[i] = (int)launches[i];
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
   if (header) {
     printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR,
            PETSC_VERSION_SUBMINOR);
     printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,plan\n");
   }
-  while (*s) {
-    PetscInt n[3] = {1, 1, 1}, dim = 0, stride[3];
-    size_t N = 1;
-    BCRAxis axis[3];
-    BCRCoreOptions options;
-    BCRCoreInfo info;
-    Run r;
-    double solve, copy, error = 0;
-    PetscLogDouble t0, t1;
-
-    while (dim < 3) {
-      n[dim++] = (PetscInt)strtol(s, &s, 10);
-      if (*s != 'x') break;
-      s++;
-    }
-    if (*s == ',') s++;
-    PetscCall(PetscMemzero(axis, sizeof(axis)));
-    PetscCall(PetscMemzero(&options, sizeof(options)));
-    PetscCall(PetscMemzero(&r, sizeof(r)));
-    for (PetscInt d = 0; d < 3; d++) {
-      stride[d] = (PetscInt)N;
-      axis[d].n = n[d];
-      axis[d].a = d < dim ? 1 : 0;
-      for (int e = 0; e < 2; e++)
-        axis[d].end[e] =
-          ends[d] == 'n' || (ends[d] == 'm' && e)
-            ? BCR_END_NEUMANN
-            : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
-      N *= (size_t)n[d];
-    }
-    options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
-    options.plain = plain;
-    options.radix = radix;
-    options.nlevels = nschedule;
-    options.recursive = recursive;
-    for (PetscInt i = 0; i < nschedule; i++) options.schedule[i] = schedule[i];
-    for (PetscInt i = 0; i < BCR_LAUNCH; i++) options.launch[i] = (int)launches[i];
-    r.graph = graph;
-    r.bytes = N * (single ? sizeof(float) : sizeof(double));
-    PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.u));
-    PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &r.f));
-    PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, (double *)r.f));
-    if (single) {
-      void *g;
-      int m[3] = {(int)n[0], (int)n[1], (int)n[2]};
-      ptrdiff_t st[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
-
-      PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &g));
-      PetscCallBCRCuda(BCRCudaScaleCopy(r.stream, m, 0, r.f, st, 1, g, st, NULL, NULL));
-      PetscCallBCRCuda(BCRCudaFree(r.f));
-      r.f = g;
-    }
-    for (int again = 0; again < 2; again++) { /* the first one loads kernels */
-      PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
-      PetscCall(PetscTime(&t0));
-      PetscCall(BCRDeviceCoreCreate(dim, axis, 0, PETSC_FALSE, stride, &options, r.stream, &r.core));
-      PetscCall(BCRDeviceCoreSetUp(r.core));
-      PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
-      PetscCall(PetscTime(&t1));
-      if (!again) {
-        PetscCall(BCRDeviceCoreSolve(r.core, r.stream, r.f, r.u));
-        PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
-        PetscCall(BCRDeviceCoreDestroy(&r.core));
-      }
-    }
-    PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, reps, reps, &copy));
-    PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, reps, &solve));
-    PetscCall(BackwardError(&r, dim, n, ends, single, &error));
-    PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
-    PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
-    if (radix || nschedule)
-      PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule",
-                              (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
-    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim,
-           strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0],
-           single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
-    fflush(stdout);
-    PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
-    PetscCall(BCRDeviceCoreDestroy(&r.core));
-    PetscCallBCRCuda(BCRCudaFree(r.f));
-    PetscCallBCRCuda(BCRCudaFree(r.u));
-  }
+  while (*s) PetscCall(CaseRun(&o, &s));
   PetscCall(PetscFinalize());
   return 0;
 }
