@@ -71,6 +71,74 @@ static __device__ __forceinline__ double ring_pin_sum(double v, bool mine, int s
   return sum;
 }
 
+/* The rows of a thread, len of them where not FULL */
+template <typename T, int L, int FULL>
+static __device__ __forceinline__ void ring_lines_get(const RingLinesArgs<T> &a, const Cplx<T> *p, int len, Cplx<T> *g)
+{
+  if (FULL && a.pairs) {
+#pragma unroll
+    for (int i = 0; i < L; i++) g[i] = ring_load(p + i * a.plane);
+  } else {
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+      g[i] = {0, 0};
+      if (i < len) g[i] = {__ldcg(&p[i * a.plane].x), __ldcg(&p[i * a.plane].y)};
+    }
+  }
+}
+template <typename T, int L, int FULL>
+static __device__ __forceinline__ void ring_lines_put(const RingLinesArgs<T> &a, Cplx<T> *p, int len, const Cplx<T> *g)
+{
+  if (FULL && a.pairs) {
+#pragma unroll
+    for (int i = 0; i < L; i++) ring_store(p + i * a.plane, g[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < L; i++)
+      if (i < len) {
+        p[i * a.plane].x = g[i].x;
+        p[i * a.plane].y = g[i].y;
+      }
+  }
+}
+
+/* The block's first slot, its real part, is the singular line: its right-hand side loses the mean, with which ends of
+   weight 1/2 have half of their part. first, last: this segment has that end; mine: of this slot */
+template <typename T, int L>
+static __device__ __forceinline__ void ring_lines_pin(const RingLinesArgs<T> &a, bool mine, int segment, int len,
+                                                      double *sums, Cplx<T> *g)
+{
+  const bool first = a.half[0] && segment == 0, last = a.half[1] && segment == a.segments - 1;
+  double mean = 0;
+
+#pragma unroll
+  for (int i = 0; i < L; i++) mean += (double)g[i].x;
+  mean = ring_pin_sum(mean, mine, segment, a.segments, sums) / (a.n - 0.5 * (a.half[0] + a.half[1]));
+  if (threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+  if (mine) {
+#pragma unroll
+    for (int i = 0; i < L; i++)
+      if (i < len) g[i].x -= (T)(mean * ((first && i == 0) || (last && i == len - 1) ? 0.5 : 1));
+  }
+  __syncthreads();
+}
+/* and its solution, too */
+template <typename T, int L>
+static __device__ __forceinline__ void ring_lines_mean(const RingLinesArgs<T> &a, bool mine, int segment, int len,
+                                                       double *sums, Cplx<T> *g)
+{
+  double mean = 0;
+
+#pragma unroll
+  for (int i = 0; i < L; i++)
+    if (i < len) mean += (double)g[i].x;
+  mean = ring_pin_sum(mean, mine, segment, a.segments, sums) / a.n;
+  if (mine) {
+#pragma unroll
+    for (int i = 0; i < L; i++) g[i].x -= (T)mean;
+  }
+}
+
 /* L rows of a thread; FULL: all segments have them. THREADS, BLOCKS: bounds of registers */
 template <typename T, int L, int FULL, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a)
@@ -84,22 +152,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   Cplx<T> *p = (Cplx<T> *)a.u + slot + (ptrdiff_t)s * L * a.plane;
   const Cplx<T> one = {1, 1}, zero = {0, 0};
   const bool pin = a.pin && blockIdx.x == 0; /* the block's first slot, its real part */
-  double mean = 0;
 
   bcr_wait_before();
   bcr_go_after();
   if (blockIdx.x == 0)
     for (int i = (int)threadIdx.x; i < a.ncount; i += (int)blockDim.x) a.count[i] = 0;
-  if (FULL && a.pairs) {
-#pragma unroll
-    for (int i = 0; i < L; i++) g[i] = ring_load(p + i * a.plane);
-  } else {
-#pragma unroll
-    for (int i = 0; i < L; i++) {
-      g[i] = zero;
-      if (i < len) g[i] = {__ldcg(&p[i * a.plane].x), __ldcg(&p[i * a.plane].y)};
-    }
-  }
+  ring_lines_get<T, L, FULL>(a, p, len, g);
   const Cplx<T> mu = a.tab[slot];
   if (a.half[0] && s == 0) g[0] = times(g[0], {(T)0.5, (T)0.5});
   if (a.half[1] && s == N - 1) {
@@ -110,22 +168,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
       g[i] = times(g[i], {h, h});
     }
   }
-  if (pin) {
-    const double total = a.n - 0.5 * (a.half[0] + a.half[1]);
-
-#pragma unroll
-    for (int i = 0; i < L; i++) mean += (double)g[i].x;
-    mean = ring_pin_sum(mean, w == 0, s, N, (double *)ring_shared) / total;
-    if (threadIdx.x == 0) *a.removed = mean * a.removedfactor;
-    if (w == 0) {
-#pragma unroll
-      for (int i = 0; i < L; i++)
-        if (i < len)
-          g[i].x -=
-            (T)(mean * ((a.half[0] && s == 0 && i == 0) || (a.half[1] && s == N - 1 && i == len - 1) ? 0.5 : 1));
-    }
-    __syncthreads();
-  }
+  if (pin) ring_lines_pin<T, L>(a, w == 0, s, len, (double *)ring_shared, g);
 
   /* E and B; mu^L, and S = mu sum mu^(2 i) over i < L, by which a carry is in mu B */
   Cplx<T> y = zero, B = zero, pw = one, mL = mu, q = times(mu, mu), S = mu;
@@ -185,28 +228,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
 #pragma unroll
   for (int i = L - 1; i >= 0; i--)
     if (FULL || i < len) g[i] = V = times(mu, {g[i].x + V.x, g[i].y + V.y});
-  if (pin) {
-    mean = 0;
-#pragma unroll
-    for (int i = 0; i < L; i++)
-      if (FULL || i < len) mean += (double)g[i].x;
-    mean = ring_pin_sum(mean, w == 0, s, N, (double *)ring_shared) / a.n;
-    if (w == 0) {
-#pragma unroll
-      for (int i = 0; i < L; i++) g[i].x -= (T)mean;
-    }
-  }
-  if (FULL && a.pairs) {
-#pragma unroll
-    for (int i = 0; i < L; i++) ring_store(p + i * a.plane, g[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < L; i++)
-      if (i < len) {
-        p[i * a.plane].x = g[i].x;
-        p[i * a.plane].y = g[i].y;
-      }
-  }
+  if (pin) ring_lines_mean<T, L>(a, w == 0, s, len, (double *)ring_shared, g);
+  ring_lines_put<T, L, FULL>(a, p, len, g);
 }
 
 /* ---- shapes ---- */
