@@ -286,14 +286,11 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
                                       const PetscReal upper[], const PetscReal weight[])
 {
   BCRAxis *ax = &op->axis[d];
-  PetscInt i, t;
+  PetscInt i;
 
   PetscFunctionBegin;
   PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
-  for (t = 0; t < 3; t++)
-    PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
   for (i = 0; i < ax->n; i++) {
     PetscCheck(
       (i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF,

@@ -9,9 +9,11 @@
 
       (T u)_i = a (2 u_i - u_{i-1} - u_{i+1})     inside,
 
-  and the first and last rows that its end types say. One axis may be general:
+  and the first and last rows that its end types say. Any axis may be general:
 
       (T u)_i = -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}.
+
+  Lines are along one general axis; others are transformed by their eigenvectors (BCRAxesLine()).
 
   Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
   and eliminated before and recovered after the solve.
@@ -80,6 +82,62 @@ static inline void BCRAxisGetRow(const BCRAxis *axis, PetscInt i, double *low, d
     *(s ? up : low) = 0;
     *diag += rule.diagonal * a;
   }
+}
+
+/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite where two
+   rows are coupled one way only, which nothing makes symmetric */
+static inline double BCRAxisCondition(const BCRAxis *axis)
+{
+  double h = 0, low = 0, high = 0; /* logarithms */
+
+  for (PetscInt i = 0; axis->lower && i + 1 < axis->n; i++) {
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[i + 1];
+
+    if ((up > 0) != (lo > 0)) return (double)PETSC_INFINITY;
+    if (up > 0) h += log(up / lo);
+    low = PetscMin(low, h);
+    high = PetscMax(high, h);
+  }
+  return exp(0.5 * (high - low));
+}
+
+/* cond V of axes that are transformed: beyond the first a solve is refined once, beyond the second twice, beyond the last nothing
+   is left of it */
+#define BCR_CONDITION_REFINE 30
+#define BCR_CONDITION_AGAIN  1e6
+#define BCR_CONDITION_MOST   1e10
+/* Unknowns of such an axis: its eigenvectors take some seconds then, and 256 MB */
+#define BCR_EIGEN_MOST 4096
+
+/* The axis of the lines, of several general ones: that which leaves the others, which are transformed, the least work, else the
+   smallest cond V. -1: none is general. *rest: the product of cond V of the others, infinite where they cannot be transformed */
+static inline PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
+{
+  double cond[3], least = 0;
+  PetscInt line = -1;
+
+  *rest = 1;
+  for (PetscInt d = 0; d < dim; d++) cond[d] = axis[d].lower && axis[d].n > 1 ? BCRAxisCondition(&axis[d]) : 0;
+  for (PetscInt d = 0; d < dim; d++) {
+    double product = 1, work = 0;
+
+    if (cond[d] == 0) continue;
+    for (PetscInt e = 0; e < dim; e++) {
+      if (e == d || cond[e] == 0) continue;
+      product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
+      work += (double)axis[e].n;
+    }
+    if (product > BCR_CONDITION_MOST) product = (double)PETSC_INFINITY;
+    if (product > BCR_CONDITION_REFINE) work *= product > BCR_CONDITION_AGAIN ? 3 : 2;
+    if (line >= 0 &&
+        (product != (double)PETSC_INFINITY && *rest != (double)PETSC_INFINITY && work != least ? work > least
+                                                                                               : product > *rest))
+      continue;
+    line = d;
+    least = work;
+    *rest = product;
+  }
+  return line;
 }
 
 /* Entry i of the null vector of the transpose of a uniform axis that is singular */
