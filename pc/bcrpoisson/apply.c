@@ -247,6 +247,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->ngeneral > 1) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
@@ -304,9 +305,13 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
+/* How often an application is refined, whatever comes of it */
+static int refinements(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
-  return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
+  if (bcr->condition > BCR_CONDITION_AGAIN) return 2;
+  return bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED) || bcr->condition > BCR_CONDITION_REFINE
+           ? 1
+           : 0;
 }
 
 /* The last application had rows that differ, and these were much larger than others, or numbers on the way than the solution */
@@ -336,7 +341,7 @@ static PetscErrorCode residual_of(PC pc, PetscBool transpose, Vec x, Vec y, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same. Where rows that differ
+/* y = M x, then y += M (x - A y) where rows are graded, or eigenvectors are ill-conditioned: M is linear, and symmetric if it was, all the same. Where rows that differ
    have lost digits it is done as often as they need it */
 static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 {
@@ -347,7 +352,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(apply_vec(pc, transpose, x, y));
   lost = loses_digits(bcr);
-  steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;
+  steps = lost ? 3 : refinements(bcr, transpose);
   for (int k = 0; k < 2 && steps; ++k) /* few programs solve transposed systems: made when the first one is */
     if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
   for (int s = 0; s < steps; ++s) {
@@ -388,7 +393,7 @@ static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  if (bcr->place.ordered || bcr->cap || refines_once(bcr, transpose)) {
+  if (bcr->place.ordered || bcr->cap || refinements(bcr, transpose)) {
     PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_refined));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -54,11 +54,15 @@ static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
 PetscInt BCRPoissonGeneralAxis(PC pc)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt *parts = bcr->place.grid.parts;
   PetscInt general = -1;
 
   for (PetscInt c = 0; c < bcr->dof; ++c) {
-    for (PetscInt d = 0; d < 3; ++d)
-      if (bcr->ops[c].axis[d].lower && (general < 0 || bcr->size[d] > bcr->size[general])) general = d;
+    for (PetscInt d = 0; d < 3; ++d) {
+      if (!bcr->ops[c].axis[d].lower) continue;
+      if (general < 0 || ((parts[d] > 1) == (parts[general] > 1) ? bcr->size[d] > bcr->size[general] : parts[d] > 1))
+        general = d;
+    }
   }
   return general;
 }
@@ -339,13 +343,21 @@ static PetscErrorCode set_grading(PC pc)
 
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
+  bcr->condition = 1;
+  bcr->ngeneral = 0;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
+    const BCRAxis *axis = bcr->ops[c].axis;
+
+    bcr->ngeneral =
+      PetscMax(bcr->ngeneral, (axis[0].lower ? 1 : 0) + (axis[1].lower ? 1 : 0) + (axis[2].lower ? 1 : 0));
+    bcr->condition =
+      PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, (PetscBool)(bcr->place.grid.size > 1)));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
     bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
   }
   for (int k = 0; k < 2; ++k) {
-    if (bcr->grading <= BCR_GRADED) PetscCall(VecDestroy(&bcr->graded[k]));
+    if (bcr->grading <= BCR_GRADED && bcr->condition <= BCR_CONDITION_REFINE) PetscCall(VecDestroy(&bcr->graded[k]));
     else if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -384,7 +396,7 @@ static PetscErrorCode view_plan(PC pc)
 static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
@@ -398,6 +410,9 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   /* a fit that was chosen by name is what is wanted */
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
+  PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
+  bcr->pattern.one = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
+                                 (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

@@ -228,6 +228,10 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n",
       (double)bcr->grading));
+  if (bcr->condition > BCR_CONDITION_REFINE)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "refined %s in each application: eigenvectors of axes with varying coefficients have a condition of %g\n",
+      bcr->condition > BCR_CONDITION_AGAIN ? "twice" : "once", bcr->condition));
   if (bcr->cap) {
     BCRCapacitanceInfo info;
 

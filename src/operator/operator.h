@@ -106,8 +106,8 @@ static inline double BCRAxisCondition(const BCRAxis *axis)
 #define BCR_CONDITION_REFINE 30
 #define BCR_CONDITION_AGAIN  1e6
 #define BCR_CONDITION_MOST   1e10
-/* Unknowns of such an axis: its eigenvectors take some seconds then, and 256 MB */
-#define BCR_EIGEN_MOST 4096
+/* Unknowns of such an axis: beyond, the products are more work than iterations with a fit */
+#define BCR_EIGEN_MOST 2048
 
 /* The axis of the lines, of several general ones: that which leaves the others, which are transformed, the least work, else the
    smallest cond V. -1: none is general. *rest: the product of cond V of the others, infinite where they cannot be transformed */
@@ -138,6 +138,22 @@ static inline PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *r
     *rest = product;
   }
   return line;
+}
+
+/* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the slabs' are.
+   1: no more than one axis is general */
+static inline double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
+{
+  double rest, all = 1;
+  PetscInt general = 0;
+
+  (void)BCRAxesLine(dim, axis, &rest);
+  for (PetscInt d = 0; d < dim; d++) {
+    if (!axis[d].lower || axis[d].n == 1) continue;
+    general++;
+    all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+  }
+  return ranks && general > 1 ? all : rest;
 }
 
 /* Entry i of the null vector of the transpose of a uniform axis that is singular */
@@ -188,7 +204,13 @@ static inline PetscReal BCROperatorGrading(const BCROperator *op)
   for (PetscInt d = 0; d < op->dim; d++) {
     PetscReal rest = op->shift, low = PETSC_MAX_REAL, high = 0;
 
-    for (PetscInt e = 0; e < op->dim; e++) rest += e != d && op->axis[e].n > 1 ? 2 * op->axis[e].a : 0;
+    for (PetscInt e = 0; e < op->dim; e++) {
+      const BCRAxis *x = &op->axis[e];
+      PetscReal least = x->lower ? x->diag[0] : 2 * x->a;
+
+      for (PetscInt i = 1; i < x->n && x->lower; i++) least = PetscMin(least, x->diag[i]);
+      rest += e != d && x->n > 1 ? least : 0;
+    }
     for (PetscInt i = 0; i < op->axis[d].n && op->axis[d].lower; i++) {
       low = PetscMin(low, PetscAbsReal(op->axis[d].diag[i] + rest));
       high = PetscMax(high, PetscAbsReal(op->axis[d].diag[i] + rest));

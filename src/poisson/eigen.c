@@ -36,7 +36,7 @@ struct _n_BCREigen {
   PetscInt n, constant;
   PetscBool single;
   double *lambda;
-  double *to, *from;       /* mode k at n k */
+  double *to, *from;            /* mode k at n k */
   float *tosingle, *fromsingle; /* single: the same in float, and no others */
 };
 
