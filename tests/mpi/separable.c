@@ -36,8 +36,8 @@ typedef struct {
 } Axis;
 
 typedef struct {
-  PetscInt dim, dof;
-  Axis axis[2][3]; /* of each component */
+  PetscInt dim, dof, cut; /* cut: the axis that the ranks share out, -1: as they like */
+  Axis axis[2][3];        /* of each component */
   Form form;
   double shift, scale, wrong; /* wrong: relative, in one entry */
 } Problem;
@@ -83,19 +83,22 @@ static void Rows(Axis *x)
 static PetscErrorCode Grid(MPI_Comm comm, const Problem *p, DM *da)
 {
   DMBoundaryType b[3];
-  PetscInt n[3] = {1, 1, 1};
+  PetscInt n[3] = {1, 1, 1}, parts[3] = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
+  PetscMPIInt ranks;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &ranks));
   for (PetscInt d = 0; d < p->dim; d++) {
+    if (p->cut >= 0) parts[d] = d == p->cut ? ranks : 1;
     n[d] = p->axis[0][d].n;
     b[d] = p->axis[0][d].end[0] == 'p' ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
   }
   if (p->dim == 2)
-    PetscCall(DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE, p->dof, 1, NULL,
-                           NULL, da));
+    PetscCall(
+      DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, n[0], n[1], parts[0], parts[1], p->dof, 1, NULL, NULL, da));
   else
-    PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE,
-                           PETSC_DECIDE, p->dof, 1, NULL, NULL, NULL, da));
+    PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, n[0], n[1], n[2], parts[0], parts[1], parts[2],
+                           p->dof, 1, NULL, NULL, NULL, da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -360,11 +363,13 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
   p->form = (Form)(trial % FORMS);
   p->scale = trial % 2 ? -3 : 0.02;
   p->shift = trial % 5 == 0 || trial % 3 ? 0 : 0.6;
+  p->cut = trial % dim;
   *general = 0;
   for (PetscInt d = 0; d < dim; d++) {
     Axis *x = &p->axis[0][d];
 
     x->n = sizes[dim - 2][(PetscInt)(7 * TestUniform())];
+    if (d == p->cut) x->n = PetscMax(x->n, size);
     x->spacing = (Spacing)(TestUniform() < 0.2 ? UNIFORM : 1 + (PetscInt)(3 * TestUniform()));
     x->strength = exp(1 + 3 * TestUniform());
     for (int s = 0; s < 2; s++) x->end[s] = neutral ? 'c' : ends[(PetscInt)(4 * TestUniform())];
@@ -410,6 +415,7 @@ static PetscErrorCode Graded(void)
 
       x->n = p.dim == 2 ? 30 + d : 9 + d;
       x->spacing = k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
+      p.cut = k % 3 - 1;
       x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.3 : 2) : (k < 4 ? 3000 : 100);
       x->end[0] = k == 5 ? 'c' : 'd';
       x->end[1] = 'c';
