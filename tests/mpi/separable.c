@@ -26,7 +26,7 @@ typedef enum {
   FORMS
 } Form;
 
-/* Ends: d Dirichlet, c Neumann, R Robin, k rows kept, p periodic (uniform alone) */
+/* Ends: d Dirichlet, c Neumann, R Robin, P Robin with a penalty, k rows kept, p periodic (uniform alone) */
 typedef struct {
   PetscInt n;
   Spacing spacing;
@@ -75,6 +75,7 @@ static void Rows(Axis *x)
     for (int s = 0; s < 2; s++) {
       if (i != (s ? n - 1 : 0)) continue;
       if (x->end[s] == 'd') x->diag[i] += 2 / (h * h);
+      if (x->end[s] == 'P') x->diag[i] += 1e9;
       if (x->end[s] == 'R') x->diag[i] += 1 / (h * (0.5 * h + 0.7));
     }
   }
@@ -398,7 +399,7 @@ static PetscErrorCode Trials(PetscInt dim, PetscInt trials)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Graded far, and convection, whose eigenvectors are ill-conditioned: refined */
+/* Graded far, penalties on walls, and convection, whose eigenvectors are ill-conditioned: refined */
 static PetscErrorCode Graded(void)
 {
   PetscFunctionBegin;
@@ -417,7 +418,7 @@ static PetscErrorCode Graded(void)
       x->spacing = k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
       p.cut = k % 3 - 1;
       x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.3 : 2) : (k < 4 ? 3000 : 100);
-      x->end[0] = k == 5 ? 'c' : 'd';
+      x->end[0] = k == 5 ? 'c' : k % 4 == 3 ? 'P' : 'd';
       x->end[1] = 'c';
       Rows(x);
     }
