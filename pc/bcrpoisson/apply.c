@@ -305,13 +305,10 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How often an application is refined, whatever comes of it */
-static int refinements(const PC_BCRPoisson *bcr, PetscBool transpose)
+static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
-  if (bcr->condition > BCR_CONDITION_AGAIN) return 2;
-  return bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED) || bcr->condition > BCR_CONDITION_REFINE
-           ? 1
-           : 0;
+  return (PetscBool)(bcr->grading > BCR_GRADED || bcr->condition > BCR_CONDITION_REFINE ||
+                     (transpose && bcr->skewness > BCR_SKEWED));
 }
 
 /* The last application had rows that differ, and these were much larger than others, or numbers on the way than the solution */
@@ -352,7 +349,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(apply_vec(pc, transpose, x, y));
   lost = loses_digits(bcr);
-  steps = lost ? 3 : refinements(bcr, transpose);
+  steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;
   for (int k = 0; k < 2 && steps; ++k) /* few programs solve transposed systems: made when the first one is */
     if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
   for (int s = 0; s < steps; ++s) {
@@ -393,7 +390,7 @@ static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  if (bcr->place.ordered || bcr->cap || refinements(bcr, transpose)) {
+  if (bcr->place.ordered || bcr->cap || refines_once(bcr, transpose)) {
     PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_refined));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

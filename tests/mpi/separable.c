@@ -183,7 +183,7 @@ static PetscInt Count(const char *text, const char *word)
 static double Bound(const char precision[])
 {
   if (sizeof(PetscReal) < sizeof(double) || !strcmp(precision, "single")) return 2e-6;
-  return 1e-13;
+  return (double)TestBackwardBound();
 }
 
 /* b - A x with the mean of the null vector's left part taken out is for the solver to say: singular systems get a right-hand side
@@ -414,10 +414,10 @@ static PetscErrorCode Graded(void)
     for (PetscInt d = 0; d < p.dim; d++) {
       Axis *x = &p.axis[0][d];
 
-      x->n = p.dim == 2 ? 30 + d : 9 + d;
+      x->n = p.dim == 2 ? 44 + d : 9 + d;
       x->spacing = k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
       p.cut = k % 3 - 1;
-      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.3 : 2) : (k < 4 ? 3000 : 100);
+      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2) : (k < 4 ? 1e5 : k == 5 ? 3000 : 100);
       x->end[0] = k == 5 ? 'c' : k % 4 == 3 ? 'P' : 'd';
       x->end[1] = 'c';
       Rows(x);
