@@ -411,8 +411,10 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
-  bcr->pattern.one = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
-                                 (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
+  /* what neither a device nor block cyclic reduction of a given radix has a plan for */
+  bcr->pattern.one =
+    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
+                (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

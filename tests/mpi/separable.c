@@ -451,11 +451,27 @@ static PetscErrorCode Together(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not separable by 1e-9 of one entry; eigenvectors beyond reach; a fit by its name */
+/* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; a fit by its name; a
+   radix, whose blocks are along axes that do not vary */
 static PetscErrorCode Fits(void)
 {
+  static const struct {
+    const char *options;
+    double wrong, convection; /* 0: a stretched grid */
+    PetscBool exact;
+  } cases[] = {
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,  PETSC_TRUE },
+    {"-pc_bcrpoisson_capacitance off",                            1e-9, 0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off",                            0,    10, PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit scaled",  0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit average", 0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 4",                                    0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_tune on",                                    0,    0,  PETSC_TRUE },
+    {"-pc_bcrpoisson_fit exact",                                  0,    0,  PETSC_TRUE }
+  };
+
   PetscFunctionBegin;
-  for (int k = 0; k < 4; k++) {
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
     Problem p;
     DM da;
     Mat A;
@@ -467,24 +483,25 @@ static PetscErrorCode Fits(void)
     p.dim = 2;
     p.dof = 1;
     p.scale = 1;
-    p.wrong = k == 1 ? 1e-9 : 0;
+    p.wrong = cases[k].wrong;
     for (PetscInt d = 0; d < p.dim; d++) {
       Axis *x = &p.axis[0][d];
 
       x->n = 24;
-      x->spacing = k == 2 ? CONVECTION : TANH;
-      x->strength = k == 2 ? 10 : 20;
+      x->spacing = cases[k].convection > 0 ? CONVECTION : TANH;
+      x->strength = cases[k].convection > 0 ? cases[k].convection : 20;
       x->end[0] = x->end[1] = 'd';
       Rows(x);
     }
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    if (k == 3) PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_fit", "scaled"));
-    PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_capacitance", "off"));
+    PetscCall(TestOptions(cases[k].options, PETSC_TRUE));
     PetscCall(Make(&p, "double", &da, &A, &pc));
-    PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_fit"));
-    PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_capacitance"));
+    PetscCall(TestOptions(cases[k].options, PETSC_FALSE));
     PetscCall(TestViewText((PetscObject)pc, &text));
-    Check(rank > 0 || sizeof(PetscReal) < sizeof(double) || (k > 0) == !strstr(text, "fit exact"), "%d: %s", k, text);
+    Check(rank > 0 || (sizeof(PetscReal) < sizeof(double) && cases[k].wrong > 0) ||
+            cases[k].exact == (PetscBool)(strstr(text, "fit exact") != NULL),
+          "%s, wrong by %g, convection %g: %s", cases[k].options, cases[k].wrong, cases[k].convection, text);
+    if (cases[k].exact) PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_FALSE, "double", cases[k].options));
     free(text);
     PetscCall(PCDestroy(&pc));
     PetscCall(MatDestroy(&A));
