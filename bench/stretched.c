@@ -1,6 +1,6 @@
 static char help[] =
-  "Grids stretched towards walls along every axis: finite volumes, tanh spacings, Dirichlet walls. PCBCRPOISSON (lines along one\n\
-axis, eigenvectors of the others by matrix products) beside dgemm's own speed, and CG with GAMG.\n\
+  "Grids stretched towards walls along every axis: finite volumes, tanh spacings, Dirichlet walls. PCBCRPOISSON\n\
+(lines along one axis, eigenvectors of the others by products) beside dgemm's own speed, and CG with GAMG.\n\
   -n2 <512>       unknowns along an axis in two dimensions, 0: none\n\
   -n3 <64>        and in three\n\
   -ratio <50>     largest over smallest cell\n\

@@ -338,8 +338,8 @@ static PetscErrorCode residual_of(PC pc, PetscBool transpose, Vec x, Vec y, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = M x, then y += M (x - A y) where rows are graded, or eigenvectors are ill-conditioned: M is linear, and symmetric if it was, all the same. Where rows that differ
-   have lost digits it is done as often as they need it */
+/* y = M x, then y += M (x - A y) where rows are graded, or eigenvectors are ill-conditioned: M is linear, and
+   symmetric if it was, all the same. Where rows that differ have lost digits it is done as often as they need it */
 static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;

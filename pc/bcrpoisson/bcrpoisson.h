@@ -92,8 +92,8 @@ PETSC_INTERN PetscErrorCode BCRPoissonSetUpWith(PC pc, Vec b, Vec x);
 PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
 /* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
 PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
-/* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that the grid is cut
-   along, else the longest */
+/* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
+   the grid is cut along, else the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);

@@ -1,7 +1,8 @@
 /*
-  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one row
-  of the box, the base row: the middle one, or the first of an axis of two unknowns. Along several general axes it is where
-  diagonals are smallest, for a row's diagonal is known along one axis less what the base row has along the others.
+  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one
+  row of the box, the base row: the middle one, or the first of an axis of two unknowns. Along several general axes
+  it is where diagonals are smallest, for a row's diagonal is known along one axis less what the base row has along
+  the others.
 
       samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
       weigh     what multiplies each row of a line: the couplings along another axis tell it
@@ -147,9 +148,9 @@ static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end
   return PETSC_FALSE;
 }
 
-/* The same, off all diagonals, for one of several general axes: rows whose sums are smaller than the base row's by no more than
-   rounding of their diagonals do not count, since the smallest rows would miss the rounding of the largest. Sums that are the
-   least to rounding are so exactly afterwards */
+/* The same, off all diagonals, for one of several general axes: rows whose sums are smaller than the base row's by no
+   more than rounding of their diagonals do not count, since the smallest rows would miss the rounding of the largest.
+   Sums that are the least to rounding are so exactly afterwards */
 static double BCRLineSplit(BCRLine *L)
 {
   const PetscInt n = L->n, b = L->base, first = n > 2 ? 1 : 0;
@@ -476,10 +477,10 @@ static double BCRSamplesPick(BCRSamples *S, double rest)
   return rest;
 }
 
-/* General axes have the couplings to dropped planes in their diagonals; the shift is the smallest row sum of the line with
-   them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large that
-   little is left of others. Of several general axes each has its smallest row sum taken off, which is what the others have in
-   the base row, and the shift */
+/* General axes have the couplings to dropped planes in their diagonals; the shift is the smallest row sum of the line
+   with them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large
+   that little is left of others. Of several general axes each has its smallest row sum taken off, which is what the
+   others have in the base row, and the shift */
 static double BCRSamplesGeneral(BCRSamples *S)
 {
   double other = 0, shift = 0;

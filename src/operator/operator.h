@@ -84,8 +84,8 @@ static inline void BCRAxisGetRow(const BCRAxis *axis, PetscInt i, double *low, d
   }
 }
 
-/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite where two
-   rows are coupled one way only, which nothing makes symmetric */
+/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite
+   where two rows are coupled one way only, which nothing makes symmetric */
 static inline double BCRAxisCondition(const BCRAxis *axis)
 {
   double h = 0, low = 0, high = 0; /* logarithms */
@@ -101,16 +101,18 @@ static inline double BCRAxisCondition(const BCRAxis *axis)
   return exp(0.5 * (high - low));
 }
 
-/* cond V of axes that are transformed. Beyond the first a solve is refined once: symmetric matrices with cells of 1 to 5000 (cond V 71)
-   have a backward error of 5e-15 before and of 2e-17 after it. Beyond the second it does not help (convection: 2e-14 at 6e7, 1e-13 at
-   2e9, where the condition of the matrix is such that no digit is right, LU's neither) */
+/* cond V of axes that are transformed. Beyond the first a solve is refined once: symmetric matrices with cells of 1 to
+   5000 (cond V 71) have a backward error of 5e-15 before and of 2e-17 after it. Beyond the second it does not help
+   (convection: 2e-14 at 6e7, 1e-13 at 2e9, where the condition of the matrix is such that no digit is right, LU's
+   neither) */
 #define BCR_CONDITION_REFINE 30
 #define BCR_CONDITION_MOST   1e7
 /* Unknowns of such an axis: beyond, the products are more work than iterations with a fit */
 #define BCR_EIGEN_MOST 2048
 
-/* The axis of the lines, of several general ones: that which leaves the others, which are transformed, the least work, else the
-   smallest cond V. -1: none is general. *rest: the product of cond V of the others, infinite where they cannot be transformed */
+/* The axis of the lines, of several general ones: that which leaves the others, which are transformed, the least work,
+   else the smallest cond V. -1: none is general. *rest: the product of cond V of the others, infinite where they
+   cannot be transformed */
 static inline PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 {
   double cond[3], least = 0;
@@ -140,8 +142,8 @@ static inline PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *r
   return line;
 }
 
-/* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the slabs' are.
-   1: no more than one axis is general */
+/* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
+   slabs' are. 1: no more than one axis is general */
 static inline double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 {
   double rest, all = 1;

@@ -40,8 +40,8 @@ struct _n_BCREigen {
   float *tosingle, *fromsingle; /* single: the same in float, and no others */
 };
 
-/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and off-diagonal e,
-   which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
+/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and
+   off-diagonal e, which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
 static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[], double z[])
 {
   PetscBLASInt bn, lwork, liwork, info = 0, *iwork;

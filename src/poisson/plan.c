@@ -124,8 +124,8 @@ static PetscErrorCode plan_modes(BCRPlan p)
 }
 
 /* Which axis has which part. The transform across planes is along y where it can be: neighbours along y are nearer to
-   each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows. General lines are
-   in the planes */
+   each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows. General
+   lines are in the planes */
 static void plan_parts(BCRPlan p)
 {
   const PetscBool recursive =

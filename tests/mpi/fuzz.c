@@ -700,8 +700,8 @@ static void AssembleDense(const Case *c, const Operator *op, double *A, double *
   for (PetscInt k = 0; k < N * N; ++k) A[k] = (double)(PetscReal)A[k]; /* what PETSc has */
 }
 
-/* What the documentation promises to solve exactly. several: coefficients may vary along more than one axis, that is on the host
-   where no fit is asked for by its name */
+/* What the documentation promises to solve exactly. several: coefficients may vary along more than one axis, that is
+   on the host where no fit is asked for by its name */
 static PetscBool Promised(const Case *c, const Operator *op, PetscBool several)
 {
   PetscInt general = 0;

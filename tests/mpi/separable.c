@@ -1,11 +1,12 @@
 /*
   ranks: 1 2 3
 
-  PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh towards walls,
-  geometric, random), ends (Dirichlet, Neumann, Robin, boundary rows kept), factors of rows and sizes, beside uniform and periodic
-  axes, singular or not, one component or two; solved to rounding by lines and eigenvectors, transposed, with new values, in single
-  and mixed precision, with other preconditioners alive. Against PETSc's LU and the equations. A matrix that is not separable by a
-  hair, or whose eigenvectors are too ill-conditioned, gets a fit, which is what is named then.
+  PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh
+  towards walls, geometric, random), ends (Dirichlet, Neumann, Robin, boundary rows kept), factors of rows and
+  sizes, beside uniform and periodic axes, singular or not, one component or two; solved to rounding by lines and
+  eigenvectors, transposed, with new values, in single and mixed precision, with other preconditioners alive.
+  Against PETSc's LU and the equations. A matrix that is not separable by a hair, or whose eigenvectors are too
+  ill-conditioned, gets a fit, which is what is named then.
 */
 #include "tests/petsc/testing.h"
 
@@ -186,8 +187,8 @@ static double Bound(const char precision[])
   return (double)TestBackwardBound();
 }
 
-/* b - A x with the mean of the null vector's left part taken out is for the solver to say: singular systems get a right-hand side
-   that has a solution */
+/* b - A x with the mean of the null vector's left part taken out is for the solver to say: singular systems get a
+   right-hand side that has a solution */
 static PetscErrorCode RightHandSide(Mat A, PetscBool singular, PetscBool transpose, Vec b)
 {
   Vec x;
@@ -451,8 +452,8 @@ static PetscErrorCode Together(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; a fit by its name; a
-   radix, whose blocks are along axes that do not vary */
+/* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; a fit by its
+   name; a radix, whose blocks are along axes that do not vary */
 static PetscErrorCode Fits(void)
 {
   static const struct {

@@ -96,13 +96,12 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
   }
 }
 
-/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1
-   unknowns along x or two axes, for the plans on the device that take no others. planes: three
-   dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the
-   device. number: not negative for planes whose separators are an axis of their own; successive
-   numbers go through all pairs of ends with each other: the random numbers of seeds that are
-   multiples of 8 do not. several: more than one axis may be general. sixteen: planes for level 0 of radix 16 on the device; tall: more
-   separators than lines of the device have with eight modes in a block */
+/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two
+   axes, for the plans on the device that take no others. planes: three dimensions, long rows along x, most between
+   Dirichlet ends, or boxes for other plans of the device. number: not negative for planes whose separators are an axis
+   of their own; successive numbers go through all pairs of ends with each other: the random numbers of seeds that are
+   multiples of 8 do not. several: more than one axis may be general. sixteen: planes for level 0 of radix 16 on the
+   device; tall: more separators than lines of the device have with eight modes in a block */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
                        PetscBool sixteen, PetscBool tall)
 {

@@ -381,8 +381,8 @@ static PetscErrorCode quiet(MPI_Comm comm, int line, const char *function, const
   return code;
 }
 
-/* Which of several general axes has the lines, and what the plan is then; refused: those that cannot be transformed, and any
-   for a device */
+/* Which of several general axes has the lines, and what the plan is then; refused: those that cannot be transformed,
+   and any for a device */
 static PetscErrorCode several(void)
 {
   static const struct {
