@@ -225,6 +225,10 @@ static PetscErrorCode choose_backend(PC pc)
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
+    if (bcr->device && bcr->ngeneral > 1) {
+      bcr->device = PETSC_FALSE;
+      bcr->nodevice = "no way for a device to solve with coefficients that vary along several axes";
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -411,10 +415,12 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
-  /* what neither a device nor block cyclic reduction of a given radix has a plan for */
+  /* what neither a device nor block cyclic reduction of a given radix has a plan for: vectors of a device come to the host
+     for it where no fit is wanted */
+  device = (PetscBool)((device || bcr->device) && bcr->fit != PCBCRPOISSON_FIT_EXACT);
   bcr->pattern.one =
     (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
-                (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
+                (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && device));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

@@ -83,7 +83,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 {
   PetscInt i;
   int it;
-  double a = 0, b = 0;
+  double a = 0, b = 0, sum = PETSC_MAX_REAL; /* sum: the least row sum, which no eigenvalue is below */
 
   PetscFunctionBegin;
   if (ax->n < 1 || (ax->n == 1 && !ax->lower)) *lo = 0.0;
@@ -96,6 +96,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
       if (i < ax->n - 1) r += PetscSqrtReal(PetscAbsReal(ax->lower[i + 1] * ax->upper[i]));
       if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
       if (!i || ax->diag[i] < b) b = ax->diag[i];
+      sum = PetscMin(sum, (double)ax->diag[i] - (double)ax->lower[i] - (double)ax->upper[i]);
     }
     for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
@@ -103,7 +104,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
       if (BCRSturm(ax, x) > 0) b = x;
       else a = x;
     }
-    *lo = (PetscReal)a;
+    *lo = (PetscReal)PetscMax(a, sum);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

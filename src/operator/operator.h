@@ -198,6 +198,15 @@ typedef struct {
   char fit[16];            /* "exact", "scaled", "average", "user" */
 } BCROperator;
 
+/* The smallest diagonal of an axis of more than one unknown */
+static inline PetscReal BCRAxisLeast(const BCRAxis *axis)
+{
+  PetscReal least = axis->lower && axis->n > 0 ? axis->diag[0] : 2 * axis->a;
+
+  for (PetscInt i = 1; i < axis->n && axis->lower; i++) least = PetscMin(least, axis->diag[i]);
+  return axis->n > 1 ? least : 0;
+}
+
 /* The ratio of the largest to the smallest diagonal along an axis with coefficients, 1 where there is none */
 static inline PetscReal BCROperatorGrading(const BCROperator *op)
 {
@@ -206,13 +215,7 @@ static inline PetscReal BCROperatorGrading(const BCROperator *op)
   for (PetscInt d = 0; d < op->dim; d++) {
     PetscReal rest = op->shift, low = PETSC_MAX_REAL, high = 0;
 
-    for (PetscInt e = 0; e < op->dim; e++) {
-      const BCRAxis *x = &op->axis[e];
-      PetscReal least = x->lower ? x->diag[0] : 2 * x->a;
-
-      for (PetscInt i = 1; i < x->n && x->lower; i++) least = PetscMin(least, x->diag[i]);
-      rest += e != d && x->n > 1 ? least : 0;
-    }
+    for (PetscInt e = 0; e < op->dim; e++) rest += e != d ? BCRAxisLeast(&op->axis[e]) : 0;
     for (PetscInt i = 0; i < op->axis[d].n && op->axis[d].lower; i++) {
       low = PetscMin(low, PetscAbsReal(op->axis[d].diag[i] + rest));
       high = PetscMax(high, PetscAbsReal(op->axis[d].diag[i] + rest));

@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3
+  quick: 1
 
   PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh
   towards walls, geometric, random), ends (Dirichlet, Neumann, Robin, boundary rows kept), factors of rows and
