@@ -285,7 +285,7 @@ static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S
   for (PetscInt d = 0; d < 3 && !ierr; d++) {
     BCRLine *l = &S->line[d];
 
-    ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
+    if (!l->star) ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
   }
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt d = 0; d < 3; d++) {
