@@ -583,7 +583,8 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The base row of several general axes to where their diagonals are smallest. *moved: it was not there */
+/* The base row of several general axes to where each has the smallest couplings, and with them what it has of diagonals;
+   these themselves tell little of one axis where another has more of them. *moved: it was not there */
 static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
 {
   *moved = PETSC_FALSE;
@@ -592,9 +593,7 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
     PetscInt least = l->base;
 
     for (PetscInt i = 1; i < l->n - 1 && l->general; i++)
-      if (PetscAbs(l->star[i][BCR_CENTRE] / l->weight[i]) <
-          0.5 * PetscAbs(l->star[least][BCR_CENTRE] / l->weight[least]))
-        least = i;
+      if (l->low[i] + l->up[i] < 0.5 * (l->low[least] + l->up[least])) least = i;
     if (least != l->base) *moved = PETSC_TRUE;
     l->base = least;
   }

@@ -106,12 +106,15 @@ PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], do
 
 static PetscErrorCode plan_modes(BCRPlan p)
 {
+  PetscBLASInt ld; /* what products take for strides */
+
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
     p->constant[d] = -1;
     if (d >= p->dim || d == p->line) continue;
     PetscCall(PetscMalloc2(p->n[d], &p->lambda[d], p->n[d], &p->norm[d]));
     if (p->axis[d].lower) {
+      for (PetscInt e = 0; e < p->dim; e++) PetscCall(PetscBLASIntCast((PetscInt)p->stride[e], &ld));
       PetscCall(BCREigenCreate(&p->axis[d], p->singular, p->single, &p->eigen[d]));
       PetscCall(BCREigenGetModes(p->eigen[d], p->lambda[d], &p->constant[d]));
       for (PetscInt k = 0; k < p->n[d]; k++) p->norm[d][k] = 1;

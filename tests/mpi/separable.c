@@ -18,6 +18,7 @@ typedef enum {
   TANH,
   GEOMETRIC,
   RANDOM,
+  LAYER,      /* smallest cells in the middle */
   CONVECTION, /* constant couplings that differ up and down, by the strength */
   SPACINGS
 } Spacing;
@@ -54,6 +55,7 @@ static void Widths(Axis *x)
     const double a = ((double)i + .5) / (double)x->n, b = 2 * a - 1, s = log(x->strength);
 
     x->h[i] = x->spacing == TANH        ? 1 / (1 + (x->strength - 1) * b * b)
+              : x->spacing == LAYER     ? 1 + (x->strength - 1) * b * b
               : x->spacing == GEOMETRIC ? exp(s * a)
               : x->spacing == RANDOM    ? exp(s * TestUniform())
                                         : 1;
@@ -162,7 +164,7 @@ static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
 
 static void Describe(const Problem *p, char text[256])
 {
-  static const char *const forms[] = {"plain", "volumes", "factors"}, *const spacings = "utgrc";
+  static const char *const forms[] = {"plain", "volumes", "factors"}, *const spacings = "utgrlc";
   size_t k = (size_t)snprintf(text, 256, "%s%s, shift %g, scale %g:", forms[p->form],
                               p->dof > 1 ? ", two components" : "", p->shift, p->scale);
 
@@ -405,11 +407,11 @@ static PetscErrorCode Trials(PetscInt dim, PetscInt trials)
 static PetscErrorCode Graded(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < 10; k++) {
     Problem p;
 
     memset(&p, 0, sizeof(p));
-    p.dim = k < 6 ? 2 : 3;
+    p.dim = k < 6 || k > 7 ? 2 : 3;
     p.dof = 1;
     p.scale = 1;
     p.form = k % 2 ? VOLUMES : PLAIN;
@@ -417,9 +419,9 @@ static PetscErrorCode Graded(void)
       Axis *x = &p.axis[0][d];
 
       x->n = p.dim == 2 ? 44 + d : 9 + d;
-      x->spacing = k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
+      x->spacing = k > 7 ? LAYER : k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
       p.cut = k % 3 - 1;
-      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2) : (k < 4 ? 1e5 : k == 5 ? 3000 : 100);
+      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2) : (k < 4 || k > 7 ? 1e5 : k == 5 ? 3000 : 100);
       x->end[0] = k == 5 ? 'c' : k % 4 == 3 ? 'P' : 'd';
       x->end[1] = 'c';
       Rows(x);
