@@ -1,8 +1,8 @@
 /*
   Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one
   row of the box, the base row: the middle one, or the first of an axis of two unknowns. Along several general axes
-  it is where diagonals are smallest, for a row's diagonal is known along one axis less what the base row has along
-  the others.
+  it is where their couplings are smallest, for what one axis has of a diagonal is that less what the base row has
+  along the others.
 
       samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
       weigh     what multiplies each row of a line: the couplings along another axis tell it
