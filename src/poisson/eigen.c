@@ -63,31 +63,46 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* h, and with it the matrices from Q, which e->to has */
-static void scale_vectors(BCREigen e, const double h[], PetscBool singular)
+/* Of a singular axis mode k is h^1/2, exactly, in place of what is off by rounding of T over the smallest gap of the
+   eigenvalues. The others are made orthogonal to it: that moves them by rounding of T over their own eigenvalues, and
+   T times them by rounding */
+static void constant_mode(BCREigen e, const double h[])
 {
   const PetscInt n = e->n;
   PetscInt zero = 0;
   double sum = 0;
 
+  for (PetscInt k = 1; k < n; k++)
+    if (fabs(e->lambda[k]) < fabs(e->lambda[zero])) zero = k;
+  for (PetscInt i = 0; i < n; i++) sum += h[i];
+  e->constant = zero;
+  e->lambda[zero] = 0;
+  for (PetscInt k = 0; k < n; k++) {
+    double *q = e->to + (size_t)k * n, dot = 0;
+
+    for (PetscInt i = 0; i < n && k != zero; i++) dot += q[i] * sqrt(h[i] / sum);
+    for (PetscInt i = 0; i < n && k != zero; i++) q[i] -= dot * sqrt(h[i] / sum);
+  }
+}
+
+/* The matrices from Q, which e->to has */
+static void scale_vectors(BCREigen e, const double h[], PetscBool singular)
+{
+  const PetscInt n = e->n;
+  double sum = 0;
+
+  e->constant = -1;
+  if (singular) constant_mode(e, h);
+  for (PetscInt i = 0; i < n; i++) sum += h[i];
   for (PetscInt k = 0; k < n; k++) {
     for (PetscInt i = 0; i < n; i++) {
       const size_t at = (size_t)k * n + i;
       const double q = e->to[at], root = sqrt(h[i]);
 
-      e->to[at] = q * root;
-      e->from[at] = q / root;
+      e->to[at] = k == e->constant ? h[i] / sum : q * root;
+      e->from[at] = k == e->constant ? 1 : q / root;
     }
-    if (fabs(e->lambda[k]) < fabs(e->lambda[zero])) zero = k;
   }
-  e->constant = singular ? zero : -1;
-  if (!singular) return;
-  for (PetscInt i = 0; i < n; i++) sum += h[i];
-  for (PetscInt i = 0; i < n; i++) {
-    e->to[(size_t)zero * n + i] = h[i] / sum;
-    e->from[(size_t)zero * n + i] = 1;
-  }
-  e->lambda[zero] = 0;
 }
 
 static PetscErrorCode eigen_fill(BCREigen e, const BCRAxis *x, PetscBool singular)
