@@ -76,7 +76,7 @@ typedef struct {
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
-  double condition;   /* of the eigenvectors of those that are transformed; 1: there are none */
+  double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */

@@ -344,6 +344,7 @@ PetscInt BCRPoissonUnchosenFit(PC pc)
 static PetscErrorCode set_grading(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscBool ranks = bcr->place.grid.size > 1 ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
@@ -354,8 +355,8 @@ static PetscErrorCode set_grading(PC pc)
 
     bcr->ngeneral =
       PetscMax(bcr->ngeneral, (axis[0].lower ? 1 : 0) + (axis[1].lower ? 1 : 0) + (axis[2].lower ? 1 : 0));
-    bcr->condition =
-      PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, (PetscBool)(bcr->place.grid.size > 1)));
+    bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
+    bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
     bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));

@@ -230,8 +230,7 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
       (double)bcr->grading));
   if (bcr->condition > BCR_CONDITION_REFINE)
     PetscCall(PetscViewerASCIIPrintf(
-      viewer,
-      "refined once in each application: eigenvectors of axes with varying coefficients have a condition of %g\n",
+      viewer, "refined once in each application: eigenvectors of axes with varying coefficients, condition %g\n",
       bcr->condition));
   if (bcr->cap) {
     BCRCapacitanceInfo info;

@@ -407,7 +407,7 @@ static PetscErrorCode Trials(PetscInt dim, PetscInt trials)
 static PetscErrorCode Graded(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 10; k++) {
+  for (int k = 0; k < 12; k++) {
     Problem p;
 
     memset(&p, 0, sizeof(p));
@@ -419,9 +419,13 @@ static PetscErrorCode Graded(void)
       Axis *x = &p.axis[0][d];
 
       x->n = p.dim == 2 ? 44 + d : 9 + d;
-      x->spacing = k > 7 ? LAYER : k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
+      x->spacing = k > 9 ? RANDOM : k > 7 ? LAYER : k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
       p.cut = k % 3 - 1;
-      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2) : (k < 4 || k > 7 ? 1e5 : k == 5 ? 3000 : 100);
+      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2)
+                                             : (k < 4 || k == 8 || k == 9 ? 1e5
+                                                : k == 5                  ? 3000
+                                                : k > 9                   ? 500
+                                                                          : 100);
       x->end[0] = k == 5 ? 'c' : k % 4 == 3 ? 'P' : 'd';
       x->end[1] = 'c';
       Rows(x);
