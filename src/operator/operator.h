@@ -84,27 +84,10 @@ static inline void BCRAxisGetRow(const BCRAxis *axis, PetscInt i, double *low, d
   }
 }
 
-/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite
-   where two rows are coupled one way only, which nothing makes symmetric */
-static inline double BCRAxisCondition(const BCRAxis *axis)
-{
-  double h = 0, low = 0, high = 0; /* logarithms */
-
-  for (PetscInt i = 0; axis->lower && i + 1 < axis->n; i++) {
-    const double up = (double)axis->upper[i], lo = (double)axis->lower[i + 1];
-
-    if ((up > 0) != (lo > 0)) return (double)PETSC_INFINITY;
-    if (up > 0) h += log(up / lo);
-    low = PetscMin(low, h);
-    high = PetscMax(high, h);
-  }
-  return exp(0.5 * (high - low));
-}
-
-/* cond V of axes that are transformed. Beyond the first a solve is refined once: symmetric matrices with cells of 1 to
-   5000 (cond V 71) have a backward error of 5e-15 before and of 2e-17 after it. Beyond the second it does not help
-   (convection: 2e-14 at 6e7, 1e-13 at 2e9, where the condition of the matrix is such that no digit is right, LU's
-   neither) */
+/* Several general axes (axis.c). cond V of those that are transformed. Beyond the first a solve is refined once:
+   symmetric matrices with cells of 1 to 5000 (cond V 71) have a backward error of 5e-15 before and of 2e-17 after it.
+   Beyond the second it does not help (convection: 2e-14 at 6e7, 1e-13 at 2e9, where the condition of the matrix is
+   such that no digit is right, LU's neither) */
 #define BCR_CONDITION_REFINE 30
 #define BCR_CONDITION_MOST   1e7
 /* Unknowns of such an axis: beyond, the products are more work than iterations with a fit */
@@ -113,81 +96,14 @@ static inline double BCRAxisCondition(const BCRAxis *axis)
 /* The axis of the lines, of several general ones: that which leaves the others, which are transformed, the least work,
    else the smallest cond V. -1: none is general. *rest: the product of cond V of the others, infinite where they
    cannot be transformed */
-static inline PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
-{
-  double cond[3], least = 0;
-  PetscInt line = -1;
-
-  *rest = 1;
-  for (PetscInt d = 0; d < dim; d++) cond[d] = axis[d].lower && axis[d].n > 1 ? BCRAxisCondition(&axis[d]) : 0;
-  for (PetscInt d = 0; d < dim; d++) {
-    double product = 1, work = 0;
-
-    if (cond[d] == 0) continue;
-    for (PetscInt e = 0; e < dim; e++) {
-      if (e == d || cond[e] == 0) continue;
-      product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
-      work += (double)axis[e].n;
-    }
-    if (product > BCR_CONDITION_MOST) product = (double)PETSC_INFINITY;
-    if (product > BCR_CONDITION_REFINE) work *= 2;
-    if (line >= 0 &&
-        (product != (double)PETSC_INFINITY && *rest != (double)PETSC_INFINITY && work != least ? work > least
-                                                                                               : product > *rest))
-      continue;
-    line = d;
-    least = work;
-    *rest = product;
-  }
-  return line;
-}
-
+PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest);
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
-static inline double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
-{
-  double rest, all = 1;
-  PetscInt general = 0;
-
-  (void)BCRAxesLine(dim, axis, &rest);
-  for (PetscInt d = 0; d < dim; d++) {
-    if (!axis[d].lower || axis[d].n == 1) continue;
-    general++;
-    all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
-  }
-  return ranks && general > 1 ? all : rest;
-}
-
+PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
 /* By what rounding of the largest rows of T, which products with eigenvectors bring to all others, is more in those
    with the largest weights than it would be in the largest rows of W T; as cond V, to be refined beyond
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */
-static inline double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
-{
-  double rest, mixed = 0,
-               largest = 0; /* sums of |T| along axes that are transformed; the largest of |W T|, for a weight of one */
-  const PetscInt line = BCRAxesLine(dim, axis, &rest);
-  PetscInt general = 0;
-
-  for (PetscInt d = 0; d < dim; d++) {
-    const BCRAxis *x = &axis[d];
-    double t = x->n > 1 && !x->lower ? 4 * (double)x->a : 0, w = 1, wt = t;
-
-    for (PetscInt i = 0; i < x->n && x->n > 1 && (x->lower || x->weight); i++) {
-      const double own = x->lower ? fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i] : t,
-                   weight = x->weight ? (double)x->weight[i] : 1;
-
-      if (i == 0) w = wt = 0;
-      t = PetscMax(t, own);
-      w = PetscMax(w, weight);
-      wt = PetscMax(wt, weight * own);
-    }
-    largest = PetscMax(largest, wt / w);
-    if (!x->lower || x->n == 1) continue;
-    general++;
-    if (ranks || d != line) mixed += t;
-  }
-  return general > 1 && largest > 0 ? mixed / (3 * largest) : 1;
-}
+PETSC_INTERN double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
 
 /* Entry i of the null vector of the transpose of a uniform axis that is singular */
 static inline double BCRAxisGetEndWeight(const BCRAxis *axis, PetscInt i)
