@@ -247,6 +247,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->ngeneral > 1) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
@@ -306,7 +307,8 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
 
 static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
-  return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
+  return (PetscBool)(bcr->grading > BCR_GRADED || bcr->condition > BCR_CONDITION_REFINE ||
+                     (transpose && bcr->skewness > BCR_SKEWED));
 }
 
 /* The last application had rows that differ, and these were much larger than others, or numbers on the way than the solution */
@@ -336,8 +338,8 @@ static PetscErrorCode residual_of(PC pc, PetscBool transpose, Vec x, Vec y, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same. Where rows that differ
-   have lost digits it is done as often as they need it */
+/* y = M x, then y += M (x - A y) where rows are graded, or eigenvectors are ill-conditioned: M is linear, and
+   symmetric if it was, all the same. Where rows that differ have lost digits it is done as often as they need it */
 static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;

@@ -75,6 +75,8 @@ typedef struct {
   PetscReal removed;  /* largest constant removed in the last application */
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
+  PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
+  double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
@@ -90,7 +92,8 @@ PETSC_INTERN PetscErrorCode BCRPoissonSetUpWith(PC pc, Vec b, Vec x);
 PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
 /* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
 PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
-/* The axis along which coefficients vary, -1: none. Components may have different ones: the longest */
+/* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
+   the grid is cut along, else the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);

@@ -54,11 +54,15 @@ static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
 PetscInt BCRPoissonGeneralAxis(PC pc)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt *parts = bcr->place.grid.parts;
   PetscInt general = -1;
 
   for (PetscInt c = 0; c < bcr->dof; ++c) {
-    for (PetscInt d = 0; d < 3; ++d)
-      if (bcr->ops[c].axis[d].lower && (general < 0 || bcr->size[d] > bcr->size[general])) general = d;
+    for (PetscInt d = 0; d < 3; ++d) {
+      if (!bcr->ops[c].axis[d].lower) continue;
+      if (general < 0 || ((parts[d] > 1) == (parts[general] > 1) ? bcr->size[d] > bcr->size[general] : parts[d] > 1))
+        general = d;
+    }
   }
   return general;
 }
@@ -221,6 +225,10 @@ static PetscErrorCode choose_backend(PC pc)
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
+    if (bcr->device && bcr->ngeneral > 1) {
+      bcr->device = PETSC_FALSE;
+      bcr->nodevice = "no way for a device to solve with coefficients that vary along several axes";
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -336,16 +344,25 @@ PetscInt BCRPoissonUnchosenFit(PC pc)
 static PetscErrorCode set_grading(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscBool ranks = bcr->place.grid.size > 1 ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
+  bcr->condition = 1;
+  bcr->ngeneral = 0;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
+    const BCRAxis *axis = bcr->ops[c].axis;
+
+    bcr->ngeneral =
+      PetscMax(bcr->ngeneral, (axis[0].lower ? 1 : 0) + (axis[1].lower ? 1 : 0) + (axis[2].lower ? 1 : 0));
+    bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
+    bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
     bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
   }
   for (int k = 0; k < 2; ++k) {
-    if (bcr->grading <= BCR_GRADED) PetscCall(VecDestroy(&bcr->graded[k]));
+    if (bcr->grading <= BCR_GRADED && bcr->condition <= BCR_CONDITION_REFINE) PetscCall(VecDestroy(&bcr->graded[k]));
     else if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -384,7 +401,7 @@ static PetscErrorCode view_plan(PC pc)
 static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
@@ -398,6 +415,13 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   /* a fit that was chosen by name is what is wanted */
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
+  PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
+  /* what neither a device nor block cyclic reduction of a given radix has a plan for: vectors of a device come to the host
+     for it where no fit is wanted */
+  device = (PetscBool)((device || bcr->device) && bcr->fit != PCBCRPOISSON_FIT_EXACT);
+  bcr->pattern.one =
+    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
+                (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && device));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

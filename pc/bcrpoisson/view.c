@@ -228,6 +228,10 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n",
       (double)bcr->grading));
+  if (bcr->condition > BCR_CONDITION_REFINE)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "refined once in each application: eigenvectors of axes with varying coefficients, condition %g\n",
+      bcr->condition));
   if (bcr->cap) {
     BCRCapacitanceInfo info;
 

@@ -1,6 +1,8 @@
 /*
-  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one row
-  of the box, the base row: the middle one, or the first of an axis of two unknowns.
+  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one
+  row of the box, the base row: the middle one, or the first of an axis of two unknowns. Along several general axes
+  it is where their couplings are smallest, for what one axis has of a diagonal is that less what the base row has
+  along the others.
 
       samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
       weigh     what multiplies each row of a line: the couplings along another axis tell it
@@ -39,7 +41,7 @@ typedef struct {
 /* The lines along all axes */
 typedef struct {
   BCRLine line[3];
-  PetscInt general;         /* the general axis, -1: none */
+  PetscInt ngeneral;        /* general axes */
   double sign, star[7];     /* the base row */
   double tol;               /* diagonals that differ by less are the same */
   double size, shift, unit; /* the largest diagonal; the shift; the coupling that the axes are in units of */
@@ -146,6 +148,28 @@ static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end
   return PETSC_FALSE;
 }
 
+/* The same, off all diagonals, for one of several general axes: rows whose sums are smaller than the base row's by no
+   more than rounding of their diagonals do not count, since the smallest rows would miss the rounding of the largest.
+   Sums that are the least to rounding are so exactly afterwards */
+static double BCRLineSplit(BCRLine *L)
+{
+  const PetscInt n = L->n, b = L->base, first = n > 2 ? 1 : 0;
+  const double base = L->diag[b] - (b ? L->low[b] : 0) - (b < n - 1 ? L->up[b] : 0);
+  double least = base;
+
+  for (PetscInt i = first; i < n - first; i++) {
+    const double sum = L->diag[i] - (i ? L->low[i] : 0) - (i < n - 1 ? L->up[i] : 0);
+
+    if (sum < base - BCR_SUM_TOL * PetscAbs(L->star[i][BCR_CENTRE] / L->weight[i])) least = PetscMin(least, sum);
+  }
+  for (PetscInt i = 0; i < n; i++) {
+    const double tol = BCR_SUM_TOL * PetscAbs(L->star[i][BCR_CENTRE] / L->weight[i]), pair = L->low[i] + L->up[i];
+
+    L->diag[i] = PetscAbs(L->diag[i] - least - pair) <= tol ? pair : L->diag[i] - least;
+  }
+  return least;
+}
+
 /* Names the ends of an axis that is uniform; PETSC_FALSE: it is not */
 static PetscBool BCRLineUniform(BCRLine *L, double tol)
 {
@@ -189,6 +213,20 @@ static PetscBool BCRLineUniform(BCRLine *L, double tol)
 
 /* ---- samples ---- */
 
+static PetscErrorCode BCRAxesClear(BCROperator *op)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+
+    PetscCall(PetscFree(ax->lower));
+    PetscCall(PetscFree(ax->diag));
+    PetscCall(PetscFree(ax->upper));
+    PetscCall(PetscFree(ax->weight));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Clears the axes of the operator and sizes the lines. *empty: planes leave no unknown */
 static PetscErrorCode BCRSamplesSize(const BCRRows *A, BCROperator *op, BCRSamples *S, PetscBool *empty)
 {
@@ -196,8 +234,8 @@ static PetscErrorCode BCRSamplesSize(const BCRRows *A, BCROperator *op, BCRSampl
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(S, sizeof(*S)));
-  S->general = -1;
   *empty = PETSC_FALSE;
+  PetscCall(BCRAxesClear(op));
   op->dim = A->dim;
   op->shift = op->scale = 1;
   op->singular = PETSC_FALSE;
@@ -216,10 +254,6 @@ static PetscErrorCode BCRSamplesSize(const BCRRows *A, BCROperator *op, BCRSampl
     l->base = l->n > 2 ? l->n / 2 : 0;
     ax->n = l->n;
     ax->a = 0;
-    PetscCall(PetscFree(ax->lower));
-    PetscCall(PetscFree(ax->diag));
-    PetscCall(PetscFree(ax->upper));
-    PetscCall(PetscFree(ax->weight));
     if (l->n > 0) continue;
     PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP,
                "The two grid points along %c hold rows that couple them to each other only: too few points for such "
@@ -251,7 +285,7 @@ static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S
   for (PetscInt d = 0; d < 3 && !ierr; d++) {
     BCRLine *l = &S->line[d];
 
-    ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
+    if (!l->star) ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
   }
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt d = 0; d < 3; d++) {
@@ -358,8 +392,8 @@ static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
   return PETSC_FALSE;
 }
 
-/* What the axis is; PETSC_FALSE: nothing that an operator of this library has */
-static PetscBool BCRLineName(BCRSamples *S, BCRLine *l)
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general */
+static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
 {
   PetscBool told; /* by what is coupled across the line; else weights are tried */
 
@@ -368,8 +402,7 @@ static PetscBool BCRLineName(BCRSamples *S, BCRLine *l)
   if (l->n == 1 || BCRLineUniform(l, S->tol)) return PETSC_TRUE;
   if (!told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
   l->general = PETSC_TRUE;
-  if (S->general >= 0) return PETSC_FALSE;
-  S->general = l->axis;
+  if (S->ngeneral++ && !several) return PETSC_FALSE;
   for (PetscInt s = 0; s < 2; s++)
     if (l->out[s] != 0 && !l->plane[s]) return PETSC_FALSE;
   for (PetscInt i = 0; i < l->n; i++)
@@ -389,14 +422,15 @@ static double BCRSamplesRest(BCRSamples *S)
   for (PetscInt d = 0; d < 3; d++) {
     const BCRLine *l = &S->line[d];
 
-    for (PetscInt s = 0; s < 2 && d != S->general; s++)
+    for (PetscInt s = 0; s < 2 && !l->general; s++)
       if (l->base == (s ? l->n - 1 : 0)) rest -= l->out[s] * l->slope[s];
     if (l->n > 2 && !l->general) rest -= l->first;
   }
   S->size = PetscAbs(centre);
-  if (S->general >= 0) { /* what its rows have is not in the base row alone */
-    BCRLine *l = &S->line[S->general];
+  for (PetscInt d = 0; d < 3; d++) { /* what rows of general axes have is not in the base row alone */
+    BCRLine *l = &S->line[d];
 
+    if (!l->general) continue;
     BCRLineDivide(l, -1, 0);
     rest += BCRLineLeast(l) - centre;
     for (PetscInt i = 0; i < l->n; i++) S->size = PetscMax(S->size, PetscAbs(l->diag[i]));
@@ -443,44 +477,55 @@ static double BCRSamplesPick(BCRSamples *S, double rest)
   return rest;
 }
 
-/* A general axis has the couplings to dropped planes in its diagonal; the shift is the smallest row sum of the line with
-   them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large that
-   little is left of others */
+/* General axes have the couplings to dropped planes in their diagonals; the shift is the smallest row sum of the line
+   with them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large
+   that little is left of others. Of several general axes each has its smallest row sum taken off, which is what the
+   others have in the base row, and the shift */
 static double BCRSamplesGeneral(BCRSamples *S)
 {
-  BCRLine *l = &S->line[S->general];
-  double other = 0, shift;
+  double other = 0, shift = 0;
 
   for (PetscInt d = 0; d < 3; d++) {
     const BCRLine *o = &S->line[d];
 
-    if (d == S->general) continue;
+    if (o->general) continue;
     for (PetscInt s = 0; s < 2; s++)
       if (o->base == (s ? o->n - 1 : 0)) other += o->out[s] * o->slope[s];
     if (o->n > 1) other += o->first;
   }
-  BCRLineDivide(l, -1, other);
-  shift = BCRLineLeast(l);
-  l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
-  if (PetscAbs(shift) <= BCR_SUM_TOL * S->size) shift = 0;
-  for (PetscInt i = 0; i < l->n; i++) l->diag[i] -= shift;
-  return shift;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    double least;
+
+    if (!l->general) continue;
+    BCRLineDivide(l, -1, other);
+    least = S->ngeneral > 1 ? BCRLineSplit(l) : BCRLineLeast(l);
+    l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
+    if (S->ngeneral == 1 && PetscAbs(least) <= BCR_SUM_TOL * S->size) least = 0;
+    for (PetscInt i = 0; i < l->n && S->ngeneral == 1; i++) l->diag[i] -= least;
+    shift += least;
+  }
+  shift -= (S->ngeneral - 1) * (S->star[BCR_CENTRE] - other);
+  return PetscAbs(shift) <= BCR_SUM_TOL * S->size ? 0 : shift;
 }
 
-/* Ends of two unknowns, the shift, and the unit: the largest coupling of uniform axes, else of the general one, else the
+/* Ends of two unknowns, the shift, and the unit: the largest coupling of uniform axes, else of general ones, else the
    shift */
 static void BCRSamplesSettle(BCRSamples *S)
 {
+  double general = 0; /* their largest coupling */
+
   S->shift = BCRSamplesPick(S, BCRSamplesRest(S));
-  if (S->general >= 0) S->shift = BCRSamplesGeneral(S);
+  if (S->ngeneral) S->shift = BCRSamplesGeneral(S);
   else if (PetscAbs(S->shift) <= BCR_SUM_TOL * S->size) S->shift = 0;
   for (PetscInt d = 0; d < 3; d++)
     if (!S->line[d].general && S->line[d].n > 1) S->unit = PetscMax(S->unit, S->line[d].a);
-  if (S->unit == 0 && S->general >= 0) {
-    const BCRLine *l = &S->line[S->general];
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRLine *l = &S->line[d];
 
-    for (PetscInt i = 0; i < l->n; i++) S->unit = PetscMax(S->unit, PetscMax(l->low[i], l->up[i]));
+    for (PetscInt i = 0; i < l->n && l->general; i++) general = PetscMax(general, PetscMax(l->low[i], l->up[i]));
   }
+  if (S->unit == 0) S->unit = general;
   if (S->unit == 0) S->unit = PetscAbs(S->shift);
   if (S->unit == 0) S->unit = PetscAbs(S->star[BCR_CENTRE]);
 }
@@ -524,18 +569,64 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The lines from the matrix, and what each axis is */
+static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S, PetscBool *good)
+{
+  PetscFunctionBegin;
+  S->ngeneral = 0;
+  PetscCall(BCRSamplesRead(A, c, S));
+  *good = BCRSamplesTurn(S);
+  for (PetscInt d = 0; d < 3 && *good; d++) {
+    S->line[d].general = PETSC_FALSE;
+    *good = BCRLineName(S, A->several, &S->line[d]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The base row of several general axes to where each has the smallest couplings, and with them what it has of diagonals;
+   these themselves tell little of one axis where another has more of them. *moved: it was not there */
+static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
+{
+  *moved = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    PetscInt least = l->base;
+
+    for (PetscInt i = 1; i < l->n - 1 && l->general; i++)
+      if (l->low[i] + l->up[i] < 0.5 * (l->low[least] + l->up[least])) least = i;
+    if (least != l->base) *moved = PETSC_TRUE;
+    l->base = least;
+  }
+}
+
 /* From lines that have their sizes to the operator, if they are those of one */
 static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCROperator *op, PetscBool *good)
 {
+  double condition;
+  PetscBool moved = PETSC_FALSE;
+
   PetscFunctionBegin;
-  PetscCall(BCRSamplesRead(A, c, S));
-  *good = BCRSamplesTurn(S);
-  for (PetscInt d = 0; d < 3 && *good; d++) *good = BCRLineName(S, &S->line[d]);
+  PetscCall(BCRSamplesName(A, c, S, good));
+  if (*good && S->ngeneral > 1) BCRSamplesMove(S, &moved);
+  if (moved) { /* to lines that are not among those that were brought from a device */
+    PetscCall(BCRRowsFetch(A));
+    PetscCall(BCRSamplesName(A, c, S, good));
+  }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   BCRSamplesSettle(S);
   op->scale = (PetscReal)(S->sign * S->unit);
   op->shift = (PetscReal)(S->shift / S->unit);
   for (PetscInt d = 0; d < 3; d++) PetscCall(BCRLineWrite(&S->line[d], S->unit, &op->axis[d]));
+  condition = BCRAxesCondition(op->dim, op->axis, (PetscBool)(A->grid.size > 1));
+  if (condition <= BCR_CONDITION_MOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(A->P,
+                      "Coefficients vary along %" PetscInt_FMT " axes, and all but that of the lines%s would be "
+                      "transformed: too long (more than %d unknowns), coupled one way only, or with eigenvectors of a "
+                      "condition above %g\n",
+                      S->ngeneral, A->grid.size > 1 ? " (on several ranks, all)" : "", BCR_EIGEN_MOST,
+                      BCR_CONDITION_MOST));
+  *good = PETSC_FALSE;
+  PetscCall(BCRAxesClear(op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

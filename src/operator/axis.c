@@ -7,6 +7,98 @@
 #include "differ.h"
 #include <petscviewer.h>
 
+/* ---- several general axes ---- */
+
+/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite
+   where two rows are coupled one way only, which nothing makes symmetric */
+static double BCRAxisCondition(const BCRAxis *axis)
+{
+  double h = 0, low = 0, high = 0; /* logarithms */
+
+  for (PetscInt i = 0; axis->lower && i + 1 < axis->n; i++) {
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[i + 1];
+
+    if ((up > 0) != (lo > 0)) return (double)PETSC_INFINITY;
+    if (up > 0) h += log(up / lo);
+    low = PetscMin(low, h);
+    high = PetscMax(high, h);
+  }
+  return exp(0.5 * (high - low));
+}
+
+PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
+{
+  double cond[3], least = 0;
+  PetscInt line = -1;
+
+  *rest = 1;
+  for (PetscInt d = 0; d < dim; d++) cond[d] = axis[d].lower && axis[d].n > 1 ? BCRAxisCondition(&axis[d]) : 0;
+  for (PetscInt d = 0; d < dim; d++) {
+    double product = 1, work = 0;
+
+    if (cond[d] == 0) continue;
+    for (PetscInt e = 0; e < dim; e++) {
+      if (e == d || cond[e] == 0) continue;
+      product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
+      work += (double)axis[e].n;
+    }
+    if (product > BCR_CONDITION_MOST) product = (double)PETSC_INFINITY;
+    if (product > BCR_CONDITION_REFINE) work *= 2;
+    if (line >= 0 &&
+        (product != (double)PETSC_INFINITY && *rest != (double)PETSC_INFINITY && work != least ? work > least
+                                                                                               : product > *rest))
+      continue;
+    line = d;
+    least = work;
+    *rest = product;
+  }
+  return line;
+}
+
+double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
+{
+  double rest, all = 1;
+  PetscInt general = 0;
+
+  (void)BCRAxesLine(dim, axis, &rest);
+  for (PetscInt d = 0; d < dim; d++) {
+    if (!axis[d].lower || axis[d].n == 1) continue;
+    general++;
+    all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+  }
+  return ranks && general > 1 ? all : rest;
+}
+
+double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
+{
+  double rest, mixed = 0,
+               largest = 0; /* sums of |T| along axes that are transformed; the largest of |W T|, for a weight of one */
+  const PetscInt line = BCRAxesLine(dim, axis, &rest);
+  PetscInt general = 0;
+
+  for (PetscInt d = 0; d < dim; d++) {
+    const BCRAxis *x = &axis[d];
+    double t = x->n > 1 && !x->lower ? 4 * (double)x->a : 0, w = 1, wt = t;
+
+    for (PetscInt i = 0; i < x->n && x->n > 1 && (x->lower || x->weight); i++) {
+      const double own = x->lower ? fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i] : t,
+                   weight = x->weight ? (double)x->weight[i] : 1;
+
+      if (i == 0) w = wt = 0;
+      t = PetscMax(t, own);
+      w = PetscMax(w, weight);
+      wt = PetscMax(wt, weight * own);
+    }
+    largest = PetscMax(largest, wt / w);
+    if (!x->lower || x->n == 1) continue;
+    general++;
+    if (ranks || d != line) mixed += t;
+  }
+  return general > 1 && largest > 0 ? mixed / (3 * largest) : 1;
+}
+
+/* ---- operators ---- */
+
 static PetscErrorCode BCRPlaneReset(BCRPlane *pl)
 {
   PetscFunctionBegin;
@@ -83,7 +175,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 {
   PetscInt i;
   int it;
-  double a = 0, b = 0;
+  double a = 0, b = 0, sum = PETSC_MAX_REAL; /* sum: the least row sum, which no eigenvalue is below */
 
   PetscFunctionBegin;
   if (ax->n < 1 || (ax->n == 1 && !ax->lower)) *lo = 0.0;
@@ -96,6 +188,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
       if (i < ax->n - 1) r += PetscSqrtReal(PetscAbsReal(ax->lower[i + 1] * ax->upper[i]));
       if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
       if (!i || ax->diag[i] < b) b = ax->diag[i];
+      sum = PetscMin(sum, (double)ax->diag[i] - (double)ax->lower[i] - (double)ax->upper[i]);
     }
     for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
@@ -103,7 +196,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
       if (BCRSturm(ax, x) > 0) b = x;
       else a = x;
     }
-    *lo = (PetscReal)a;
+    *lo = (PetscReal)PetscMax(a, sum);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -286,14 +379,11 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
                                       const PetscReal upper[], const PetscReal weight[])
 {
   BCRAxis *ax = &op->axis[d];
-  PetscInt i, t;
+  PetscInt i;
 
   PetscFunctionBegin;
   PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
-  for (t = 0; t < 3; t++)
-    PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
   for (i = 0; i < ax->n; i++) {
     PetscCheck(
       (i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF,

@@ -43,7 +43,13 @@ PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBoo
   for (PetscInt d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
   *same = (PetscBool)(old->dim == op->dim && old->singular == op->singular && old->left == op->left &&
                       BCROperatorScaled(old) == BCROperatorScaled(op));
-  for (PetscInt d = 0; d < 3 && *same; d++) *same = BCRKeepAxis(&old->axis[d], &op->axis[d], rest);
+  for (PetscInt d = 0; d < 3 && *same; d++) {
+    double others = rest;
+
+    for (PetscInt e = 0; e < 3; e++)
+      others += e != d && old->axis[e].lower ? (double)PetscAbsReal(BCRAxisLeast(&old->axis[e])) : 0;
+    *same = BCRKeepAxis(&old->axis[d], &op->axis[d], others);
+  }
   for (PetscInt d = 0; d < 3 && *same; d++) {
     const BCRAxis *o = &old->axis[d];
     BCRAxis *n = &op->axis[d];

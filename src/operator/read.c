@@ -239,6 +239,8 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   if (again) R.boxes = pattern->boxes;
   R.differ = (PetscBool)(pattern && pattern->differ);
   ierr = BCRRowsOpen(grid, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
+  /* a fit that was chosen by its name is what is wanted */
+  R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);

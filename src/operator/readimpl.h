@@ -59,7 +59,8 @@ typedef struct {
   /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
-  PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  PetscBool several; /* more than one axis may be general */
+  PetscBool device;  /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
   BCRSample sample;
 } BCRRows;
 

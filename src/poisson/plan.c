@@ -13,9 +13,9 @@ const char *const BCRPlanKinds[] = {"none",        "point",        "line",      
                                     "box",         "ring",         "box-product", "level0-small", "level0-chip",
                                     "level0-rows", "level0-poles", "level0",      "box-passes",   "fourier",
                                     "BCRPlanKind", "BCR_PLAN_",    NULL};
-const char *const BCRTransformKinds[] = {"none",           "host",     "sine", "rows",    "product", "prime",
-                                         "chirp",          "convolve", "fft",  "columns", "dense",   "BCRTransformKind",
-                                         "BCR_TRANSFORM_", NULL};
+const char *const BCRTransformKinds[] = {
+  "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
+  "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
 
 /* ---- the box ---- */
 
@@ -57,9 +57,10 @@ static PetscErrorCode axis_destroy(BCRAxis *a)
 static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 {
   PetscInt ngeneral = 0;
+  double rest;
 
   PetscFunctionBegin;
-  p->line = p->along = -1;
+  p->along = -1;
   for (PetscInt i = 0; i < spec->dim; i++) {
     BCRAxis *a = &p->axis[p->dim];
     const PetscInt n = spec->axis[i].n;
@@ -70,10 +71,8 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       continue;
     }
     PetscCall(axis_create(&spec->axis[i], spec->singular, a));
-    if (a->lower) {
-      ngeneral++;
-      p->line = p->dim;
-    } else
+    if (a->lower) ngeneral++;
+    else
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
     if (i == spec->along) p->along = p->dim;
@@ -81,8 +80,15 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
     p->n[p->dim] = n;
     p->stride[p->dim++] = spec->stride[i];
   }
-  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Two axes with general coefficients: only one can be solved directly");
+  PetscCheck(ngeneral <= 1 || !p->limits.cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "%" PetscInt_FMT " axes with general coefficients: a CUDA device solves with one of them directly",
+             ngeneral);
+  p->line = BCRAxesLine(p->dim, p->axis, &rest);
+  PetscCheck(rest <= BCR_CONDITION_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Of several axes with general coefficients all but one are transformed: they are too long, or their "
+             "eigenvectors too ill-conditioned");
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (p->axis[d].lower && d != p->line) p->axis[d].a = 1; /* of its eigenvalues */
   for (PetscInt d = p->dim; d < 3; d++) p->n[d] = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -100,11 +106,20 @@ PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], do
 
 static PetscErrorCode plan_modes(BCRPlan p)
 {
+  PetscBLASInt ld; /* what products take for strides */
+
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
     p->constant[d] = -1;
-    if (d >= p->dim || p->axis[d].lower) continue;
+    if (d >= p->dim || d == p->line) continue;
     PetscCall(PetscMalloc2(p->n[d], &p->lambda[d], p->n[d], &p->norm[d]));
+    if (p->axis[d].lower) {
+      for (PetscInt e = 0; e < p->dim; e++) PetscCall(PetscBLASIntCast((PetscInt)p->stride[e], &ld));
+      PetscCall(BCREigenCreate(&p->axis[d], p->singular, p->single, &p->eigen[d]));
+      PetscCall(BCREigenGetModes(p->eigen[d], p->lambda[d], &p->constant[d]));
+      for (PetscInt k = 0; k < p->n[d]; k++) p->norm[d][k] = 1;
+      continue;
+    }
     PetscCall(BCRPlanModes(p->n[d], p->axis[d].end, p->lambda[d], p->norm[d]));
     if (p->singular) p->constant[d] = BCRAxisModesFindConstant(p->n[d], p->lambda[d]);
   }
@@ -112,12 +127,13 @@ static PetscErrorCode plan_modes(BCRPlan p)
 }
 
 /* Which axis has which part. The transform across planes is along y where it can be: neighbours along y are nearer to
-   each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows */
+   each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows. General
+   lines are in the planes */
 static void plan_parts(BCRPlan p)
 {
   const PetscBool recursive =
     p->options.recursive && (p->options.nlevels || p->options.radix) ? PETSC_TRUE : PETSC_FALSE;
-  PetscBool swap = p->dim == 3 && !p->axis[1].lower && !recursive ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool swap = p->dim == 3 && p->line != 1 && !recursive ? PETSC_TRUE : PETSC_FALSE;
 
   if (p->along >= 0) swap = p->dim == 3 && p->along == 2 ? PETSC_TRUE : PETSC_FALSE;
   p->blocks = p->dim > 1 ? (swap ? 2 : 1) : -1;
@@ -339,7 +355,9 @@ static double transform_flops(BCRPlan p, BCRTransformKind kind, PetscInt d)
 {
   const double n = (double)p->n[d];
 
-  return kind == BCR_TRANSFORM_PRODUCT || kind == BCR_TRANSFORM_DENSE ? 2 * n * n : 2.5 * n * log2(n);
+  return kind == BCR_TRANSFORM_PRODUCT || kind == BCR_TRANSFORM_DENSE || kind == BCR_TRANSFORM_EIGEN
+           ? 2 * n * n
+           : 2.5 * n * log2(n);
 }
 
 static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool back, double elements, double flops)
@@ -486,7 +504,8 @@ PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limit
   PetscCall(plan_modes(p));
   plan_parts(p);
   PetscCall(plan_schedule(p));
-  for (PetscInt d = 0; d < p->dim; d++) p->transform[d] = p->axis[d].lower ? BCR_TRANSFORM_NONE : BCR_TRANSFORM_HOST;
+  for (PetscInt d = 0; d < p->dim; d++)
+    p->transform[d] = p->eigen[d] ? BCR_TRANSFORM_EIGEN : p->axis[d].lower ? BCR_TRANSFORM_NONE : BCR_TRANSFORM_HOST;
   if (limits->cuda) BCRPlanCudaTransforms(p);
   else if (p->across >= 0) p->acrossby = p->transform[p->across];
   plan_choose(p);
@@ -509,6 +528,7 @@ PetscErrorCode BCRPlanDestroy(BCRPlan *plan)
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < 3; d++) {
     PetscCall(axis_destroy(&p->axis[d]));
+    PetscCall(BCREigenDestroy(&p->eigen[d]));
     PetscCall(PetscFree2(p->lambda[d], p->norm[d]));
   }
   PetscCall(PetscFree(*plan));
@@ -528,6 +548,11 @@ static PetscErrorCode plan_schedule_text(BCRPlan p, char text[], size_t size)
     PetscCall(PetscStrlcat(text, one, size));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const char *by(BCRPlan p, PetscInt d)
+{
+  return p->eigen[d] ? " (eigenvectors)" : "";
 }
 
 static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
@@ -593,11 +618,11 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
     break;
   case BCR_PLAN_FOURIER:
     if (p->dim == 2)
-      PetscCall(PetscSNPrintf(text, size, "transform along %c, %stridiagonal lines along %c", p->label[a],
+      PetscCall(PetscSNPrintf(text, size, "transform along %c%s, %stridiagonal lines along %c", p->label[a], by(p, a),
                               p->general ? "general " : "", p->label[p->line]));
     else
-      PetscCall(PetscSNPrintf(text, size, "transforms along %c and %c, %stridiagonal lines along %c", p->label[a],
-                              p->label[b], p->general ? "general " : "", p->label[p->line]));
+      PetscCall(PetscSNPrintf(text, size, "transforms along %c%s and %c%s, %stridiagonal lines along %c", p->label[a],
+                              by(p, a), p->label[b], by(p, b), p->general ? "general " : "", p->label[p->line]));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -17,6 +17,7 @@
 #include "core.h"
 #include "tables.h"
 #include "reduction.h"
+#include "eigen.h"
 
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRPlanKinds[]; /* names of BCRPlanKind */
 
@@ -33,7 +34,8 @@ typedef enum {
   BCR_TRANSFORM_CONVOLVE, /* dst.cu, two or three convolutions */
   BCR_TRANSFORM_FFT,      /* fft.cu */
   BCR_TRANSFORM_COLUMNS,  /* box.cu */
-  BCR_TRANSFORM_DENSE     /* dense.cu, a product with a matrix that is not stored */
+  BCR_TRANSFORM_DENSE,    /* dense.cu, a product with a matrix that is not stored */
+  BCR_TRANSFORM_EIGEN     /* eigen.h, products with stored eigenvectors of a general axis: of the host */
 } BCRTransformKind;
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRTransformKinds[];
 
@@ -108,7 +110,8 @@ struct _n_BCRPlan {
   BCRAxis axis[3];             /* copies; weights of a singular one */
   double shift, fixed;         /* fixed: what the axes of one unknown add */
   PetscBool singular;          /* the constant is in the null space */
-  double *lambda[3], *norm[3]; /* [n] modes of the uniform axes: eigenvalues for unit coupling, norms */
+  double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
+  BCREigen eigen[3];           /* general axes that are transformed, whose coupling a is 1 here */
   PetscInt constant[3];        /* number of the constant mode of each axis, -1: none, or not singular */
   PetscInt along;              /* axis whose rows go on, -1: none */
   PetscBool open[2];

@@ -108,6 +108,17 @@ static PetscErrorCode launch_time(Tuner *t, int which, PetscInt n, const int val
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Blocks of a given radix are along axes whose coefficients do not vary */
+static PetscBool takes_radix(const Tuner *t)
+{
+  PetscBool takes = PETSC_TRUE;
+
+  for (PetscInt c = 0; c < t->dof; c++)
+    for (int d = 1; d < 3; d++)
+      if (t->ops[c].axis[d].lower && t->ops[c].axis[d].n > 1) takes = PETSC_FALSE;
+  return takes;
+}
+
 static PetscErrorCode tune(Tuner *t, const PetscInt size[])
 {
   static const PetscInt radices[] = {4, 8, 16, 32, 64};
@@ -126,7 +137,7 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
     if (!given) PetscCall(launch_time(t, BCR_LAUNCH_STRIPS, PETSC_STATIC_ARRAY_LENGTH(strips), strips));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(radices) && !given; i++) {
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(radices) && !given && takes_radix(t); i++) {
     /* on a device a given radix makes many passes, which only the launches of a small grid hide */
     if (radices[i] > largest || (t->options->device && (largest > 300 || radices[i] > 16))) break;
     c.radix = radices[i];

@@ -50,6 +50,7 @@ static const FaultCase cases[] = {
   {"planes",   PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrr", .a = {1, 2}, .scale = 1, .row = 2}},
   {"mixed",    PCBCRPOISSON, "-pc_bcrpoisson_precision mixed", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1}},
   {"general",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryX}},
+  {"several",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryEach}},
   {"singular", PCBCRPOISSON, "", 2, PETSC_FALSE, {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "cccccc", .a = {1, 2, 1}, .scale = 1}},
   {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = TestVaryY}},
   {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},

@@ -23,7 +23,7 @@ typedef enum {
   CORNER_DOUBLED,  /* twice the diagonal of a corner */
   CORNER_HUGE,     /* 1e10 on the diagonal of a corner */
   INSIDE_HUGE,     /* 1e8 on that of a cell inside */
-  ROBIN,           /* du/dn + u/10 = 0 on the ends of two axes */
+  ROBIN,           /* du/dn + c u = 0 on the ends of two axes, c not the same along them, which would be separable */
   WALL_CELL,       /* Dirichlet on one cell of a wall */
   PENALTY_SOFT,    /* 1e8 on the diagonals of the walls of two axes */
   PENALTY_HARD,    /* 1e12 */
@@ -88,7 +88,7 @@ static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], Pet
 
             to[d] += s;
             if (!periodic && (to[d] < 0 || to[d] >= n[d])) {
-              if (what == ROBIN && d < 2) diag += (PetscReal)0.1 * (PetscReal)n[0];
+              if (what == ROBIN && d < 2) diag += (PetscReal)0.1 * (PetscReal)(n[0] * (1 + (i + j + k) % 3));
               if ((what == PENALTY_SOFT || what == PENALTY_HARD) && d < 2)
                 diag = what == PENALTY_SOFT ? (PetscReal)1e8 : (PetscReal)1e12;
               if (what == WALL_CELL && own && d == 0) diag += 2 * h2;

@@ -700,8 +700,9 @@ static void AssembleDense(const Case *c, const Operator *op, double *A, double *
   for (PetscInt k = 0; k < N * N; ++k) A[k] = (double)(PetscReal)A[k]; /* what PETSc has */
 }
 
-/* What the documentation promises to solve exactly */
-static PetscBool Promised(const Case *c, const Operator *op)
+/* What the documentation promises to solve exactly. several: coefficients may vary along more than one axis, that is
+   on the host where no fit is asked for by its name */
+static PetscBool Promised(const Case *c, const Operator *op, PetscBool several)
 {
   PetscInt general = 0;
   double low = HUGE_VAL, high = 0;
@@ -721,7 +722,7 @@ static PetscBool Promised(const Case *c, const Operator *op)
     if (x->robin[0] > 1e6 || x->robin[1] > 1e6) return PETSC_FALSE; /* row sums are lost */
     ++general;
   }
-  return general <= 1 && low > 1e-6 * high ? PETSC_TRUE : PETSC_FALSE;
+  return (general <= 1 || several) && low > 1e-6 * high ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* To be refused whatever the solver is */
@@ -1454,7 +1455,7 @@ static const char *Verb(double value, double bound)
 }
 
 /* The answers of a solve that returned without an error, on rank 0 */
-static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, PetscInt columns,
+static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, PetscInt columns, PetscBool several,
                          KSPConvergedReason reason)
 {
   const Case *c = r->c;
@@ -1464,7 +1465,7 @@ static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, P
   double bound[3] = {1e-13, 1e-11, 0}, rtol = Single() ? 1e-4 : 1e-10;
 
   ++Count.reasons[reason + 20];
-  for (PetscInt m = 0; m < c->dof; ++m) promised = (PetscBool)(promised && Promised(c, &s->op[m]));
+  for (PetscInt m = 0; m < c->dof; ++m) promised = (PetscBool)(promised && Promised(c, &s->op[m], several));
   if (reason <= 0) {
     if (promised && direct) Fail(r, "%s", KSPConvergedReasons[reason]);
     return;
@@ -1551,11 +1552,11 @@ static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, P
 }
 
 /* Errors that are the user's own: an option that does not go with the operator */
-static PetscBool ErrorAllowed(const Case *c, const Step *s, const Solver *solver)
+static PetscBool ErrorAllowed(const Case *c, const Step *s, const Solver *solver, PetscBool several)
 {
   if (Refused(c, s)) return PETSC_TRUE;
   for (PetscInt m = 0; m < c->dof; ++m) {
-    if (!Promised(c, &s->op[m])) return PETSC_TRUE;
+    if (!Promised(c, &s->op[m], several)) return PETSC_TRUE;
     for (PetscInt a = 0; a < c->dim; ++a) {
       const Axis *x = &s->op[m].axis[a];
 
@@ -1590,10 +1591,11 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   PetscErrorCode code = PETSC_SUCCESS;
   KSPConvergedReason reason;
   int codes[4], all[4], failed;
-  PetscBool device = PETSC_FALSE;
+  PetscBool device = PETSC_FALSE, several;
 
   PetscFunctionBegin;
   PetscCall(OnDevice(r, &device));
+  several = (PetscBool)(!device && (solver->fit == PCBCRPOISSON_FIT_AUTO || solver->fit == PCBCRPOISSON_FIT_EXACT));
   /* PETSc's products with columns of a dense matrix are wrong there (ksp/refine) */
   if (how == COLUMNWISE && device && !direct && strcmp(solver->type, KSPBCRPOISSON)) how = SOLVE;
   if (how == COLUMNWISE) columns = COLUMNS;
@@ -1616,9 +1618,9 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   else if (all[2] != -all[3]) Fail(r, "ranks have different reasons, %d to %d", all[2], -all[3]);
   else if (code) {
     ++Count.errors[PetscMin((int)code, 199)];
-    if (!ErrorAllowed(c, s, solver))
+    if (!ErrorAllowed(c, s, solver, several))
       Fail(r, "error %d for a matrix that is promised to be solved: %s", (int)code, caught.message);
-  } else if (!r->rank) JudgeAnswers(r, s, solver, how, columns, reason);
+  } else if (!r->rank) JudgeAnswers(r, s, solver, how, columns, several, reason);
   failed = r->failed;
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, r->comm));
   r->failed = failed ? PETSC_TRUE : PETSC_FALSE;

@@ -2075,7 +2075,7 @@ static PetscErrorCode Fits(void)
   } cases[] = {
     {Smooth,      "smooth",      "scaled", 12,  60  },
     {Bilinear,    "bilinear",    "scaled", 12,  110 },
-    {Exponential, "exponential", "scaled", 4,   1200},
+    {Exponential, "exponential", "exact",  4,   1200}, /* separable: coefficients that vary along both axes */
     {Jump,        "jump",        NULL,     1e9, 1010}  /* few eigenvalues count there: petsc/precond has iterations */
   };
   int c, e, fit, n;
@@ -2408,7 +2408,7 @@ static PetscErrorCode Choices(void)
   } cases[] = {
     {Smooth,      "smooth",      "scaled" },
     {Bilinear,    "bilinear",    "scaled" },
-    {Exponential, "exponential", "scaled" },
+    {Exponential, "exponential", "exact"  }, /* separable */
     {Layer,       "layer",       "scaled" },
     {Jump,        "jump",        "average"}
   };

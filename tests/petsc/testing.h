@@ -94,7 +94,7 @@ typedef struct {
   void *ctx;
 } TestProblem;
 
-/* conductivities: not separable, and of one axis */
+/* conductivities: not separable, of one axis, and of each axis its own */
 static inline PetscReal TestVaryAll(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
   (void)ctx;
@@ -109,6 +109,11 @@ static inline PetscReal TestVaryY(PetscReal x, PetscReal y, PetscReal z, void *c
 {
   (void)x, (void)z, (void)ctx;
   return 1 + y;
+}
+static inline PetscReal TestVaryEach(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)ctx;
+  return (1 + x) * (2 - y) * (1 + z * z);
 }
 
 static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)

@@ -1,6 +1,6 @@
 /*
-  The numerical core on random boxes: sizes from 1 up, every pair of ends on every axis, a general
-  axis, shifts of either sign, singular operators, strides, in place and not, factors, every
+  The numerical core on random boxes: sizes from 1 up, every pair of ends on every axis, general
+  axes, shifts of either sign, singular operators, strides, in place and not, factors, every
   instruction set, double and single work, the default plans and block cyclic reduction. Asserted is
   the backward error |f - A u| / (|A| |u| + |f|) (largest entries), A applied row by row here; and
   for singular operators the mean of the solution and the size of what was removed.
@@ -14,8 +14,9 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0;
+   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache; boxes by the
+   number of their general axes */
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, ngeneral[4] = {0};
 
 static double rnd(void)
 {
@@ -88,15 +89,46 @@ static void box_ring(Box *b)
   }
 }
 
-/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1
-   unknowns along x or two axes, for the plans on the device that take no others. planes: three
-   dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the
-   device. number: not negative for planes whose separators are an axis of their own; successive
-   numbers go through all pairs of ends with each other: the random numbers of seeds that are
-   multiples of 8 do not. sixteen: planes for level 0 of radix 16 on the device; tall: more
-   separators than lines of the device have with eight modes in a block; ring: box_ring() */
-static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool sixteen,
-                       PetscBool tall, PetscBool ring)
+/* Makes axis d of a random box general: cells of random widths, couplings over cell sizes */
+static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
+{
+  BCRAxis *x = &b->axis[d];
+  const PetscBool neumann = lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
+  double s = 0, next, w;
+
+  if (x->n == 1) return;
+  (void)PetscMalloc3(x->n, &x->lower, x->n, &x->diag, x->n, &x->upper);
+  x->end[0] = x->end[1] = BCR_END_GENERAL;
+  b->lowest = 0;
+  *dirichlet = PETSC_FALSE;
+  for (PetscInt i = 0; i < x->n; i++, s = next) {
+    next = i < x->n - 1 ? 0.5 + drand48() : 0;
+    w = 0.5 + drand48();
+    /* so that their sum has no rounding error in single precision either */
+    x->lower[i] = (PetscReal)(rint(1024 * s / w) / 1024);
+    x->upper[i] = (PetscReal)(rint(1024 * next / w) / 1024);
+    x->diag[i] = x->lower[i] + x->upper[i] + (i == 0 && !neumann ? 1 : 0);
+  }
+  b->singular = PETSC_TRUE;
+  for (PetscInt e = 0; e < b->dim; e++) {
+    const BCRAxis *y = &b->axis[e];
+
+    if (y->n == 1) continue;
+    if (y->lower ? y->diag[0] > y->upper[0]
+                 : y->end[0] == BCR_END_DIRICHLET || y->end[0] == BCR_END_CELL_DIRICHLET ||
+                     y->end[1] == BCR_END_DIRICHLET || y->end[1] == BCR_END_CELL_DIRICHLET)
+      b->singular = PETSC_FALSE;
+  }
+}
+
+/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two
+   axes, for the plans on the device that take no others. planes: three dimensions, long rows along x, most between
+   Dirichlet ends, or boxes for other plans of the device. number: not negative for planes whose separators are an axis
+   of their own; successive numbers go through all pairs of ends with each other: the random numbers of seeds that are
+   multiples of 8 do not. several: more than one axis may be general. sixteen: planes for level 0 of radix 16 on the
+   device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring() */
+static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
+                       PetscBool sixteen, PetscBool tall, PetscBool ring)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -183,36 +215,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
   }
-  if (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0) { /* one general axis */
-    BCRAxis *x = &b->axis[ring ? 2 : lrand48() % b->dim];
+  if (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0) { /* one general axis, on the host several */
+    const PetscInt first = ring ? 2 : (PetscInt)(lrand48() % b->dim);
 
-    if (x->n > 1) {
-      const PetscBool neumann = lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
-
-      (void)PetscMalloc3(x->n, &x->lower, x->n, &x->diag, x->n, &x->upper);
-      x->end[0] = x->end[1] = BCR_END_GENERAL;
-      b->lowest = 0;
-      dirichlet = PETSC_FALSE;
-      b->singular = PETSC_TRUE;
-      { /* cells of random widths: couplings over cell sizes */
-        double s = 0, next, w;
-
-        for (PetscInt i = 0; i < x->n; i++, s = next) {
-          next = i < x->n - 1 ? 0.5 + drand48() : 0;
-          w = 0.5 + drand48();
-          /* so that their sum has no rounding error in single precision either */
-          x->lower[i] = (PetscReal)(rint(1024 * s / w) / 1024);
-          x->upper[i] = (PetscReal)(rint(1024 * next / w) / 1024);
-          x->diag[i] = x->lower[i] + x->upper[i] + (i == 0 && !neumann ? 1 : 0);
-        }
-      }
-      if (!neumann) b->singular = PETSC_FALSE;
-      for (PetscInt d = 0; d < b->dim; d++)
-        for (int e = 0; e < 2; e++)
-          if (b->n[d] > 1 && !b->axis[d].lower &&
-              (b->axis[d].end[e] == BCR_END_DIRICHLET || b->axis[d].end[e] == BCR_END_CELL_DIRICHLET))
-            b->singular = PETSC_FALSE;
-    }
+    for (PetscInt d = 0; d < b->dim; d++)
+      if (d == first || (several && lrand48() % 2)) axis_general(b, d, &dirichlet);
   }
   switch (lrand48() % 5) {
   case 0:
@@ -345,8 +352,10 @@ int main(int argc, char **argv)
 
     srand48(t + 1);
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
-               !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE,
-               device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE);
+               !device && t % 8 == 7 ? t / 8 : -1, device ? PETSC_FALSE : PETSC_TRUE,
+               device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
+               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE);
+    ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
         const PetscBool single = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
@@ -458,6 +467,8 @@ int main(int argc, char **argv)
            (int)nacross[0][e], (int)nacross[1][e]);
     if (cases >= 1000 && (nacross[0][e] == 0 || (singular && nacross[1][e] == 0))) failed++;
   }
+  printf("boxes with 1, 2 and 3 general axes: %d, %d, %d\n", (int)ngeneral[1], (int)ngeneral[2], (int)ngeneral[3]);
+  if (cases >= 1000 && !device && (ngeneral[2] < 10 || ngeneral[3] < 10)) failed++;
   if (device)
     printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d\n", (int)nchip,
            (int)nsixteen, (int)nring);

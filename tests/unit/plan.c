@@ -377,6 +377,110 @@ static PetscErrorCode known(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A general axis whose couplings up are `up` times those down: cond V is up^((n - 1)/2) */
+static PetscErrorCode axis_skew(PetscInt n, double up, BCRAxis *a)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(a, sizeof(*a)));
+  a->n = n;
+  a->end[0] = a->end[1] = BCR_END_GENERAL;
+  PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
+  for (PetscInt i = 0; i < n; i++) {
+    a->lower[i] = i ? 1 : 0;
+    a->upper[i] = i < n - 1 ? (PetscReal)up : 0;
+    a->diag[i] = 2 + (PetscReal)up;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode quiet(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code,
+                            PetscErrorType type, const char *message, void *ctx)
+{
+  (void)comm, (void)line, (void)function, (void)file, (void)type, (void)message, (void)ctx;
+  return code;
+}
+
+/* Which of several general axes has the lines, and what the plan is then; refused: those that cannot be transformed,
+   and any for a device */
+static PetscErrorCode several(void)
+{
+  static const struct {
+    PetscInt dim, n[3];
+    double up[3]; /* 0: uniform */
+    int line;     /* -1: refused */
+  } problem[] = {
+    {2, {20, 20, 1},     {1, 1, 1},     1 }, /* alike: the last */
+    {2, {20, 10, 1},     {1, 1, 1},     0 }, /* the longest */
+    {2, {20, 18, 1},     {1, 1.9, 1},   1 }, /* the other one would have to be refined */
+    {2, {20, 18, 1},     {1.7, 1.9, 1}, 0 }, /* both would: the longest */
+    {2, {20, 18, 1},     {4, 200, 1},   1 }, /* the other one is out of reach */
+    {2, {20, 18, 1},     {200, 200, 1}, -1},
+    {2, {20, 2100, 1},   {1, 1, 1},     1 },
+    {2, {2100, 2100, 1}, {1, 1, 1},     -1}, /* too long to be transformed */
+    {3, {9, 10, 11},     {1, 1, 1},     2 },
+    {3, {9, 11, 10},     {1, 1, 1},     1 },
+    {3, {11, 9, 10},     {1, 0, 1},     0 },
+    {3, {9, 10, 11},     {3, 1, 1},     0 },
+    {3, {9, 10, 64},     {1, 1, 0},     1 }
+  };
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problem); i++) {
+    const PetscInt *n = problem[i].n;
+    const PetscInt stride[3] = {1, n[0], n[0] * n[1]};
+    const BCRCoreOptions options = {.isa = -1, .precision = BCR_DOUBLE};
+    BCRAxis axis[3] = {{0}};
+    BCRPlanLimits limits[2];
+    double rest;
+
+    for (PetscInt d = 0; d < problem[i].dim; d++) {
+      if (problem[i].up[d] != 0) PetscCall(axis_skew(n[d], problem[i].up[d], &axis[d]));
+      else
+        axis[d] = (BCRAxis){
+          .n = n[d], .a = 1, .end = {BCR_END_DIRICHLET, BCR_END_DIRICHLET}
+        };
+    }
+    (void)BCRAxesLine(problem[i].dim, axis, &rest);
+    TestCheck((rest > BCR_CONDITION_MOST) == (problem[i].line < 0), "several general axes, %d: condition %g", (int)i,
+              rest);
+    BCRPlanLimitsHost(-1, PETSC_FALSE, &limits[0]);
+    BCRPlanLimitsCuda(&device, &limits[1]);
+    for (int b = 0; b < 2; b++) {
+      const BCRPlanSpec spec = {
+        problem[i].dim, axis, stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE}
+      };
+      BCRPlan p = NULL;
+      PetscErrorCode ierr;
+
+      PetscCall(PetscPushErrorHandler(quiet, NULL));
+      ierr = BCRPlanCreate(&spec, &limits[b], &p);
+      PetscCall(PetscPopErrorHandler());
+      if (b || problem[i].line < 0)
+        TestCheck(ierr == PETSC_ERR_SUP, "several general axes, %d: error %d", (int)i, (int)ierr);
+      else {
+        TestCheck(!ierr && p->kind == BCR_PLAN_FOURIER && p->line == problem[i].line && p->across != p->line,
+                  "several general axes, %d: %s, lines along %d", (int)i, BCRPlanKinds[p->kind], (int)p->line);
+        for (PetscInt d = 0; d < p->dim; d++) {
+          TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower), "several general axes, %d: axis %d", (int)i,
+                    (int)d);
+          for (PetscInt k = 0; k < p->n[d] && p->eigen[d]; k++) { /* of a Toeplitz matrix, in closed form */
+            const double up = problem[i].up[d],
+                         lambda = 2 + up - 2 * sqrt(up) * cos(PETSC_PI * (double)(k + 1) / (double)(n[d] + 1));
+
+            TestCheck(fabs(p->axis[d].a * p->lambda[d][k] - lambda) <= 1e-13 * (2 + up) || sizeof(PetscReal) == 4,
+                      "several general axes, %d: eigenvalue %d of axis %d off by %g", (int)i, (int)k, (int)d,
+                      p->lambda[d][k] - lambda);
+          }
+        }
+        PetscCall(consistent((PetscInt)i, p));
+      }
+      PetscCall(BCRPlanDestroy(&p));
+    }
+    for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(axis[d].lower, axis[d].diag, axis[d].upper));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 2000, seen[2][BCR_PLAN_KINDS] = {{0}};
@@ -386,6 +490,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCall(random_problems(cases, seen));
   PetscCall(known());
+  PetscCall(several());
   for (int b = 0; b < 2; b++)
     for (int k = 0; k < BCR_PLAN_KINDS; k++)
       if (seen[b][k]) printf("%s: %d of %s\n", b ? "cuda" : "cpu", (int)seen[b][k], BCRPlanKinds[k]);

@@ -165,8 +165,10 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
   if (c->red) PetscCall(BCRReductionGetInfo(c->red, &c->plan->reduction, &workspace, &tables));
   info->workspace = c->space.bytes + workspace;
   info->tables = c->arena.bytes + tables;
-  for (PetscInt i = 0; i < 3; i++)
+  for (PetscInt i = 0; i < 3; i++) {
     if (c->dtt[i]) info->tables += BCRDttTableBytes(c->dtt[i]);
+    if (c->eigen[i]) info->tables += BCREigenBytes(c->eigen[i]);
+  }
   PetscCall(PetscStrncpy(info->isa, c->cpu->isa, sizeof(info->isa)));
   PetscCall(BCRPlanDescribe(c->plan, info));
   PetscFunctionReturn(PETSC_SUCCESS);

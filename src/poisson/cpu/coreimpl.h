@@ -38,6 +38,7 @@ struct _n_BCRCore {
   PetscInt nplane;
   BCRPlanePlan *plane; /* [nplane] */
   BCRDtt dtt[3];
+  BCREigen eigen[3];        /* the plan's, by parts: in place of dtt */
   const BCRCpuTable *poles; /* POLES: their kernels; dtt[1] transforms the separators along y */
   BCRReduction red;
   BCRArena arena;         /* tables */

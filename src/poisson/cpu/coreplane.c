@@ -256,6 +256,15 @@ static void project_line(BCRCore c, const BCRAxis *line, void *u, ptrdiff_t inc,
   for (PetscInt s = 0; s < line->n; s++) set(c->io, u, s * inc, get(c->io, u, s * inc) - *mean);
 }
 
+/* A transform of count lines along part 0, which are rows, or part 1, which are columns */
+static void transform_lines(BCRCore c, PetscInt part, int direction, int io, ptrdiff_t count, const void *f, void *u)
+{
+  const ptrdiff_t ld = c->stride[1];
+
+  if (c->eigen[part]) (part ? BCREigenCols : BCREigenRows)(c->eigen[part], direction, io, count, f, ld, u, ld, c->work);
+  else (part ? c->cpu->dtt.cols : c->cpu->dtt.rows)(c->dtt[part], direction, io, count, f, ld, u, ld, c->work);
+}
+
 void BCRCorePlaneSolve(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
                        PetscReal *removed)
 {
@@ -267,21 +276,21 @@ void BCRCorePlaneSolve(BCRCore c, PetscInt k, PetscBool singular, double norm, c
   if (c->kind == BCR_PLAN_POLES) solve_across(c, p, singular, f, u, removed);
   else if (c->kind == BCR_PLAN_LEVEL0) solve_level0(c, p, singular, norm, f, u, removed);
   else if (c->lines == 1) { /* transforms along the rows, lines across them */
-    c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], f, ld, u, ld, c->work);
+    transform_lines(c, 0, 0, io, c->n[1], f, u);
     if (singular) {
       project_line(c, &c->axis[1], at(c->io, u, c->pinx), ld, &mean);
       if (removed) *removed = mean * c->norm[0][c->pinx] * norm;
     }
     if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
     else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
-    c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
+    transform_lines(c, 0, 1, io, c->n[1], u, u);
   } else {
-    c->cpu->dtt.cols(c->dtt[1], 0, io, c->n[0], f, ld, u, ld, c->work);
+    transform_lines(c, 1, 0, io, c->n[0], f, u);
     if (singular) {
       project_line(c, &c->axis[0], at(c->io, u, c->piny * ld), 1, &mean);
       if (removed) *removed = mean * c->norm[1][c->piny] * norm;
     }
     c->cpu->lines->generalx(&p->gen, io, u, ld, c->work);
-    c->cpu->dtt.cols(c->dtt[1], 1, io, c->n[0], u, ld, u, ld, c->work);
+    transform_lines(c, 1, 1, io, c->n[0], u, u);
   }
 }

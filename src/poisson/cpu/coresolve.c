@@ -126,9 +126,13 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
                   ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
+    if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
+    else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
+  for (PetscInt j = 0; j < nother && c->eigen[axis]; j++)
+    BCREigenCols(c->eigen[axis], direction, io, n, at(c->io, f, j * so), s, at(c->io, u, j * so), s, c->work);
+  if (c->eigen[axis]) return;
   for (PetscInt j = 0; j < nother; j++) {
     const char *fj = (const char *)at(c->io, f, j * so);
     char *uj = (char *)at(c->io, u, j * so);
@@ -148,8 +152,8 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
    moves doubles. The floats of a layer end before the doubles of the next one begin */
 static inline PetscBool solves_in_halves(BCRCore c, const void *f, const void *u)
 {
-  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && f != u && c->single && c->io == BCR_DOUBLE &&
-             c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
+  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && !c->eigen[2] && f != u && c->single &&
+             c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
            ? PETSC_TRUE
            : PETSC_FALSE;
 }

@@ -88,7 +88,9 @@ static PetscErrorCode tables_transforms(BCRCore c)
 
     c->lambda[i] = p->lambda[part[i]];
     c->norm[i] = p->norm[part[i]];
-    if (needed[i] && !c->dtt[i]) PetscCall(BCRDttCreate(a->n, a->end[0], a->end[1], c->single, &c->dtt[i]));
+    c->eigen[i] = p->eigen[part[i]];
+    if (needed[i] && !c->eigen[i] && !c->dtt[i])
+      PetscCall(BCRDttCreate(a->n, a->end[0], a->end[1], c->single, &c->dtt[i]));
   }
   c->poles = NULL;
   if (c->kind == BCR_PLAN_POLES) {
@@ -273,8 +275,10 @@ static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
   size_t separators = 0, keep = 0, work = s->lines;
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < 3; i++)
+  for (PetscInt i = 0; i < 3; i++) {
     if (c->dtt[i]) work = PetscMax(work, BCRDttWork(c->dtt[i], c->cpu->lanes));
+    if (c->eigen[i]) work = PetscMax(work, BCREigenWork(c->eigen[i]));
+  }
   if (BCRPlanIsLevel0(c->kind)) {
     c->ldd = (c->plane[0].shape.nb * c->cpu->level0->lanes() + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16; /* rows that are a power of two apart meet in the caches */

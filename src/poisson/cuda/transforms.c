@@ -189,6 +189,7 @@ static PetscErrorCode rows_tables(BCRDeviceCore c)
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE: /* those of the axis */
     break;
   }
@@ -317,6 +318,7 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE:
     break;
   }

@@ -1,0 +1,276 @@
+/*
+  Eigenvectors of general axes: LAPACK's divide and conquer, products by BLAS (eigen.h).
+*/
+#include "eigen.h"
+#include <petscblaslapack.h>
+#include <math.h>
+#include <string.h>
+
+/* PETSc's own names are for its PetscReal alone; work may have the other type */
+#if defined(PETSC_BLASLAPACK_CAPS)
+  #define BCR_BLAS(lower, caps) PETSC_PASTE2(caps, PETSC_BLASLAPACK_SUFFIX_)
+#else
+  #define BCR_BLAS(lower, caps) PETSC_PASTE2(lower, PETSC_BLASLAPACK_SUFFIX_)
+#endif
+#if defined(PETSC_USE_REAL_SINGLE)
+  #define BCRsgemm_ BLASREALgemm_
+  #define BCRdgemm_ BCR_BLAS(dgemm, DGEMM)
+extern void BCRdgemm_(const char *, const char *, const PetscBLASInt *, const PetscBLASInt *, const PetscBLASInt *,
+                      const double *, const double *, const PetscBLASInt *, const double *, const PetscBLASInt *,
+                      const double *, double *, const PetscBLASInt *);
+#else
+  #define BCRdgemm_ BLASREALgemm_
+  #define BCRsgemm_ BCR_BLAS(sgemm, SGEMM)
+extern void BCRsgemm_(const char *, const char *, const PetscBLASInt *, const PetscBLASInt *, const PetscBLASInt *,
+                      const float *, const float *, const PetscBLASInt *, const float *, const PetscBLASInt *,
+                      const float *, float *, const PetscBLASInt *);
+#endif
+#define BCRdstevd_ BCR_BLAS(dstevd, DSTEVD)
+extern void BCRdstevd_(const char *, const PetscBLASInt *, double *, double *, double *, const PetscBLASInt *, double *,
+                       const PetscBLASInt *, PetscBLASInt *, const PetscBLASInt *, PetscBLASInt *);
+
+/* Lines of a product. More of them take no less time each, and their scratch leaves the cache */
+#define BCR_EIGEN_LINES 256
+
+struct _n_BCREigen {
+  PetscInt n, constant;
+  PetscBool single;
+  double *lambda;
+  double *to, *from;            /* mode k at n k */
+  float *tosingle, *fromsingle; /* single: the same in float, and no others */
+};
+
+/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and
+   off-diagonal e, which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
+static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[], double z[])
+{
+  PetscBLASInt bn, lwork, liwork, info = 0, *iwork;
+  double *work;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBLASIntCast(n, &bn));
+  PetscCall(PetscBLASIntCast(1 + 4 * n + n * n, &lwork));
+  PetscCall(PetscBLASIntCast(3 + 5 * n, &liwork));
+  PetscCall(PetscMalloc2(lwork, &work, liwork, &iwork));
+  PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
+  BCRdstevd_("V", &bn, d, e, z, &bn, work, &lwork, iwork, &liwork, &info);
+  PetscCall(PetscFPTrapPop());
+  PetscCall(PetscFree2(work, iwork));
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED,
+             "The eigenvalues of a general axis of %" PetscInt_FMT
+             " unknowns do not converge (LAPACK's stevd returns %" PetscInt_FMT "): are its coefficients finite?",
+             n, (PetscInt)info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of a singular axis mode k is h^1/2, exactly, in place of what is off by rounding of T over the smallest gap of the
+   eigenvalues. The others are made orthogonal to it: that moves them by rounding of T over their own eigenvalues, and
+   T times them by rounding */
+static void constant_mode(BCREigen e, const double h[])
+{
+  const PetscInt n = e->n;
+  PetscInt zero = 0;
+  double sum = 0;
+
+  for (PetscInt k = 1; k < n; k++)
+    if (fabs(e->lambda[k]) < fabs(e->lambda[zero])) zero = k;
+  for (PetscInt i = 0; i < n; i++) sum += h[i];
+  e->constant = zero;
+  e->lambda[zero] = 0;
+  for (PetscInt k = 0; k < n; k++) {
+    double *q = e->to + (size_t)k * n, dot = 0;
+
+    for (PetscInt i = 0; i < n && k != zero; i++) dot += q[i] * sqrt(h[i] / sum);
+    for (PetscInt i = 0; i < n && k != zero; i++) q[i] -= dot * sqrt(h[i] / sum);
+  }
+}
+
+/* The matrices from Q, which e->to has */
+static void scale_vectors(BCREigen e, const double h[], PetscBool singular)
+{
+  const PetscInt n = e->n;
+  double sum = 0;
+
+  e->constant = -1;
+  if (singular) constant_mode(e, h);
+  for (PetscInt i = 0; i < n; i++) sum += h[i];
+  for (PetscInt k = 0; k < n; k++) {
+    for (PetscInt i = 0; i < n; i++) {
+      const size_t at = (size_t)k * n + i;
+      const double q = e->to[at], root = sqrt(h[i]);
+
+      e->to[at] = k == e->constant ? h[i] / sum : q * root;
+      e->from[at] = k == e->constant ? 1 : q / root;
+    }
+  }
+}
+
+static PetscErrorCode eigen_fill(BCREigen e, const BCRAxis *x, PetscBool singular)
+{
+  const PetscInt n = x->n;
+  const size_t size = (size_t)n * n;
+  double *off, *h;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i + 1 < n; i++)
+    PetscCheck((x->upper[i] > 0) == (x->lower[i + 1] > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Rows %" PetscInt_FMT " and %" PetscInt_FMT
+               " of an axis with general coefficients that has to be transformed (several ranks, or several such axes) "
+               "must both hold the coupling between them or both not; let the ranks share out this axis, or use one "
+               "rank",
+               i, i + 1);
+  PetscCall(PetscMalloc1(n, &e->lambda));
+  PetscCall(PetscMalloc1(size, &e->to));
+  PetscCall(PetscMalloc1(size, &e->from));
+  PetscCall(PetscMalloc2(n, &off, n, &h));
+  h[0] = 1;
+  for (PetscInt i = 0; i < n; i++) e->lambda[i] = (double)x->diag[i];
+  for (PetscInt i = 0; i + 1 < n; i++) {
+    const double up = (double)x->upper[i], low = (double)x->lower[i + 1];
+
+    h[i + 1] = up > 0 ? h[i] * (up / low) : h[i];
+    off[i] = -sqrt(up) * sqrt(low);
+  }
+  ierr = symmetric_eigenvectors(n, e->lambda, off, e->to);
+  if (!ierr) scale_vectors(e, h, singular);
+  PetscCall(PetscFree2(off, h));
+  PetscCall(ierr);
+  if (!e->single) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(size, &e->tosingle));
+  PetscCall(PetscMalloc1(size, &e->fromsingle));
+  for (size_t i = 0; i < size; i++) {
+    e->tosingle[i] = (float)e->to[i];
+    e->fromsingle[i] = (float)e->from[i];
+  }
+  PetscCall(PetscFree(e->to));
+  PetscCall(PetscFree(e->from));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenCreate(const BCRAxis *axis, PetscBool singular, PetscBool single, BCREigen *eigen)
+{
+  BCREigen e;
+
+  PetscFunctionBegin;
+  *eigen = NULL;
+  PetscCall(PetscNew(&e));
+  e->n = axis->n;
+  e->single = single;
+  BCRCallElse(eigen_fill(e, axis, singular), (void)BCREigenDestroy(&e));
+  *eigen = e;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenDestroy(BCREigen *eigen)
+{
+  BCREigen e = *eigen;
+
+  PetscFunctionBegin;
+  if (!e) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFree(e->lambda));
+  PetscCall(PetscFree(e->to));
+  PetscCall(PetscFree(e->from));
+  PetscCall(PetscFree(e->tosingle));
+  PetscCall(PetscFree(e->fromsingle));
+  PetscCall(PetscFree(*eigen));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenGetModes(BCREigen e, double lambda[], PetscInt *constant)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(lambda, e->lambda, e->n));
+  *constant = e->constant;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenGetMatrices(BCREigen e, const double **to, const double **from)
+{
+  PetscFunctionBegin;
+  *to = e->to;
+  *from = e->from;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+size_t BCREigenBytes(BCREigen e)
+{
+  return (size_t)e->n * (2 * (size_t)e->n * (e->single ? sizeof(float) : sizeof(double)) + sizeof(double));
+}
+
+size_t BCREigenWork(BCREigen e)
+{
+  return 2 * (size_t)BCR_EIGEN_LINES * (size_t)e->n;
+}
+
+/* C = A B (column by column, leading dimensions ld), with B transposed or A */
+static void product(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                    const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb, void *C, ptrdiff_t ldc)
+{
+  const PetscBLASInt bm = (PetscBLASInt)m, bn = (PetscBLASInt)n, bk = (PetscBLASInt)k, ba = (PetscBLASInt)lda,
+                     bb = (PetscBLASInt)ldb, bc = (PetscBLASInt)ldc;
+
+  if (single) {
+    const float one = 1, zero = 0;
+
+    BCRsgemm_(ta, tb, &bm, &bn, &bk, &one, (const float *)A, &ba, (const float *)B, &bb, &zero, (float *)C, &bc);
+  } else {
+    const double one = 1, zero = 0;
+
+    BCRdgemm_(ta, tb, &bm, &bn, &bk, &one, (const double *)A, &ba, (const double *)B, &bb, &zero, (double *)C, &bc);
+  }
+}
+
+/* rows x columns numbers from f to u; from, to: they are double, else of the work type */
+static void copy(BCREigen e, int from, int to, ptrdiff_t columns, ptrdiff_t rows, const void *f, ptrdiff_t ldf, void *u,
+                 ptrdiff_t ldu)
+{
+  for (ptrdiff_t r = 0; r < rows; r++) {
+    if (from == to) {
+      const size_t size = e->single && !from ? sizeof(float) : sizeof(double);
+
+      memcpy((char *)u + r * ldu * size, (const char *)f + r * ldf * size, columns * size);
+    } else if (from)
+      for (ptrdiff_t i = 0; i < columns; i++) ((float *)u)[r * ldu + i] = (float)((const double *)f)[r * ldf + i];
+    else
+      for (ptrdiff_t i = 0; i < columns; i++) ((double *)u)[r * ldu + i] = (double)((const float *)f)[r * ldf + i];
+  }
+}
+
+/* Lines that are rows (contiguous) or columns (neighbours are) of f, as many at a time as scratch has room for */
+static void transform(BCREigen e, PetscBool rows, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf,
+                      void *u, ptrdiff_t ldu, void *work)
+{
+  const ptrdiff_t n = e->n, size = e->single && !io ? sizeof(float) : sizeof(double), step = BCR_EIGEN_LINES;
+  const void *M = direction ? (e->single ? (void *)e->fromsingle : (void *)e->from)
+                            : (e->single ? (void *)e->tosingle : (void *)e->to);
+  void *out = (char *)work + step * n * (e->single ? sizeof(float) : sizeof(double));
+
+  for (ptrdiff_t l = 0; l < count; l += step) {
+    const ptrdiff_t m = PetscMin(step, count - l), nx = rows ? n : m, ny = rows ? m : n;
+    const void *x = (const char *)f + (rows ? l * ldf : l) * size;
+    void *y = (char *)u + (rows ? l * ldu : l) * size;
+    const ptrdiff_t ldx = f == u || io ? nx : ldf, ldy = io ? nx : ldu;
+    void *z = io ? out : y;
+
+    if (f == u || io) {
+      copy(e, io, 0, nx, ny, x, ldf, work, nx);
+      x = work;
+    }
+    if (rows) product(e->single, direction ? "N" : "T", "N", n, m, n, M, n, x, ldx, z, ldy);
+    else product(e->single, "N", direction ? "T" : "N", m, n, n, x, ldx, M, n, z, ldy);
+    if (io) copy(e, 0, io, nx, ny, out, nx, y, ldu);
+  }
+}
+
+void BCREigenRows(BCREigen e, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u,
+                  ptrdiff_t ldu, void *work)
+{
+  transform(e, PETSC_TRUE, direction, io, count, f, ldf, u, ldu, work);
+}
+
+void BCREigenCols(BCREigen e, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u,
+                  ptrdiff_t ldu, void *work)
+{
+  transform(e, PETSC_FALSE, direction, io, count, f, ldf, u, ldu, work);
+}

@@ -1,0 +1,30 @@
+/*
+  The eigenvectors of a general axis, stored: transforms by matrix products, of many lines at a time (docs/method.md).
+
+      T = V L V^-1,  V = h^-1/2 Q,  h_(i+1) lower_(i+1) = h_i upper_i     (h^1/2 T h^-1/2 = Q L Q^T is symmetric)
+
+      analysis  X = V^-1 x = Q^T h^1/2 x          synthesis  x = V X
+*/
+#pragma once
+
+#include "../operator/operator.h"
+
+typedef struct _n_BCREigen *BCREigen;
+
+/* single: products in float. singular: the rows of the axis add up to zero, so that one mode is the constant, its
+   eigenvalue 0 and its analysis the mean weighted by h, exactly */
+PETSC_INTERN PetscErrorCode BCREigenCreate(const BCRAxis *axis, PetscBool singular, PetscBool single, BCREigen *eigen);
+PETSC_INTERN PetscErrorCode BCREigenDestroy(BCREigen *eigen);
+/* n eigenvalues in increasing order; number of the constant mode, -1: not singular */
+PETSC_INTERN PetscErrorCode BCREigenGetModes(BCREigen eigen, double lambda[], PetscInt *constant);
+/* of a double one: entry i of mode k of the analysis and of the synthesis at n k + i */
+PETSC_INTERN PetscErrorCode BCREigenGetMatrices(BCREigen eigen, const double **to, const double **from);
+PETSC_INTERN size_t BCREigenBytes(BCREigen eigen);
+/* numbers of the work type that transforms need for scratch, of at most so many lines at a time */
+PETSC_INTERN size_t BCREigenWork(BCREigen eigen);
+/* As BCRDttTable (backend/cpu/dtt.h): io 1: f and u are double, products float; u may be f; direction 0: analysis, 1:
+   synthesis */
+PETSC_INTERN void BCREigenRows(BCREigen eigen, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf,
+                               void *u, ptrdiff_t ldu, void *work);
+PETSC_INTERN void BCREigenCols(BCREigen eigen, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf,
+                               void *u, ptrdiff_t ldu, void *work);

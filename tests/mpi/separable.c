@@ -1,0 +1,543 @@
+/*
+  ranks: 1 2 3
+  quick: 1
+
+  PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh
+  towards walls, geometric, random), ends (Dirichlet, Neumann, Robin, boundary rows kept), factors of rows and
+  sizes, beside uniform and periodic axes, singular or not, one component or two; solved to rounding by lines and
+  eigenvectors, transposed, with new values, in single and mixed precision, with other preconditioners alive.
+  Against PETSc's LU and the equations. A matrix that is not separable by a hair, or whose eigenvectors are too
+  ill-conditioned, gets a fit, which is what is named then.
+*/
+#include "tests/petsc/testing.h"
+
+#define MOST 48
+
+typedef enum {
+  UNIFORM,
+  TANH,
+  GEOMETRIC,
+  RANDOM,
+  LAYER,      /* smallest cells in the middle */
+  CONVECTION, /* constant couplings that differ up and down, by the strength */
+  SPACINGS
+} Spacing;
+typedef enum {
+  PLAIN,   /* T_x + T_y + T_z */
+  VOLUMES, /* finite volumes: symmetric */
+  FACTORS, /* each row with a factor of its own */
+  FORMS
+} Form;
+
+/* Ends: d Dirichlet, c Neumann, R Robin, P Robin with a penalty, k rows kept, p periodic (uniform alone) */
+typedef struct {
+  PetscInt n;
+  Spacing spacing;
+  double strength; /* of the spacing: the ratio of the largest cell to the smallest, roughly */
+  char end[2];
+  double h[MOST], low[MOST], diag[MOST], up[MOST];
+} Axis;
+
+typedef struct {
+  PetscInt dim, dof, cut; /* cut: the axis that the ranks share out, -1: as they like */
+  Axis axis[2][3];        /* of each component */
+  Form form;
+  double shift, scale, wrong; /* wrong: relative, in one entry */
+} Problem;
+
+static PetscMPIInt size;
+static PetscInt counts[4], refined = 0; /* problems by their general axes; with ill-conditioned eigenvectors */
+static double worst = 0;
+
+static void Widths(Axis *x)
+{
+  for (PetscInt i = 0; i < x->n; i++) {
+    const double a = ((double)i + .5) / (double)x->n, b = 2 * a - 1, s = log(x->strength);
+
+    x->h[i] = x->spacing == TANH        ? 1 / (1 + (x->strength - 1) * b * b)
+              : x->spacing == LAYER     ? 1 + (x->strength - 1) * b * b
+              : x->spacing == GEOMETRIC ? exp(s * a)
+              : x->spacing == RANDOM    ? exp(s * TestUniform())
+                                        : 1;
+    x->h[i] /= (double)x->n;
+  }
+}
+
+/* Rows of cells of these widths */
+static void Rows(Axis *x)
+{
+  const PetscInt n = x->n;
+
+  Widths(x);
+  for (PetscInt i = 0; i < n; i++) {
+    const double h = x->h[i];
+
+    x->low[i] = i ? 2 / (h * (h + x->h[i - 1])) : x->end[0] == 'p' ? 1 / (h * h) : 0;
+    x->up[i] = i < n - 1 ? 2 / (h * (h + x->h[i + 1])) : x->end[1] == 'p' ? 1 / (h * h) : 0;
+    if (x->spacing == CONVECTION) x->up[i] *= x->strength;
+    x->diag[i] = x->low[i] + x->up[i];
+    for (int s = 0; s < 2; s++) {
+      if (i != (s ? n - 1 : 0)) continue;
+      if (x->end[s] == 'd') x->diag[i] += 2 / (h * h);
+      if (x->end[s] == 'P') x->diag[i] += 1e9;
+      if (x->end[s] == 'R') x->diag[i] += 1 / (h * (0.5 * h + 0.7));
+    }
+  }
+}
+
+static PetscErrorCode Grid(MPI_Comm comm, const Problem *p, DM *da)
+{
+  DMBoundaryType b[3];
+  PetscInt n[3] = {1, 1, 1}, parts[3] = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
+  PetscMPIInt ranks;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &ranks));
+  for (PetscInt d = 0; d < p->dim; d++) {
+    if (p->cut >= 0) parts[d] = d == p->cut ? ranks : 1;
+    n[d] = p->axis[0][d].n;
+    b[d] = p->axis[0][d].end[0] == 'p' ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  }
+  if (p->dim == 2)
+    PetscCall(
+      DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, n[0], n[1], parts[0], parts[1], p->dof, 1, NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, n[0], n[1], n[2], parts[0], parts[1], parts[2],
+                           p->dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A factor of a row, the same on all ranks */
+static double Factor(const Problem *p, const PetscInt at[3])
+{
+  double f = p->scale;
+
+  for (PetscInt d = 0; d < p->dim && p->form == VOLUMES; d++) f *= p->axis[0][d].h[at[d]];
+  if (p->form == FACTORS) f *= exp(sin(12.9 * (double)at[0] + 78.2 * (double)at[1] + 37.7 * (double)at[2]));
+  return f;
+}
+
+static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
+{
+  PetscInt lo[3], n[3], at[3];
+
+  PetscFunctionBegin;
+  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
+  PetscCall(MatZeroEntries(A));
+  for (at[2] = lo[2]; at[2] < lo[2] + n[2]; at[2]++)
+    for (at[1] = lo[1]; at[1] < lo[1] + n[1]; at[1]++)
+      for (at[0] = lo[0]; at[0] < lo[0] + n[0]; at[0]++)
+        for (PetscInt c = 0; c < p->dof; c++) {
+          MatStencil row = {.i = at[0], .j = at[1], .k = at[2], .c = c}, col = row;
+          const double f = Factor(p, at);
+          double diag = p->shift;
+          PetscBool kept = PETSC_FALSE;
+          PetscScalar v;
+
+          for (PetscInt d = 0; d < p->dim; d++)
+            for (int s = 0; s < 2; s++)
+              if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
+          for (PetscInt d = 0; d < p->dim && !kept; d++) {
+            const Axis *x = &p->axis[c][d];
+
+            diag += x->diag[at[d]];
+            for (int s = 0; s < 2; s++) {
+              const double value = s ? x->up[at[d]] : x->low[at[d]];
+              PetscInt *to = d == 0 ? &col.i : d == 1 ? &col.j : &col.k;
+
+              if (value == 0) continue;
+              *to = at[d] + (s ? 1 : -1);
+              v = (PetscScalar)(-f * value * (1 + (at[0] == 1 && at[1] == 2 && d == 0 && s ? p->wrong : 0)));
+              PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &v, ADD_VALUES));
+              *to = at[d];
+            }
+          }
+          v = (PetscScalar)(kept ? 3 : f * diag);
+          PetscCall(MatSetValuesStencil(A, 1, &row, 1, &row, &v, ADD_VALUES));
+        }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Describe(const Problem *p, char text[256])
+{
+  static const char *const forms[] = {"plain", "volumes", "factors"}, *const spacings = "utgrlc";
+  size_t k = (size_t)snprintf(text, 256, "%s%s, shift %g, scale %g:", forms[p->form],
+                              p->dof > 1 ? ", two components" : "", p->shift, p->scale);
+
+  for (PetscInt d = 0; d < p->dim; d++) {
+    const Axis *x = &p->axis[0][d];
+
+    k += (size_t)snprintf(text + k, 256 - k, " %d%c%c%c%g", (int)x->n, spacings[x->spacing], x->end[0], x->end[1],
+                          x->strength);
+  }
+}
+
+static PetscInt Count(const char *text, const char *word)
+{
+  PetscInt count = 0;
+
+  for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) count++;
+  return count;
+}
+
+static double Bound(const char precision[])
+{
+  if (sizeof(PetscReal) < sizeof(double) || !strcmp(precision, "single")) return 2e-6;
+  return (double)TestBackwardBound();
+}
+
+/* b - A x with the mean of the null vector's left part taken out is for the solver to say: singular systems get a
+   right-hand side that has a solution */
+static PetscErrorCode RightHandSide(Mat A, PetscBool singular, PetscBool transpose, Vec b)
+{
+  Vec x;
+
+  PetscFunctionBegin;
+  if (!singular) PetscCall(TestRandom(b));
+  else {
+    PetscCall(VecDuplicate(b, &x));
+    PetscCall(TestRandom(x));
+    if (transpose) PetscCall(MatMultTranspose(A, x, b));
+    else PetscCall(MatMult(A, x, b));
+    PetscCall(VecDestroy(&x));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One solve, against the equations, and LU on each rank */
+static PetscErrorCode Compare(const Problem *p, DM da, Mat A, PC pc, PetscBool singular, PetscBool transpose,
+                              const char precision[], const char *what)
+{
+  const double bound = Bound(precision);
+  Problem own = *p;
+  Vec b, x;
+  PetscReal backward = 1;
+  char text[256];
+
+  PetscFunctionBegin;
+  Describe(&own, text);
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(RightHandSide(A, singular, transpose, b));
+  PetscCall(VecSet(x, 7));
+  if (transpose) PetscCall(PCApplyTranspose(pc, b, x));
+  else PetscCall(PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, transpose, b, x, &backward));
+  Check(backward <= bound, "%s, %s, %s: backward error %g", text, precision, what, (double)backward);
+  if (strcmp(precision, "single")) TestLargest(&worst, (double)backward);
+  if (!singular && !strcmp(precision, "double")) {
+    DM da1;
+    Mat A1;
+    Vec b1, x1, y1, z1;
+    KSP lu;
+    PetscScalar *fall, *uall;
+    PetscInt n;
+    PetscReal difference = 1, size1, residual = 1;
+
+    PetscCall(Grid(PETSC_COMM_SELF, p, &da1));
+    PetscCall(DMCreateMatrix(da1, &A1));
+    PetscCall(Fill(p, da1, A1));
+    PetscCall(TestReference(A1, &lu));
+    PetscCall(MatCreateVecs(A1, &x1, &b1));
+    PetscCall(VecDuplicate(x1, &y1));
+    PetscCall(VecDuplicate(x1, &z1));
+    PetscCall(TestGather(da, b, &fall, &n));
+    PetscCall(TestGather(da, x, &uall, &n));
+    PetscCall(VecPlaceArray(b1, fall));
+    PetscCall(VecPlaceArray(x1, uall));
+    if (transpose) PetscCall(KSPSolveTranspose(lu, b1, y1));
+    else PetscCall(KSPSolve(lu, b1, y1));
+    PetscCall(TestDifference(x1, y1, &difference));
+    /* what LU itself is off by: one more solve with its residual */
+    if (transpose) PetscCall(MatMultTranspose(A1, y1, z1));
+    else PetscCall(MatMult(A1, y1, z1));
+    PetscCall(VecAYPX(z1, -1, b1));
+    PetscCall(VecNorm(z1, NORM_2, &residual));
+    PetscCall(VecNorm(b1, NORM_2, &size1));
+    Check(difference <= PetscMax(TestDifferenceBound(), 1e6 * residual / size1), "%s, %s: differs from LU by %g", text,
+          what, (double)difference);
+    PetscCall(VecResetArray(b1));
+    PetscCall(VecResetArray(x1));
+    PetscCall(PetscFree(fall));
+    PetscCall(PetscFree(uall));
+    PetscCall(VecDestroy(&b1));
+    PetscCall(VecDestroy(&x1));
+    PetscCall(VecDestroy(&y1));
+    PetscCall(VecDestroy(&z1));
+    PetscCall(KSPDestroy(&lu));
+    PetscCall(MatDestroy(&A1));
+    PetscCall(DMDestroy(&da1));
+  }
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Make(const Problem *p, const char precision[], DM *da, Mat *A, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(Grid(PETSC_COMM_WORLD, p, da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(Fill(p, *da, *A));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
+  PetscCall(PCSetType(*pc, PCBCRPOISSON));
+  PetscCall(PCSetDM(*pc, *da));
+  PetscCall(PCSetOperators(*pc, *A, *A));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_precision", precision));
+  PetscCall(PCSetFromOptions(*pc));
+  PetscCall(PCSetUp(*pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* general: axes that vary for sure, -1: some are so short that they may be uniform after all */
+static PetscErrorCode Read(const Problem *p, PC pc, PetscInt general, PetscBool *singular)
+{
+  char *text, what[256];
+  PetscMPIInt rank;
+  PetscInt found, n = 0;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  Describe(p, what);
+  if (rank == 0) {
+    found = Count(text, "coefficients vary along it") / p->dof;
+    Check(strstr(text, "fit exact") && !strstr(text, "preconditioner only"), "%s: not read as it is:\n%s", what, text);
+    Check(general < 0 || found == general, "%s: %d general axes, not %d:\n%s", what, (int)found, (int)general, text);
+    counts[found]++;
+    if (strstr(text, "eigenvectors of axes")) refined++;
+    n = strstr(text, "singular: solutions have zero mean") ? 1 : 0;
+  }
+  PetscCallMPI(MPI_Bcast(&n, 1, MPIU_INT, 0, PETSC_COMM_WORLD));
+  *singular = (PetscBool)(n > 0);
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One problem: solved, transposed, with another shift, with other coefficients and back */
+static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general, PetscBool all)
+{
+  const double shift = p->shift;
+  DM da;
+  Mat A;
+  PC pc;
+  PetscBool singular;
+
+  PetscFunctionBegin;
+  PetscCall(Make(p, precision, &da, &A, &pc));
+  PetscCall(Read(p, pc, general, &singular));
+  PetscCall(Compare(p, da, A, pc, singular, PETSC_FALSE, precision, "solve"));
+  if (all) {
+    PetscCall(Compare(p, da, A, pc, singular, PETSC_TRUE, precision, "transposed"));
+    p->shift = shift + 3;
+    PetscCall(Fill(p, da, A));
+    PetscCall(PCSetUp(pc));
+    PetscCall(Compare(p, da, A, pc, PETSC_FALSE, PETSC_FALSE, precision, "another shift"));
+    p->shift = shift;
+    for (PetscInt i = 0; i < p->axis[0][0].n; i++) { /* the constant stays what it is */
+      p->axis[0][0].low[i] *= 2;
+      p->axis[0][0].diag[i] *= 2;
+      p->axis[0][0].up[i] *= 2;
+    }
+    PetscCall(Fill(p, da, A));
+    PetscCall(PCSetUp(pc));
+    PetscCall(Read(p, pc, general, &singular));
+    PetscCall(Compare(p, da, A, pc, singular, PETSC_FALSE, precision, "other coefficients"));
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
+{
+  static const PetscInt sizes[2][7] = {
+    {2, 3, 5, 8, 17, 31, 33},
+    {2, 3, 5, 6, 8,  9,  17}
+  };
+  static const char ends[] = "dcRk";
+  const PetscBool neutral = (PetscBool)(trial % 5 == 0); /* Neumann and periodic ends alone */
+
+  memset(p, 0, sizeof(*p));
+  p->dim = dim;
+  p->dof = trial % 7 == 3 ? 2 : 1;
+  p->form = (Form)(trial % FORMS);
+  p->scale = trial % 2 ? -3 : 0.02;
+  p->shift = trial % 5 == 0 || trial % 3 ? 0 : 0.6;
+  p->cut = trial % dim;
+  *general = 0;
+  for (PetscInt d = 0; d < dim; d++) {
+    Axis *x = &p->axis[0][d];
+
+    x->n = sizes[dim - 2][(PetscInt)(7 * TestUniform())];
+    if (d == p->cut) x->n = PetscMax(x->n, size);
+    x->spacing = (Spacing)(TestUniform() < 0.2 ? UNIFORM : 1 + (PetscInt)(3 * TestUniform()));
+    x->strength = exp(1 + 3 * TestUniform());
+    for (int s = 0; s < 2; s++) x->end[s] = neutral ? 'c' : ends[(PetscInt)(4 * TestUniform())];
+    if (x->spacing == UNIFORM && x->n > 2 && TestUniform() < 0.5) x->end[0] = x->end[1] = 'p';
+    if (x->n < 5) /* of what is left between kept rows not everything can be told */
+      for (int s = 0; s < 2; s++) x->end[s] = x->end[s] == 'k' ? 'd' : x->end[s];
+    Rows(x);
+    p->axis[1][d] = *x;
+    if (x->n < 7) *general = -1;
+    else if (*general >= 0 && (x->spacing != UNIFORM || x->end[0] == 'R' || x->end[1] == 'R')) (*general)++;
+  }
+}
+
+static PetscErrorCode Trials(PetscInt dim, PetscInt trials)
+{
+  static const char *const precisions[] = {"double", "double", "double", "mixed", "single"};
+
+  PetscFunctionBegin;
+  for (PetscInt trial = 0; trial < trials; trial++) {
+    Problem p;
+    PetscInt general;
+
+    Random(&p, dim, trial, &general);
+    PetscCall(Solve(&p, precisions[trial % 5 ? trial / 5 % 5 : 0], general, (PetscBool)(trial % 2 == 0)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Graded far, penalties on walls, and convection, whose eigenvectors are ill-conditioned: refined */
+static PetscErrorCode Graded(void)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 12; k++) {
+    Problem p;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = k < 6 || k > 7 ? 2 : 3;
+    p.dof = 1;
+    p.scale = 1;
+    p.form = k % 2 ? VOLUMES : PLAIN;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = p.dim == 2 ? 44 + d : 9 + d;
+      x->spacing = k > 9 ? RANDOM : k > 7 ? LAYER : k % 4 == 2 ? CONVECTION : d ? TANH : GEOMETRIC;
+      p.cut = k % 3 - 1;
+      x->strength = x->spacing == CONVECTION ? (k < 4 ? 1.4 : 2)
+                                             : (k < 4 || k == 8 || k == 9 ? 1e5
+                                                : k == 5                  ? 3000
+                                                : k > 9                   ? 500
+                                                                          : 100);
+      x->end[0] = k == 5 ? 'c' : k % 4 == 3 ? 'P' : 'd';
+      x->end[1] = 'c';
+      Rows(x);
+    }
+    PetscCall(Solve(&p, "double", p.dim, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Two preconditioners of different problems, used in turns */
+static PetscErrorCode Together(void)
+{
+  Problem p[2];
+  PetscInt general;
+  DM da[2];
+  Mat A[2];
+  PC pc[2];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    Random(&p[k], 2 + k, 1 + k, &general);
+    PetscCall(Make(&p[k], "double", &da[k], &A[k], &pc[k]));
+  }
+  for (int k = 0; k < 4; k++)
+    PetscCall(Compare(&p[k % 2], da[k % 2], A[k % 2], pc[k % 2], PETSC_FALSE, PETSC_FALSE, "double", "in turns"));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(PCDestroy(&pc[k]));
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(DMDestroy(&da[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; a fit by its
+   name; a radix, whose blocks are along axes that do not vary */
+static PetscErrorCode Fits(void)
+{
+  static const struct {
+    const char *options;
+    double wrong, convection; /* 0: a stretched grid */
+    PetscBool exact;
+  } cases[] = {
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,  PETSC_TRUE },
+    {"-pc_bcrpoisson_capacitance off",                            1e-9, 0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off",                            0,    10, PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit scaled",  0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit average", 0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 4",                                    0,    0,  PETSC_FALSE},
+    {"-pc_bcrpoisson_tune on",                                    0,    0,  PETSC_TRUE },
+    {"-pc_bcrpoisson_fit exact",                                  0,    0,  PETSC_TRUE }
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+    PetscMPIInt rank;
+    char *text;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2;
+    p.dof = 1;
+    p.scale = 1;
+    p.wrong = cases[k].wrong;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 24;
+      x->spacing = cases[k].convection > 0 ? CONVECTION : TANH;
+      x->strength = cases[k].convection > 0 ? cases[k].convection : 20;
+      x->end[0] = x->end[1] = 'd';
+      Rows(x);
+    }
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCall(TestOptions(cases[k].options, PETSC_TRUE));
+    PetscCall(Make(&p, "double", &da, &A, &pc));
+    PetscCall(TestOptions(cases[k].options, PETSC_FALSE));
+    PetscCall(TestViewText((PetscObject)pc, &text));
+    Check(rank > 0 || (sizeof(PetscReal) < sizeof(double) && cases[k].wrong > 0) ||
+            cases[k].exact == (PetscBool)(strstr(text, "fit exact") != NULL),
+          "%s, wrong by %g, convection %g: %s", cases[k].options, cases[k].wrong, cases[k].convection, text);
+    if (cases[k].exact) PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_FALSE, "double", cases[k].options));
+    free(text);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscMPIInt rank;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Coefficients that vary along several axes"));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(TestSeed());
+  PetscCall(Trials(2, size > 1 ? 25 : 60));
+  PetscCall(Trials(3, size > 1 ? 15 : 40));
+  PetscCall(Graded());
+  PetscCall(Together());
+  PetscCall(Fits());
+  if (rank == 0) {
+    (void)printf("read exactly, with 0 to 3 general axes: %d %d %d %d; refined: %d; largest backward error %.1e\n",
+                 (int)counts[0], (int)counts[1], (int)counts[2], (int)counts[3], (int)refined, worst);
+    Check(counts[2] >= (size > 1 ? 15 : 30) && counts[3] >= (size > 1 ? 5 : 10) && refined >= 4,
+          "too few problems with several general axes");
+  }
+  PetscCall(PetscFinalize());
+  return TestEnd();
+}
