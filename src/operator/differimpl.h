@@ -1,6 +1,6 @@
 /*
   Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
-  have), differmask.c (pieces of the mask).
+  have), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
 */
 #pragma once
 
@@ -19,6 +19,10 @@ typedef enum {
   BCR_NODE_PLANE /* in a dropped plane */
 } BCRNodeKind;
 
+/* What a grid line has */
+#define BCR_LINE_BUSY 1 /* rows that are not the operator's */
+#define BCR_LINE_MASK 2 /* rows of the mask */
+
 /* All rows of a component on this rank, and those up to BCR_BESIDE nodes away along axes that are cut */
 typedef struct {
   BCRRows *A;
@@ -26,16 +30,20 @@ typedef struct {
   BCROperator *op;
   PetscInt lo[3], n[3], stride[3], nodes; /* the nodes here: of the rank's box and beside it */
   PetscInt first[3], last[3];             /* of the operator's box, in the whole grid */
-  unsigned char *code;                    /* [nodes] of which star the row is; BCR_STARS: of one that is not kept */
-  unsigned char *kind;                    /* [nodes] BCRNodeKind */
+  BCRModelAxis m[3];
+  PetscBool neutral;   /* the operator has the constant in its null space */
+  PetscBool even;      /* the operator has the same in all rows of a line but those at its ends */
+  double limit;        /* rows that deviate by no more, relatively, are the operator's */
+  unsigned char *code; /* [nodes] 0: the operator's row; else of which star it is; BCR_STARS: of one that is not kept */
+  unsigned char *kind; /* [nodes] BCRNodeKind */
+  unsigned char *line; /* [n[1] n[2]] of the grid line, BCR_LINE_... */
   double star[BCR_STARS][7];
   PetscInt stars;
-  short place[BCR_STAR_PLACES]; /* hash table: 1 + number of the star, 0: free */
+  short place[BCR_STAR_PLACES]; /* hash table: number of the star, 0: free */
   PetscInt masked;              /* rows of the mask in the rank's box */
   PetscBool bad;                /* there is a row that no operator has */
   double rest;                  /* the largest entry that no star has a place for, over the diagonal */
-  BCRModelAxis m[3];
-  PetscBool neutral; /* the operator has the constant in its null space */
+  BCRVerdict v;                 /* what rows that do not differ deviate by */
 } BCRSurvey;
 
 /* Number of a node among those of the survey */
@@ -89,8 +97,27 @@ static inline int BCRSurveyEnds(const BCRSurvey *S, const PetscInt at[3])
   return ends;
 }
 
+/* The line of node ix, among those of the survey */
+static inline PetscInt BCRSurveyLine(const BCRSurvey *S, const PetscInt ix[3])
+{
+  return ix[1] - S->lo[1] + S->n[1] * (ix[2] - S->lo[2]);
+}
+
+/* differsurvey.c. Takes the sizes of A and of the planes of op. Collective */
+PETSC_INTERN PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op);
+PETSC_INTERN PetscErrorCode BCRSurveyClose(BCRSurvey *S);
+/* All rows, once there is an operator: codes, kinds, lines, the mask. Collective */
+PETSC_INTERN PetscErrorCode BCRSurveyRows(BCRSurvey *S);
 /* The row of a node */
 PETSC_INTERN void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7]);
+/* Which star this is; BCR_STARS: there is no room for more */
+PETSC_INTERN unsigned char BCRSurveyCode(BCRSurvey *S, const double st[7]);
+/* Notes the largest deviation so far of rows that do not differ: of this slot of node ix */
+PETSC_INTERN void BCRSurveyNote(BCRSurvey *S, const PetscInt ix[3], double dev, int slot);
+/* Which slots of a node are nodes of the mask */
+PETSC_INTERN int BCRSurveyMask(const BCRSurvey *S, const PetscInt ix[3]);
+/* The same of the nodes of the rank's box in the line through ix, slots[A->n[0]]. PETSC_FALSE: none of any of them */
+PETSC_INTERN PetscBool BCRSurveyLineMask(const BCRSurvey *S, const PetscInt ix[3], unsigned char slots[]);
 /* A row of the fluid beside the operator's, differ.c */
 typedef struct {
   double st[7];      /* the matrix', with columns of the mask put back */

@@ -1,7 +1,8 @@
 /*
   The operator that most rows have, up to a factor each: the star that most rows of the inside have, and for each side
   that which most rows there have. A majority is found by Boyer and Moore's vote, which needs one candidate and one
-  number and can be merged over ranks; whether it is one the comparison with all rows tells.
+  number and can be merged over ranks; whether it is one the comparison with all rows tells. Some hundred rows are
+  asked, spread over the grid; all of them where those do not make it clear.
 */
 #include "differimpl.h"
 
@@ -9,9 +10,17 @@
 
 typedef struct {
   double star[7];
-  double lead; /* of this candidate over all others; 0: there are as many of those */
-  double most; /* rows that are this very star, as far as they were counted together; 0: there are no rows */
+  double lead;  /* of this candidate over all others; 0: there are as many of those */
+  double most;  /* rows that are this very star, as far as they were counted together; 0: there are no rows */
+  double votes; /* of all rows that have one */
 } BCRVote;
+
+/* Rows that are asked for the inside and for a side; and the lead, of all votes, that makes it clear which most rows have, or that
+   there are none */
+#define BCR_VOTE_INSIDE 256
+#define BCR_VOTE_SIDE   64
+#define BCR_VOTE_CLEAR  0.5
+#define BCR_VOTE_NONE   0.05
 
 /* The sum of what couples a row */
 static double BCRStarSum(const double st[7])
@@ -50,35 +59,68 @@ static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
   v->most = most;
 }
 
-/* The votes of this rank. count: [BCR_VOTES][BCR_STARS], zero */
-static void BCRVotesCount(const BCRSurvey *S, BCRVote vote[], PetscInt count[][BCR_STARS])
+/* Row k of n that are spread over a box of nodes, without a pattern that a matrix might have, too: those of a sequence of
+   low discrepancy. Of fewer nodes than that all, one after the other */
+static void BCRVoteNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all, PetscInt ix[3])
 {
-  const BCRRows *A = S->A;
-  PetscInt ix[3], from[3], to[3];
+  static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
 
   for (PetscInt d = 0; d < 3; d++) {
-    from[d] = PetscMax(A->lo[d], S->first[d]);
-    to[d] = PetscMin(A->lo[d] + A->n[d], S->last[d] + 1);
-  }
-  for (ix[2] = from[2]; ix[2] < to[2]; ix[2]++) {
-    for (ix[1] = from[1]; ix[1] < to[1]; ix[1]++) {
-      for (ix[0] = from[0]; ix[0] < to[0]; ix[0]++) {
-        const int ends = BCRSurveyEnds(S, ix), code = S->code[BCRSurveyNode(S, ix)];
-        double st[7];
-        int k = 0;
+    const PetscInt n = to[d] - from[d];
+    const double x = ((double)k + 0.5) * step[d];
 
-        if (ends & (ends - 1)) continue; /* of several axes */
-        while (ends >> k) k++;
-        if (code < BCR_STARS) count[k][code]++;
-        else {
-          BCRSurveyStar(S, ix, st);
-          BCRVoteFor(&vote[k], st, 1, 1);
-        }
-      }
-    }
+    ix[d] = from[d] + (all ? k % n : PetscMin((PetscInt)((x - floor(x)) * (double)n), n - 1));
+    k = all ? k / n : k;
   }
-  for (int k = 0; k < BCR_VOTES; k++)
-    for (PetscInt i = 0; i < S->stars; i++) BCRVoteFor(&vote[k], S->star[i], (double)count[k][i], (double)count[k][i]);
+}
+
+/* The nodes of this rank that have vote k, and how many these are */
+static double BCRVoteBox(const BCRSurvey *S, int k, PetscInt from[3], PetscInt to[3])
+{
+  const BCRRows *A = S->A;
+  double nodes = 1;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt low = S->first[d], high = S->last[d] + 1,
+                   side = high - low > 1; /* an axis of one unknown has no sides */
+
+    from[d] = low + side;
+    to[d] = high - side;
+    if (k == 1 + 2 * d || k == 2 + 2 * d) {
+      if (!side) return 0;
+      from[d] = k == 1 + 2 * d ? low : high - 1;
+      to[d] = from[d] + 1;
+    }
+    from[d] = PetscMax(from[d], A->lo[d]);
+    to[d] = PetscMin(to[d], A->lo[d] + A->n[d]);
+    nodes *= (double)PetscMax(0, to[d] - from[d]);
+  }
+  return nodes;
+}
+
+/* Vote k of this rank: of at most `most` rows. count: of each star, [BCR_STARS], zero */
+static void BCRVoteHold(BCRSurvey *S, int k, PetscInt most, BCRVote *vote, PetscInt count[])
+{
+  PetscInt from[3], to[3], ix[3], col;
+  const double nodes = BCRVoteBox(S, k, from, to);
+  const PetscBool all = (PetscBool)(nodes <= (double)most);
+  const PetscInt rows = all ? (PetscInt)nodes : most;
+  const double weight = rows ? nodes / (double)rows : 0;
+
+  for (PetscInt i = 0; i < rows; i++) {
+    double st[7], rest;
+    int code;
+
+    BCRVoteNode(from, to, i, all, ix);
+    if (BCRRowGet(S->A, S->c, ix, st, &rest, &col) != BCR_ROW_GOOD || BCRStarSum(st) == 0) continue;
+    for (int t = 0; t < 7; t++) st[t] += 0.0; /* no -0 */
+    code = BCRSurveyCode(S, st);
+    if (code == BCR_STARS) BCRVoteFor(vote, st, weight, weight);
+    else count[code]++;
+    vote->votes += weight;
+  }
+  for (PetscInt i = 1; i < S->stars; i++)
+    if (count[i]) BCRVoteFor(vote, S->star[i], weight * (double)count[i], weight * (double)count[i]);
 }
 
 /* Collective */
@@ -99,6 +141,7 @@ static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vot
       const BCRVote *v = &all[p * BCR_VOTES + k];
 
       BCRVoteFor(&vote[k], v->star, v->lead, v->most);
+      vote[k].votes += v->votes;
     }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -239,21 +282,33 @@ static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
   return PETSC_TRUE;
 }
 
+/* Collective. most: rows to ask for the inside, and for each side */
+static PetscErrorCode BCRVotesHold(BCRSurvey *S, PetscInt inside, PetscInt side, BCRVote vote[])
+{
+  PetscInt(*count)[BCR_STARS] = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
+  BCRCallElse(BCRFaultShare(S->A->comm, PetscCalloc1(BCR_VOTES, &count), BCR_NO_MEMORY), (void)PetscFree(count));
+  for (int k = 0; k < BCR_VOTES; k++) BCRVoteHold(S, k, k ? side : inside, &vote[k], count[k]);
+  PetscCall(PetscFree(count));
+  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
 {
   BCROperator *op = S->op;
   BCRVote vote[BCR_VOTES];
-  PetscInt(*count)[BCR_STARS] = NULL;
-  PetscErrorCode ierr;
   PetscReal lowest;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(vote, sizeof(vote)));
-  ierr = PetscCalloc1(BCR_VOTES, &count);
-  BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(count));
-  BCRVotesCount(S, vote, count);
-  PetscCall(PetscFree(count));
-  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));
+  *good = PETSC_FALSE;
+  PetscCall(BCRVotesHold(S, BCR_VOTE_INSIDE, BCR_VOTE_SIDE, vote));
+  if (vote[0].votes > BCR_VOTE_INSIDE && vote[0].lead < BCR_VOTE_CLEAR * vote[0].votes) {
+    if (vote[0].lead <= BCR_VOTE_NONE * vote[0].votes) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(BCRVotesHold(S, PETSC_MAX_INT, PETSC_MAX_INT, vote));
+  }
   PetscCall(BCRDifferClear(S));
   *good = BCRDifferTake(S, vote);
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);

@@ -356,6 +356,18 @@ PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
   return bad ? PETSC_FALSE : PETSC_TRUE;
 }
 
+PetscBool BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt n)
+{
+  const PetscInt lag = A->dof * back, first = A->dof * node, rows = A->dof * n, *ai = A->ai + first, start = ai[0],
+                 entries = ai[rows] - start, E = start - ai[-lag];
+
+  if (A->far.mat && A->far.i[first + rows] != A->far.i[first - lag]) return PETSC_FALSE;
+  if (entries > 0 && E <= 0) return PETSC_FALSE;
+  return (PetscBool)(BCRRunColumns(ai - lag, (size_t)(rows + lag + 1), (size_t)lag, E) &&
+                     BCRRunColumns(A->aj + start - E, (size_t)(entries + E), (size_t)E, lag) &&
+                     !memcmp(A->aa + start, A->aa + start - E, (size_t)entries * sizeof(*A->aa)));
+}
+
 PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
 {
   const BCRRows *A = ck->A;
