@@ -220,21 +220,6 @@ static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How many of n bytes are the first one, from that on */
-static PetscInt BCRBytesAlike(const unsigned char *p, PetscInt n)
-{
-  const uint64_t like = 0x0101010101010101u * p[0];
-  PetscInt i = 0;
-  uint64_t word;
-
-  for (; i + 8 <= n; i += 8) {
-    memcpy(&word, p + i, sizeof(word));
-    if (word != like) break;
-  }
-  while (i < n && p[i] == p[0]) i++;
-  return i;
-}
-
 /* How many nodes from ix on along x, all in the rank's box, are of one kind and have rows that compare alike. slots: those of
    the first node in the mask */
 static PetscInt BCRDifferAlike(const BCRSurvey *S, const PetscInt ix[3], const unsigned char slots[])
@@ -355,21 +340,13 @@ static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
   return (double)op->scale * a / axes / (double)touching;
 }
 
-/* Node i of the rank's box */
-static void BCRDifferNode(const BCRRows *A, PetscInt i, PetscInt ix[3])
-{
-  ix[0] = A->lo[0] + i % A->n[0];
-  ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
-  ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
-}
-
 /* Entries of a row at the rim of a piece that is touched; none of others */
 static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
 {
   PetscInt ix[3];
 
   if (R->touching[r] == 0) return 0;
-  BCRDifferNode(R->S.A, R->rim[r], ix);
+  BCRBoxNodeAt(R->S.A, R->rim[r], ix);
   return BCRMaskEntries(&R->S, ix, R->touch[r] ? BCRMaskSigma(R->S.op, R->touching[r]) : 0, slot, value);
 }
 
@@ -385,7 +362,7 @@ static PetscErrorCode BCRDifferMask(BCRDifferReader *R)
   PetscFunctionBegin;
   PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt r = 0; r < R->rims; r++) {
-    BCRDifferNode(S->A, R->rim[r], ix);
+    BCRBoxNodeAt(S->A, R->rim[r], ix);
     R->touch[r] = BCRMaskTouched(S, ix);
   }
   PetscCall(BCRDifferPieces(S, R->rims, R->rim, R->touch, R->touching, &R->pieces));

@@ -19,6 +19,29 @@ typedef enum {
   BCR_NODE_PLANE /* in a dropped plane */
 } BCRNodeKind;
 
+/* How many of n bytes are the first one, from that on */
+static inline PetscInt BCRBytesAlike(const unsigned char *p, PetscInt n)
+{
+  const uint64_t like = 0x0101010101010101u * p[0];
+  PetscInt i = 0;
+  uint64_t word;
+
+  for (; i + 8 <= n; i += 8) {
+    memcpy(&word, p + i, sizeof(word));
+    if (word != like) break;
+  }
+  while (i < n && p[i] == p[0]) i++;
+  return i;
+}
+
+/* Node i of the rank's box */
+static inline void BCRBoxNodeAt(const BCRRows *A, PetscInt i, PetscInt ix[3])
+{
+  ix[0] = A->lo[0] + i % A->n[0];
+  ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
+  ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
+}
+
 /* What a grid line has */
 #define BCR_LINE_BUSY 1 /* rows that are not the operator's */
 #define BCR_LINE_MASK 2 /* rows of the mask */

@@ -59,21 +59,6 @@ static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
   v->most = most;
 }
 
-/* Row k of n that are spread over a box of nodes, without a pattern that a matrix might have, too: those of a sequence of
-   low discrepancy. Of fewer nodes than that all, one after the other */
-static void BCRVoteNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all, PetscInt ix[3])
-{
-  static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
-
-  for (PetscInt d = 0; d < 3; d++) {
-    const PetscInt n = to[d] - from[d];
-    const double x = ((double)k + 0.5) * step[d];
-
-    ix[d] = from[d] + (all ? k % n : PetscMin((PetscInt)((x - floor(x)) * (double)n), n - 1));
-    k = all ? k / n : k;
-  }
-}
-
 /* The nodes of this rank that have vote k, and how many these are */
 static double BCRVoteBox(const BCRSurvey *S, int k, PetscInt from[3], PetscInt to[3])
 {
@@ -111,7 +96,7 @@ static void BCRVoteHold(BCRSurvey *S, int k, PetscInt most, BCRVote *vote, Petsc
     double st[7], rest;
     int code;
 
-    BCRVoteNode(from, to, i, all, ix);
+    BCRSpreadNode(from, to, i, all, ix);
     if (BCRRowGet(S->A, S->c, ix, st, &rest, &col) != BCR_ROW_GOOD || BCRStarSum(st) == 0) continue;
     for (int t = 0; t < 7; t++) st[t] += 0.0; /* no -0 */
     code = BCRSurveyCode(S, st);

@@ -183,6 +183,10 @@ static inline int BCRPlanesOf(const BCRRows *A, const BCROperator *op, const Pet
 }
 /* A row of such a node is as the planes say, but for its diagonal */
 PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3], const double st[7]);
+/* Node k of some that are spread over the nodes from[] .. to[] - 1, without a pattern that a matrix might have, too: those of a
+   sequence of low discrepancy. all: every node, one after the other */
+PETSC_INTERN void BCRSpreadNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all,
+                                PetscInt ix[3]);
 /* Guesses the planes, each from one row in its middle, and rows where planes meet from one row each. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op);
 /* Drops every plane with a row that is not as the planes say. Collective */
