@@ -6,10 +6,7 @@
 #include "differimpl.h"
 #include "run.h"
 
-/* Lines that are compared together, at most, and entries of all of them: if they turn out different, they are in a cache
-   when they are compared again */
-#define BCR_SURVEY_LINES   64
-#define BCR_SURVEY_ENTRIES 32768
+#define BCR_SURVEY_ENTRIES 32768 /* entries of lines that are compared together: they stay in a cache */
 
 PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op)
 {
@@ -148,18 +145,6 @@ static PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i)
                      m->w[i] == m->w[i - 1]);
 }
 
-/* How many of at most `most` rows from that of node on repeat those of the nodes `back` before them */
-static PetscInt BCRSurveyRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt most)
-{
-  PetscInt n = 1;
-
-  if (most < 1 || !BCRRowsRepeat(A, node, back, 1)) return 0;
-  for (PetscInt step = most - n; step > 0; step = PetscMin(step, most - n))
-    if (BCRRowsRepeat(A, node + n, back, step)) n += step;
-    else step /= 4;
-  return n;
-}
-
 /* A row of another component may differ: the row of node ix of the box repeats that of the node before it */
 static PetscBool BCRSurveySame(const BCRSurvey *S, const PetscInt ix[3])
 {
@@ -199,10 +184,9 @@ static void BCRSurveyInside(BCRSurvey *S, const PetscInt line[3], const PetscInt
     const PetscInt i = BCRSurveyNode(S, ix), node = BCRNode(A, ix);
     const PetscBool beside = (PetscBool)(ix[0] >= even[0] && ix[0] <= even[1]);
 
-    n = beside ? BCRSurveyRepeat(A, node, 1, even[1] + 1 - ix[0]) : 0;
+    n = beside ? BCRRowsRepeat(A, node, 1, even[1] + 1 - ix[0]) : 0;
     if (n) BCRSurveyCopy(S, i, 1, n);
-    else if (above && (n = BCRSurveyRepeat(A, node, A->stride[1], end - ix[0])) > 0)
-      BCRSurveyCopy(S, i, S->stride[1], n);
+    else if (above && (n = BCRRowsRepeat(A, node, A->stride[1], end - ix[0])) > 0) BCRSurveyCopy(S, i, S->stride[1], n);
     else {
       if (beside && A->dof > 1 && BCRSurveySame(S, ix)) BCRSurveyCopy(S, i, 1, 1);
       else BCRSurveyRow(S, ix);
@@ -257,7 +241,8 @@ static void BCRSurveyCopyLines(BCRSurvey *S, const PetscInt ix[3], PetscInt n)
 PetscErrorCode BCRSurveyRows(BCRSurvey *S)
 {
   const BCRRows *A = S->A;
-  PetscInt ix[3], even[2] = {A->lo[0], A->lo[0] + A->n[0] - 1}, most;
+  const PetscInt most = PetscMax(1, BCR_SURVEY_ENTRIES / (8 * PetscMax(A->n[0], 1) * A->dof)); /* lines */
+  PetscInt ix[3], even[2] = {A->lo[0], A->lo[0] + A->n[0] - 1};
 
   PetscFunctionBegin;
   S->limit = S->neutral ? BCR_NULL_TOL / 8 : BCR_SAME_TOL;
@@ -267,19 +252,17 @@ PetscErrorCode BCRSurveyRows(BCRSurvey *S)
   for (PetscInt i = even[0]; i <= even[1]; i++)
     if (!BCRSurveyEven(S, 0, i)) even[1] = i - 1;
   for (ix[2] = S->lo[2]; ix[2] < S->lo[2] + S->n[2] && !S->bad; ix[2]++) {
-    most = 1;
     for (ix[1] = S->lo[1]; ix[1] < S->lo[1] + S->n[1] && !S->bad;) {
       const PetscInt at[3] = {A->lo[0], ix[1], ix[2]};
       const PetscBool mine = BCRGridHas(&A->grid, at);
       PetscInt n = 0;
 
       while (mine && S->n[0] == A->n[0] && n < most && BCRSurveyEven(S, 1, ix[1] + n)) n++;
-      if (n && BCRRowsRepeat(A, BCRNode(A, at), A->stride[1], n * A->stride[1])) {
+      if (n) n = BCRRowsRepeat(A, BCRNode(A, at), A->stride[1], n * A->stride[1]) / A->stride[1];
+      if (n) {
         BCRSurveyCopyLines(S, ix, n);
         ix[1] += n;
-        most = PetscMin(2 * most, PetscMin(BCR_SURVEY_LINES, PetscMax(1, BCR_SURVEY_ENTRIES / (8 * A->n[0] * A->dof))));
-      } else if (n > 1) most = 1;
-      else {
+      } else {
         BCRSurveyOne(S, ix, mine, even);
         ix[1]++;
       }

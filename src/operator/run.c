@@ -5,6 +5,8 @@
 #include "run_kernels.h"
 #include "wide.h"
 
+#define BCR_REPEAT_PART 128 /* numbers that are compared without asking where they differ */
+
 PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 {
   const BCRRows *A = ck->A;
@@ -356,16 +358,59 @@ PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
   return bad ? PETSC_FALSE : PETSC_TRUE;
 }
 
-PetscBool BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt n)
+/* How many of n numbers j[] are that lag before them and step more, up to the first that is not */
+static size_t BCRColumnsRepeat(const PetscInt *j, size_t n, size_t lag, PetscInt step)
 {
-  const PetscInt lag = A->dof * back, first = A->dof * node, rows = A->dof * n, *ai = A->ai + first, start = ai[0],
-                 entries = ai[rows] - start, E = start - ai[-lag];
+  size_t done = 0, part;
 
-  if (A->far.mat && A->far.i[first + rows] != A->far.i[first - lag]) return PETSC_FALSE;
-  if (entries > 0 && E <= 0) return PETSC_FALSE;
-  return (PetscBool)(BCRRunColumns(ai - lag, (size_t)(rows + lag + 1), (size_t)lag, E) &&
-                     BCRRunColumns(A->aj + start - E, (size_t)(entries + E), (size_t)E, lag) &&
-                     !memcmp(A->aa + start, A->aa + start - E, (size_t)entries * sizeof(*A->aa)));
+  for (; done < n; done += part) {
+    part = PetscMin(n - done, BCR_REPEAT_PART);
+    if (!BCRRunColumns(j + done - lag, part + lag, lag, step)) break;
+  }
+  while (done < n && j[done] == (j + done)[-(ptrdiff_t)lag] + step) done++;
+  return done;
+}
+
+/* How many of n values are those lag before them, up to the first that is not */
+static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
+{
+  size_t done = 0, part;
+
+  for (; done < n; done += part) {
+    part = PetscMin(n - done, BCR_REPEAT_PART);
+    if (memcmp(v + done, v + done - lag, part * sizeof(*v)) != 0) break;
+  }
+  while (done < n && !memcmp(v + done, v + done - lag, sizeof(*v))) done++;
+  return done;
+}
+
+/* How many of n groups of rows, dof in each, end at or before entry `end` */
+static PetscInt BCRRowsBefore(const PetscInt *ai, PetscInt dof, PetscInt n, PetscInt end)
+{
+  PetscInt low = 0, high = n + 1; /* ai[dof low] <= end < ai[dof high] */
+
+  while (high - low > 1) {
+    const PetscInt middle = low + (high - low) / 2;
+
+    if (ai[dof * middle] <= end) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+PetscInt BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt n)
+{
+  const PetscInt dof = A->dof, lag = dof * back, first = dof * node, *ai = A->ai + first, start = ai[0],
+                 E = start - ai[-lag];
+  size_t same;
+
+  if (A->far.mat) n = BCRRowsBefore(A->far.i + first, dof, n, A->far.i[first - lag]);
+  if (n < 1 || E < 1 || (A->far.mat && A->far.i[first] != A->far.i[first - lag])) return 0;
+  same = BCRValuesRepeat(A->aa + start, (size_t)(ai[dof * n] - start), (size_t)E);
+  n = BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
+  n = (PetscInt)BCRColumnsRepeat(ai + 1, (size_t)(dof * n), (size_t)lag, E) / dof;
+  same = BCRColumnsRepeat(A->aj + start, (size_t)(ai[dof * n] - start), (size_t)E, lag);
+  return BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
 }
 
 PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
