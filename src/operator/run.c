@@ -374,13 +374,12 @@ static size_t BCRColumnsRepeat(const PetscInt *j, size_t n, size_t lag, PetscInt
 /* How many of n values are those lag before them, up to the first that is not */
 static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
 {
-  size_t done = 0, part;
+  size_t done = 0, part = BCR_REPEAT_PART;
 
-  for (; done < n; done += part) {
-    part = PetscMin(n - done, BCR_REPEAT_PART);
-    if (memcmp(v + done, v + done - lag, part * sizeof(*v)) != 0) break;
+  while (part > 0 && done < n) {
+    if (part <= n - done && !memcmp(v + done, v + done - lag, part * sizeof(*v))) done += part;
+    else part /= 2;
   }
-  while (done < n && !memcmp(v + done, v + done - lag, sizeof(*v))) done++;
   return done;
 }
 
