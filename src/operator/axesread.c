@@ -241,10 +241,9 @@ static PetscErrorCode BCRSamplesDestroy(BCRSamples *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of the lines, on all ranks. Collective */
-static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+/* Room for the lines that have their sizes. Collective */
+static PetscErrorCode BCRSamplesCreate(MPI_Comm comm, BCRSamples *S)
 {
-  BCRFault fault = {PETSC_SUCCESS, ""};
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -253,7 +252,16 @@ static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S
 
     ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
   }
-  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of the lines, on all ranks. Collective */
+static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
     BCRLine *l = &S->line[d];
     PetscInt ix[3];
@@ -524,11 +532,10 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From lines that have their sizes to the operator, if they are those of one */
-static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCROperator *op, PetscBool *good)
+/* From lines that have their rows to the operator, if they are those of one */
+static PetscErrorCode BCRSamplesMake(BCRSamples *S, BCROperator *op, PetscBool *good)
 {
   PetscFunctionBegin;
-  PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   for (PetscInt d = 0; d < 3 && *good; d++) *good = BCRLineName(S, &S->line[d]);
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
@@ -543,12 +550,37 @@ PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscB
 {
   BCRSamples S;
   PetscBool empty;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *good = PETSC_FALSE;
   PetscCall(BCRSamplesSize(A, op, &S, &empty));
-  if (empty) *good = PETSC_TRUE;
-  else BCRCallElse(BCRSamplesMake(A, c, &S, op, good), (void)BCRSamplesDestroy(&S));
+  *good = empty;
+  if (empty) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = BCRSamplesCreate(A->comm, &S);
+  if (!ierr) ierr = BCRSamplesRead(A, c, &S);
+  if (!ierr) ierr = BCRSamplesMake(&S, op, good);
   PetscCall(BCRSamplesDestroy(&S));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op,
+                           void (*row)(void *ctx, PetscInt d, PetscInt i, double st[7]), void *ctx, PetscBool *good)
+{
+  BCRSamples S;
+  PetscBool empty;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  PetscCall(BCRSamplesSize(A, op, &S, &empty));
+  if (empty) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = BCRSamplesCreate(A->comm, &S);
+  for (PetscInt d = 0; d < 3 && !ierr; d++)
+    for (PetscInt i = 0; i < S.line[d].n; i++) row(ctx, d, i, S.line[d].star[i]);
+  if (!ierr) ierr = BCRFaultShare(A->comm, BCRSamplesMake(&S, op, good), BCR_NO_MEMORY);
+  PetscCall(BCRSamplesDestroy(&S));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

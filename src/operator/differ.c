@@ -79,7 +79,7 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
     else if (r->in[k] != 0) *(mask & 1 << k ? &gone : &lost) |= 1 << k;
   }
   r->factor = its != 0 && mine / its > 0 && mine / its < PETSC_INFINITY ? mine / its : 1;
-  if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL) r->factor = 1;
+  if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL || S->weighted) r->factor = 1;
   for (int k = 0; k < 7; k++) r->in[k] *= r->factor;
   size = PetscAbs(r->in[BCR_CENTRE]);
   r->back = BCRFluidHeld(r->in, r->st[BCR_CENTRE] - r->in[BCR_CENTRE], gone);
@@ -333,8 +333,11 @@ static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
   int axes = 0;
 
   for (PetscInt d = 0; d < 3; d++) {
-    a += (double)op->axis[d].a;
-    axes += op->axis[d].n > 1;
+    const BCRAxis *ax = &op->axis[d];
+
+    a += (double)ax->a;
+    for (PetscInt i = 0; i < ax->n && ax->lower; i++) a += (double)(ax->lower[i] + ax->upper[i]) / (double)(2 * ax->n);
+    axes += ax->n > 1;
   }
   a *= axes > 2 ? 2 * PETSC_PI * sqrt((double)touching) : 1;
   return (double)op->scale * a / axes / (double)touching;
@@ -343,11 +346,14 @@ static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
 /* Entries of a row at the rim of a piece that is touched; none of others */
 static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
 {
+  const BCRModelAxis *m = R->S.m;
   PetscInt ix[3];
+  double sigma = 0;
 
   if (R->touching[r] == 0) return 0;
   BCRBoxNodeAt(R->S.A, R->rim[r], ix);
-  return BCRMaskEntries(&R->S, ix, R->touch[r] ? BCRMaskSigma(R->S.op, R->touching[r]) : 0, slot, value);
+  if (R->touch[r]) sigma = BCRMaskSigma(R->S.op, R->touching[r]) * m[0].w[ix[0]] * m[1].w[ix[1]] * m[2].w[ix[2]];
+  return BCRMaskEntries(&R->S, ix, sigma, slot, value);
 }
 
 /* Pieces, and rows of the mask that differ. Collective */
@@ -590,15 +596,18 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The ends of each axis can be told from inner rows */
+/* Planes leave unknowns, and some axis has inner rows */
 static PetscBool BCRDifferLong(const BCRRows *A, const BCROperator *op)
 {
+  PetscInt most = 0;
+
   for (PetscInt d = 0; d < 3; d++) {
     const PetscInt n = A->N[d] - (op->axis[d].plane[0].present ? 1 : 0) - (op->axis[d].plane[1].present ? 1 : 0);
 
-    if (n < 3 && A->N[d] > 1) return PETSC_FALSE;
+    if (n < 1) return PETSC_FALSE;
+    most = PetscMax(most, n);
   }
-  return PETSC_TRUE;
+  return (PetscBool)(most > 2);
 }
 
 PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)

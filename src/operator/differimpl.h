@@ -55,6 +55,7 @@ typedef struct {
   PetscInt first[3], last[3];             /* of the operator's box, in the whole grid */
   BCRModelAxis m[3];
   PetscBool neutral;   /* the operator has the constant in its null space */
+  PetscBool weighted;  /* the operator's axes have weights: rows have no factors then */
   PetscBool even;      /* the operator has the same in all rows of a line but those at its ends */
   double limit;        /* rows that deviate by no more, relatively, are the operator's */
   unsigned char *code; /* [nodes] 0: the operator's row; else of which star it is; BCR_STARS: of one that is not kept */
@@ -155,8 +156,31 @@ typedef struct {
 
 /* Of a node of the fluid, or in planes */
 PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r);
-/* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: no uniform ones
-   that this library has. Collective */
+/* The sum of what couples a row */
+static inline double BCRStarSum(const double st[7])
+{
+  return -(st[0] + st[1] + st[2] + st[3] + st[4] + st[5]);
+}
+
+/* What most rows are, by Boyer and Moore's vote */
+typedef struct {
+  double star[7];
+  double lead;  /* of this candidate over all others; 0: there are as many of those */
+  double most;  /* rows that are this very star, as far as they were counted together; 0: there are no rows */
+  double votes; /* of all rows that have one */
+} BCRVote;
+
+/* So many rows have star st, of which most were counted together */
+PETSC_INTERN void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most);
+/* n votes of all ranks. Collective */
+PETSC_INTERN PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, PetscInt n, BCRVote vote[]);
+/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or the system
+   of the rows that differ would be */
+PETSC_INTERN void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2]);
+/* differprofile.c. As BCRDifferModel(), where one axis is general or some have two unknowns. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferProfile(BCRSurvey *S, PetscBool *good);
+/* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: none that
+   this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
 /* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
    these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole

@@ -8,25 +8,12 @@
 
 #define BCR_VOTES 7 /* inside; side s of axis d: 1 + 2 d + s */
 
-typedef struct {
-  double star[7];
-  double lead;  /* of this candidate over all others; 0: there are as many of those */
-  double most;  /* rows that are this very star, as far as they were counted together; 0: there are no rows */
-  double votes; /* of all rows that have one */
-} BCRVote;
-
 /* Rows that are asked for the inside and for a side; and the lead, of all votes, that makes it clear which most rows have, or that
    there are none */
 #define BCR_VOTE_INSIDE 256
 #define BCR_VOTE_SIDE   64
 #define BCR_VOTE_CLEAR  0.5
 #define BCR_VOTE_NONE   0.05
-
-/* The sum of what couples a row */
-static double BCRStarSum(const double st[7])
-{
-  return -(st[0] + st[1] + st[2] + st[3] + st[4] + st[5]);
-}
 
 /* One row is a multiple of the other, by a positive number */
 static PetscBool BCRStarsAlike(const double a[7], const double b[7])
@@ -39,7 +26,7 @@ static PetscBool BCRStarsAlike(const double a[7], const double b[7])
   return PETSC_TRUE;
 }
 
-static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
+void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
 {
   PetscBool take = PETSC_FALSE;
 
@@ -108,22 +95,21 @@ static void BCRVoteHold(BCRSurvey *S, int k, PetscInt most, BCRVote *vote, Petsc
     if (count[i]) BCRVoteFor(vote, S->star[i], weight * (double)count[i], weight * (double)count[i]);
 }
 
-/* Collective */
-static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vote[])
+PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, PetscInt n, BCRVote vote[])
 {
-  const PetscMPIInt width = BCR_VOTES * (PetscMPIInt)(sizeof(BCRVote) / sizeof(double));
+  const PetscMPIInt width = (PetscMPIInt)n * (PetscMPIInt)(sizeof(BCRVote) / sizeof(double));
   BCRVote *all = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = PetscMalloc1((size_t)size * BCR_VOTES, &all);
+  ierr = PetscMalloc1((size_t)size * (size_t)n, &all);
   BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)PetscFree(all));
   PetscCallMPI(MPI_Allgather(vote, width, MPI_DOUBLE, all, width, MPI_DOUBLE, comm));
-  PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
+  PetscCall(PetscMemzero(vote, (size_t)n * sizeof(*vote)));
   for (PetscMPIInt p = 0; p < size; p++)
-    for (int k = 0; k < BCR_VOTES; k++) {
-      const BCRVote *v = &all[p * BCR_VOTES + k];
+    for (PetscInt k = 0; k < n; k++) {
+      const BCRVote *v = &all[p * n + k];
 
       BCRVoteFor(&vote[k], v->star, v->lead, v->most);
       vote[k].votes += v->votes;
@@ -215,9 +201,7 @@ static PetscErrorCode BCRDifferClear(const BCRSurvey *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or the system
-   of the rows that differ would be */
-static void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2])
+void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2])
 {
   for (int pass = 0; pass < 2; pass++) {
     for (int d = 0; d < 3; d++)
@@ -277,15 +261,14 @@ static PetscErrorCode BCRVotesHold(BCRSurvey *S, PetscInt inside, PetscInt side,
   BCRCallElse(BCRFaultShare(S->A->comm, PetscCalloc1(BCR_VOTES, &count), BCR_NO_MEMORY), (void)PetscFree(count));
   for (int k = 0; k < BCR_VOTES; k++) BCRVoteHold(S, k, k ? side : inside, &vote[k], count[k]);
   PetscCall(PetscFree(count));
-  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));
+  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, BCR_VOTES, vote));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
+/* Uniform axes. Collective */
+static PetscErrorCode BCRDifferUniform(BCRSurvey *S, PetscBool *good)
 {
-  BCROperator *op = S->op;
   BCRVote vote[BCR_VOTES];
-  PetscReal lowest;
 
   PetscFunctionBegin;
   *good = PETSC_FALSE;
@@ -296,7 +279,22 @@ PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
   }
   PetscCall(BCRDifferClear(S));
   *good = BCRDifferTake(S, vote);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
+{
+  BCROperator *op = S->op;
+  PetscReal lowest;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDifferUniform(S, good));
+  if (!*good) {
+    PetscCall(BCRDifferClear(S));
+    PetscCall(BCRDifferProfile(S, good));
+  }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) S->weighted = (PetscBool)(S->weighted || op->axis[d].weight);
   S->neutral = BCROperatorNeutral(op);
   PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
   if (!S->neutral && !(lowest > 0)) *good = PETSC_FALSE; /* no box solve */

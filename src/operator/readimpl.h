@@ -199,6 +199,11 @@ PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROper
 /* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
    *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
+/* The same from rows that are given, alike on all ranks: row i of the box's unknowns along axis d; lines meet in node n / 2 of each
+   axis, the first of an axis of two. Collective */
+PETSC_INTERN PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op,
+                                        void (*row)(void *ctx, PetscInt d, PetscInt i, double st[7]), void *ctx,
+                                        PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
    Nothing to do on one rank. */

@@ -440,7 +440,7 @@ static void null_line(const BCROperator *op, const BCRGrid *g, const PetscInt ix
 /* The diagonal of the operator's row at node ix of the layout, about: of the box inside */
 static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
 {
-  PetscReal diag = PetscAbsReal(op->shift);
+  PetscReal diag = PetscAbsReal(op->shift), weight = 1;
 
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d];
@@ -448,8 +448,9 @@ static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscIn
 
     if (i < 0 || i >= x->n) return 1; /* in a plane: a row like any other there */
     diag += PetscAbsReal(x->lower ? x->diag[i] : 2 * x->a);
+    weight *= x->weight ? x->weight[i] : 1;
   }
-  return PetscAbsReal(op->scale) * diag * row_factor(op, g, ix);
+  return PetscAbsReal(op->scale) * diag * weight * row_factor(op, g, ix);
 }
 
 /* Rows and unknowns of the system get sizes near one, of whatever size those of the matrix are: with s the largest entry of a row
