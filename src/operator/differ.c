@@ -501,8 +501,7 @@ static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
   static const char *const name[BCR_ROW_KINDS] = {"with missing links", "of another diagonal", "at ends",
                                                   "with links of another strength", NULL};
   PetscInt all[BCR_ROW_KINDS + 2];
-  char *at = D->what;
-  size_t room = sizeof(D->what);
+  size_t used = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(all, R->kinds, BCR_ROW_KINDS));
@@ -512,16 +511,15 @@ static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
   D->all = all[BCR_ROW_KINDS];
   D->allmasked = all[BCR_ROW_KINDS + 1];
   D->pieces = R->pieces;
-  for (int k = -1; k < BCR_ROW_KINDS; k++) {
-    const PetscInt n = k < 0 ? D->allmasked : all[k];
-    size_t used;
-
-    if (n == 0 || (k >= 0 && !name[k])) continue;
-    PetscCall(PetscSNPrintf(at, room, "%s%" PetscInt_FMT " %s", at == D->what ? "" : ", ", n,
-                            k < 0 ? (n == 1 ? "identity row" : "identity rows") : name[k]));
-    PetscCall(PetscStrlen(at, &used));
-    at += used;
-    room -= used;
+  if (D->allmasked == 1) PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "1 identity row"));
+  else if (D->allmasked > 1)
+    PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "%" PetscInt_FMT " identity rows in %" PetscInt_FMT " piece%s",
+                            D->allmasked, D->pieces, D->pieces == 1 ? "" : "s"));
+  for (int k = 0; k < BCR_ROW_KINDS; k++) {
+    if (all[k] == 0 || !name[k]) continue;
+    PetscCall(PetscStrlen(D->what, &used));
+    PetscCall(PetscSNPrintf(D->what + used, sizeof(D->what) - used, "%s%" PetscInt_FMT " %s", used ? ", " : "", all[k],
+                            name[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -580,7 +578,7 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   PetscCall(PetscFree(slots));
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   count[0] = R->S.masked;
-  count[1] = fits ? R->m : most + 1;
+  count[1] = fits ? R->m : N;
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 2, MPIU_INT, MPI_SUM, A->comm));
   if (count[0] && count[1] <= most) {
     PetscCall(BCRDifferMask(R));
@@ -588,7 +586,13 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
     if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &count[1], 1, MPIU_INT, MPI_SUM, A->comm));
   }
   *good = (PetscBool)(count[1] <= most);
-  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*good) {
+    PetscCall(PetscInfo(A->P,
+                        "%" PetscInt_FMT " rows differ from the operator that most rows have, more than an eighth of "
+                        "all %" PetscInt_FMT ": they are fitted\n",
+                        count[1], N));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRFaultShare(A->comm, BCRDifferCreate(R, &op->differ), BCR_NO_MEMORY));
   BCRDifferWrite(R, op->differ);
   PetscCall(BCRDifferCounts(R, op->differ));

@@ -5,9 +5,9 @@
 */
 #include "differimpl.h"
 
-#define BCR_PROFILE_LAYERS 16 /* layers that are asked whether there is a profile along an axis, */
-#define BCR_PROFILE_ROWS   24 /* and rows of each */
-#define BCR_PROFILE_SIDE   64 /* rows of a side */
+#define BCR_PROFILE_LAYERS 16   /* layers that are asked whether there is a profile along an axis, */
+#define BCR_PROFILE_ROWS   24   /* and rows of each */
+#define BCR_PROFILE_SIDE   64   /* rows of a side */
 #define BCR_PROFILE_HALF   1e-3 /* the vote of a row that lacks links: it is beside something */
 
 typedef struct {
@@ -148,7 +148,8 @@ static PetscBool BCRProfileFill(BCRProfile *P)
 
   for (PetscInt i = 0; i < P->n; i++) {
     if (P->layer[i].most == 0) continue;
-    for (PetscInt j = known < 0 ? 0 : (known + i + 1) / 2; j < i; j++) memcpy(P->layer[j].star, P->layer[i].star, sizeof(P->layer[i].star));
+    for (PetscInt j = known < 0 ? 0 : (known + i + 1) / 2; j < i; j++)
+      memcpy(P->layer[j].star, P->layer[i].star, sizeof(P->layer[i].star));
     for (PetscInt j = i + 1; j < P->n && P->layer[j].most == 0; j++)
       memcpy(P->layer[j].star, P->layer[i].star, sizeof(P->layer[i].star));
     known = i;

@@ -770,6 +770,7 @@ int main(int argc, char **argv)
   /* clang-format on */
   const Test fault = {
     .name = "faults", .p = FLAT("rsdD"), .shape = Several, .d = 2, .pieces = 4, .volumes = PETSC_TRUE};
+  const Test profile = {.name = "faults, stretched", .p = GRADED("rcdD", Y), .shape = Several, .d = 2, .pieces = 4};
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -780,6 +781,7 @@ int main(int argc, char **argv)
   PetscCall(Refusals());
   TestFaultsBegin();
   PetscCall(Faults(&fault));
+  PetscCall(Faults(&profile));
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return bad;
