@@ -121,6 +121,23 @@ static void BCRPlaneCompare(const BCROperator *op, const int side[3], int mask, 
     if (PetscAbs(r->st[k]) > BCR_PLANE_TOL * PetscAbs(centre)) r->kept |= mask & 1 << k;
 }
 
+/* What the row has beside the operator's. A row of a matrix without flux keeps the constant: the difference of the diagonals is that
+   of the links then, to the last digit, where it is small beside the diagonals */
+static void BCRFluidMore(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
+{
+  PetscInt jx[3];
+  double sum = 0;
+
+  for (int k = 0; k < 7; k++) r->more[k] = r->st[k] - r->in[k];
+  if (!S->neutral || !r->differs) return;
+  for (int k = 0; k < 6; k++) {
+    if (r->more[k] == 0) continue;
+    BCRSurveyBeside(S, ix, k, jx);
+    sum += r->more[k] * (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_PLANE ? BCRSurveySlope(S, jx) : 1);
+  }
+  if (PetscAbs(r->more[BCR_CENTRE] + sum) <= BCR_NULL_TOL * PetscAbs(r->in[BCR_CENTRE])) r->more[BCR_CENTRE] = -sum;
+}
+
 void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 {
   PetscInt at[3];
@@ -129,12 +146,12 @@ void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
   memset(r, 0, sizeof(*r));
   BCRSurveyGrid(S, ix, at);
   BCRSurveyStar(S, ix, r->st);
-  if (BCRPlanesOf(S->A, S->op, at, side)) {
-    BCRPlaneCompare(S->op, side, BCRSurveyMask(S, ix), r);
-    return;
+  if (BCRPlanesOf(S->A, S->op, at, side)) BCRPlaneCompare(S->op, side, BCRSurveyMask(S, ix), r);
+  else {
+    BCRModelRow(S->op, S->m, at, r->in);
+    BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyMask(S, ix), r);
   }
-  BCRModelRow(S->op, S->m, at, r->in);
-  BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyMask(S, ix), r);
+  BCRFluidMore(S, ix, r);
 }
 
 /* What the reader finds on this rank */
@@ -174,7 +191,7 @@ static int BCRFluidEntries(const BCRFluidRow *r, int slot[7], double value[7])
   int n = 0;
 
   for (int k = 0; k < 7; k++) {
-    const double d = r->st[k] - r->in[k];
+    const double d = r->more[k];
 
     if (PetscAbs(d) <= 4 * BCR_EPS * PetscAbs(r->in[k])) continue;
     slot[n] = k;

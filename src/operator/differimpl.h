@@ -146,6 +146,7 @@ PETSC_INTERN PetscBool BCRSurveyLineMask(const BCRSurvey *S, const PetscInt ix[3
 typedef struct {
   double st[7];      /* the matrix', with columns of the mask put back */
   double in[7];      /* the operator's, times: */
+  double more[7];    /* st less in */
   double factor;     /* of the row */
   int back, kept;    /* slots that are columns of the mask: put back; that the matrix has */
   PetscBool differs; /* st is not in */

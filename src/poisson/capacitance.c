@@ -353,8 +353,24 @@ static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const Petsc
   return factor ? *factor : 1;
 }
 
-/* Right and left null vector of the operator at the node ix of the layout */
-static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3], PetscReal *right, PetscReal *left)
+/* The left null vector of an axis without its weights, [n] */
+static PetscErrorCode null_axis(const BCRAxis *x, PetscReal **left)
+{
+  double l = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(PetscMax(x->n, 1), left));
+  for (PetscInt i = 0; i < x->n; i++) {
+    if (!x->lower) l = BCRAxisGetEndWeight(x, i);
+    else if (i) l *= (double)x->upper[i - 1] / (double)x->lower[i];
+    (*left)[i] = (PetscReal)l;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Right and left null vector of the operator at the node ix of the layout; axis: the left ones of the axes */
+static void null_at(const BCROperator *op, const BCRGrid *g, PetscReal *const axis[3], const PetscInt ix[3],
+                    PetscReal *right, PetscReal *left)
 {
   int side[3], planes = 0, across = 0;
   PetscInt at = 0, size = 1;
@@ -368,7 +384,7 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
     side[d] = low && ix[d] == 0 ? -1 : (x->plane[1].present && ix[d] == g->N[d] - 1 ? 1 : 0);
     if (side[d]) across = d;
     planes += side[d] != 0;
-    ends *= (PetscReal)BCRAxisGetEndWeight(x, i);
+    ends *= x->n > 0 ? axis[d][i] : 1;
     weight *= x->weight ? x->weight[i] : 1;
   }
   if (!planes) {
@@ -384,7 +400,7 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
 
       if (!side[d] || op->corner[BCRCornerPlace(side)][d] == 0) continue;
       inward[d] -= side[d];
-      null_at(op, g, inward, &r, &l);
+      null_at(op, g, axis, inward, &r, &l);
       *right += op->corner[BCRCornerPlace(side)][d] * r;
     }
     return;
@@ -404,13 +420,13 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
 }
 
 /* The same of the nodes of this rank along x from ix on, the first one */
-static void null_line(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3], PetscReal right[],
-                      PetscReal left[])
+static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const axis[3], const PetscInt ix[3],
+                      PetscReal right[], PetscReal left[])
 {
   const BCRAxis *x = &op->axis[0];
   const PetscInt low = x->plane[0].present ? 1 : 0;
-  PetscInt at[3] = {PetscMax(ix[0], low), ix[1], ix[2]}, end = PetscMin(ix[0] + g->n[0], low + x->n);
-  const PetscReal *factor;
+  const PetscInt at[3] = {PetscMax(ix[0], low), ix[1], ix[2]};
+  PetscInt end = PetscMin(ix[0] + g->n[0], low + x->n);
   PetscReal across = 1;
 
   for (int d = 1; d < 3; d++) {
@@ -418,22 +434,21 @@ static void null_line(const BCROperator *op, const BCRGrid *g, const PetscInt ix
     const PetscInt i = ix[d] - (y->plane[0].present ? 1 : 0);
 
     if (i < 0 || i >= y->n) end = ix[0]; /* in a plane: node by node */
-    else across *= (PetscReal)BCRAxisGetEndWeight(y, i) / (y->weight ? y->weight[i] : 1);
+    else across *= axis[d][i] / (y->weight ? y->weight[i] : 1);
   }
   if (end > at[0]) {
-    factor = row_factors(op, g, at);
+    const PetscReal *factor = row_factors(op, g, at);
+
     for (PetscInt i = at[0]; i < end; i++) {
       right[i - ix[0]] = 1;
-      left[i - ix[0]] = across / ((x->weight ? x->weight[i - low] : 1) * (factor ? factor[i - at[0]] : 1));
+      left[i - ix[0]] =
+        across * axis[0][i - low] / ((x->weight ? x->weight[i - low] : 1) * (factor ? factor[i - at[0]] : 1));
     }
-    if (at[0] == low) left[at[0] - ix[0]] *= (PetscReal)BCRAxisGetEndWeight(x, 0);
-    if (end == low + x->n && (x->n > 1 || at[0] != low))
-      left[end - 1 - ix[0]] *= (PetscReal)BCRAxisGetEndWeight(x, x->n - 1);
   }
   for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
     const PetscInt node[3] = {i, ix[1], ix[2]};
 
-    if (i < at[0] || i >= end) null_at(op, g, node, &right[i - ix[0]], &left[i - ix[0]]);
+    if (i < at[0] || i >= end) null_at(op, g, axis, node, &right[i - ix[0]], &left[i - ix[0]]);
   }
 }
 
@@ -477,18 +492,22 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
   const PetscInt *n = layout->n;
+  PetscReal *axis[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = PetscMalloc2(n[0] * n[1] * n[2], &b->right, n[0] * n[1] * n[2], &b->left);
   if (!ierr) ierr = PetscMalloc2(cap->m, &b->terms[0], cap->m, &b->terms[1]);
-  PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
+  for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
+  BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
+              (void)PetscFree(axis[2]));
   for (PetscInt k = 0; k < n[2]; k++)
     for (PetscInt j = 0; j < n[1]; j++) {
       const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
 
-      null_line(op, layout, ix, b->right + at, b->left + at);
+      null_line(op, layout, axis, ix, b->right + at, b->left + at);
     }
+  for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -111,8 +111,8 @@ int main(int argc, char **argv)
       if (k == 0) first = its;
       if (print) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d %g %g: %d\n", (int)i, value, unit, (int)its));
       Check(its <= cases[i].most, "case %d value %g: %d iterations", (int)i, value, (int)its);
-      Check(PetscAbsInt(its - first) <= 3 + first / 6, "case %d value %g: %d iterations, %d with others", (int)i, value, (int)its,
-            (int)first);
+      Check(PetscAbsInt(its - first) <= 3 + first / 6, "case %d value %g: %d iterations, %d with others", (int)i, value,
+            (int)its, (int)first);
     }
   }
   PetscCall(PetscFinalize());
