@@ -303,13 +303,19 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], 
 /* A row of the mask is in a column of the fluid's */
 static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
 {
-  PetscInt jx[3];
+  PetscInt jx[3], at[3];
   BCRFluidRow r;
 
   for (int k = 0; k < 2 * (int)S->A->dim; k++) {
     if (S->A->N[k / 2] == 1) continue;
     BCRSurveyBeside(S, ix, k, jx);
     if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK) continue;
+    if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_FLUID && !S->code[BCRSurveyNode(S, jx)]) { /* the operator's row */
+      BCRSurveyGrid(S, jx, at);
+      BCRModelRow(S->op, S->m, at, r.in);
+      if (r.in[k ^ 1] != 0) return PETSC_TRUE;
+      continue;
+    }
     BCRSurveyFluid(S, jx, &r);
     if ((r.back | r.kept) & 1 << (k ^ 1)) return PETSC_TRUE;
   }

@@ -5,7 +5,7 @@
 #include "run_kernels.h"
 #include "wide.h"
 
-#define BCR_REPEAT_PART 128 /* numbers that are compared without asking where they differ */
+#define BCR_REPEAT_PART 512 /* numbers that are compared without asking where they differ */
 
 PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 {
@@ -361,23 +361,29 @@ PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
 /* How many of n numbers j[] are that lag before them and step more, up to the first that is not */
 static size_t BCRColumnsRepeat(const PetscInt *j, size_t n, size_t lag, PetscInt step)
 {
-  size_t done = 0, part;
-
-  for (; done < n; done += part) {
-    part = PetscMin(n - done, BCR_REPEAT_PART);
-    if (!BCRRunColumns(j + done - lag, part + lag, lag, step)) break;
-  }
-  while (done < n && j[done] == (j + done)[-(ptrdiff_t)lag] + step) done++;
-  return done;
-}
-
-/* How many of n values are those lag before them, up to the first that is not */
-static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
-{
   size_t done = 0, part = BCR_REPEAT_PART;
 
   while (part > 0 && done < n) {
-    if (part <= n - done && !memcmp(v + done, v + done - lag, part * sizeof(*v))) done += part;
+    if (part <= n - done && BCRRunColumns(j + done - lag, part + lag, lag, step)) done += part;
+    else part /= 2;
+  }
+  return done;
+}
+
+/* How many of n values are those lag before them, up to the first that is not: long parts by the kernel that asks for memory
+   ahead, bit by bit as integers */
+static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
+{
+  const size_t ints = sizeof(*v) / sizeof(PetscInt);
+  size_t done = 0, part = BCR_REPEAT_PART;
+
+  while (part > 0 && done < n) {
+    PetscBool same = (PetscBool)(part <= n - done);
+
+    if (same && part == BCR_REPEAT_PART && ints > 0)
+      same = BCRRunColumns((const PetscInt *)(const void *)(v + done - lag), (part + lag) * ints, lag * ints, 0);
+    else if (same) same = (PetscBool)!memcmp(v + done, v + done - lag, part * sizeof(*v));
+    if (same) done += part;
     else part /= 2;
   }
   return done;
@@ -405,6 +411,7 @@ PetscInt BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt 
 
   if (A->far.mat) n = BCRRowsBefore(A->far.i + first, dof, n, A->far.i[first - lag]);
   if (n < 1 || E < 1 || (A->far.mat && A->far.i[first] != A->far.i[first - lag])) return 0;
+  if (memcmp(A->aa + start, A->aa + start - E, (size_t)(ai[dof] - start) * sizeof(*A->aa)) != 0) return 0; /* most often */
   same = BCRValuesRepeat(A->aa + start, (size_t)(ai[dof * n] - start), (size_t)E);
   n = BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
   n = (PetscInt)BCRColumnsRepeat(ai + 1, (size_t)(dof * n), (size_t)lag, E) / dof;
