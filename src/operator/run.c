@@ -411,7 +411,8 @@ PetscInt BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt 
 
   if (A->far.mat) n = BCRRowsBefore(A->far.i + first, dof, n, A->far.i[first - lag]);
   if (n < 1 || E < 1 || (A->far.mat && A->far.i[first] != A->far.i[first - lag])) return 0;
-  if (memcmp(A->aa + start, A->aa + start - E, (size_t)(ai[dof] - start) * sizeof(*A->aa)) != 0) return 0; /* most often */
+  if (memcmp(A->aa + start, A->aa + start - E, (size_t)(ai[dof] - start) * sizeof(*A->aa)) != 0)
+    return 0; /* most often */
   same = BCRValuesRepeat(A->aa + start, (size_t)(ai[dof * n] - start), (size_t)E);
   n = BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
   n = (PetscInt)BCRColumnsRepeat(ai + 1, (size_t)(dof * n), (size_t)lag, E) / dof;
