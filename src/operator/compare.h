@@ -65,7 +65,8 @@ PETSC_INTERN PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *o
 PETSC_INTERN PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes);
 /* All rows of this rank. known: boxes that the columns have been checked for, 0: none yet */
 PETSC_INTERN PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known);
-/* Some rows of this rank, spread over its box: *wrong as below. Most matrices with something in the box are found out by these */
+/* Some rows of this rank, spread over its box: *wrong as below. Most matrices with something in the box are found out
+   by these */
 PETSC_INTERN PetscErrorCode BCRCheckSpread(BCRCheck *ck, PetscBool *wrong);
 /* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one
    of them is not the model's, and the others need not be looked at */

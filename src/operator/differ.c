@@ -121,8 +121,8 @@ static void BCRPlaneCompare(const BCROperator *op, const int side[3], int mask, 
     if (PetscAbs(r->st[k]) > BCR_PLANE_TOL * PetscAbs(centre)) r->kept |= mask & 1 << k;
 }
 
-/* What the row has beside the operator's. A row of a matrix without flux keeps the constant: the difference of the diagonals is that
-   of the links then, to the last digit, where it is small beside the diagonals */
+/* What the row has beside the operator's. A row of a matrix without flux keeps the constant: the difference of the
+   diagonals is that of the links then, to the last digit, where it is small beside the diagonals */
 static void BCRFluidMore(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 {
   PetscInt jx[3];
@@ -237,8 +237,8 @@ static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How many nodes from ix on along x, all in the rank's box, are of one kind and have rows that compare alike. slots: those of
-   the first node in the mask */
+/* How many nodes from ix on along x, all in the rank's box, are of one kind and have rows that compare alike. slots:
+   those of the first node in the mask */
 static PetscInt BCRDifferAlike(const BCRSurvey *S, const PetscInt ix[3], const unsigned char slots[])
 {
   const BCRRows *A = S->A;

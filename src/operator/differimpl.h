@@ -175,8 +175,8 @@ typedef struct {
 PETSC_INTERN void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most);
 /* n votes of all ranks. Collective */
 PETSC_INTERN PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, PetscInt n, BCRVote vote[]);
-/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or the system
-   of the rows that differ would be */
+/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or
+   the system of the rows that differ would be */
 PETSC_INTERN void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2]);
 /* differprofile.c. As BCRDifferModel(), where one axis is general or some have two unknowns. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferProfile(BCRSurvey *S, PetscBool *good);

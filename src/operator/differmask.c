@@ -1,7 +1,7 @@
 /*
-  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the runs of nodes along x in
-  its own box; pieces that go on in another box are numbered over all ranks, and their nodes beside those boxes are told to
-  all ranks, which join them alike.
+  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the runs of nodes
+  along x in its own box; pieces that go on in another box are numbered over all ranks, and their nodes beside those
+  boxes are told to all ranks, which join them alike.
 */
 #include "differimpl.h"
 

@@ -8,8 +8,8 @@
 
 #define BCR_VOTES 7 /* inside; side s of axis d: 1 + 2 d + s */
 
-/* Rows that are asked for the inside and for a side; and the lead, of all votes, that makes it clear which most rows have, or that
-   there are none */
+/* Rows that are asked for the inside and for a side; and the lead, of all votes, that makes it clear which most rows
+   have, or that there are none */
 #define BCR_VOTE_INSIDE 256
 #define BCR_VOTE_SIDE   64
 #define BCR_VOTE_CLEAR  0.5

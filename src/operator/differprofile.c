@@ -1,7 +1,7 @@
 /*
-  The operator that most rows have where an axis is general, or has two unknowns: along one axis every layer of nodes across
-  it has the row that most of its inner nodes have, up to a factor each (the profile); the ends of the other axes have what
-  most rows there have beside that. What such lines of rows make of the axes, axesread.c says.
+  The operator that most rows have where an axis is general, or has two unknowns: along one axis every layer of nodes
+  across it has the row that most of its inner nodes have, up to a factor each (the profile); the ends of the other
+  axes have what most rows there have beside that. What such lines of rows make of the axes, axesread.c says.
 */
 #include "differimpl.h"
 
@@ -23,7 +23,8 @@ static PetscInt BCRProfileSize(const BCRSurvey *S, PetscInt d)
   return S->last[d] - S->first[d] + 1;
 }
 
-/* Nodes of this rank that are inside along all axes, the first along an axis of two, but for axis d: there at node `at` */
+/* Nodes of this rank that are inside along all axes, the first along an axis of two, but for axis d: there at node
+   `at` */
 static double BCRProfileBox(const BCRSurvey *S, PetscInt d, PetscInt at, PetscInt from[3], PetscInt to[3])
 {
   const BCRRows *A = S->A;
@@ -41,7 +42,8 @@ static double BCRProfileBox(const BCRSurvey *S, PetscInt d, PetscInt at, PetscIn
   return nodes;
 }
 
-/* The row of a node as it would be in the middle layer of the profile. PETSC_FALSE: it is not one of the profile along that axis */
+/* The row of a node as it would be in the middle layer of the profile. PETSC_FALSE: it is not one of the profile along
+   that axis */
 static PetscBool BCRProfileMove(const BCRProfile *P, const PetscInt ix[3], double st[7])
 {
   const int g = (int)P->axis, low = 2 * g, high = 2 * g + 1;
@@ -77,7 +79,8 @@ static PetscBool BCRProfileWhole(const BCRSurvey *S, PetscInt d, PetscInt at, co
   return PETSC_TRUE;
 }
 
-/* The vote of at most `rows` nodes of this rank at node `at` of axis d; `skip` of those that are spread over them are left out */
+/* The vote of at most `rows` nodes of this rank at node `at` of axis d; `skip` of those that are spread over them are
+   left out */
 static void BCRProfileHold(const BCRProfile *P, PetscInt d, PetscInt at, PetscInt rows, PetscInt skip, BCRVote *vote)
 {
   const BCRSurvey *S = P->S;

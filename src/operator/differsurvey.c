@@ -1,7 +1,8 @@
 /*
-  Every row of the matrix once, beside an operator: which rows are the operator's, and of the others which star each is
-  (few are different), and which are of the mask. A row that repeats the one before it, on its line or on the line before
-  that, to the last bit, is what that one is; such rows are compared at the speed of memory, whole lines together.
+  Every row of the matrix once, beside an operator: which rows are the operator's, and of the others which star each
+  is (few are different), and which are of the mask. A row that repeats the one before it, on its line or on the line
+  before that, to the last bit, is what that one is; such rows are compared at the speed of memory, whole lines
+  together.
 */
 #include "differimpl.h"
 #include "run.h"
@@ -135,7 +136,8 @@ static void BCRSurveyRow(BCRSurvey *S, const PetscInt ix[3])
 
 /* ---- rows that repeat others ---- */
 
-/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both neighbours on this rank */
+/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both neighbours on this
+   rank */
 static PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i)
 {
   const BCRModelAxis *m = &S->m[d];
@@ -171,8 +173,8 @@ static void BCRSurveyCopy(BCRSurvey *S, PetscInt i, PetscInt back, PetscInt n)
   }
 }
 
-/* The nodes of the rank's box in a line. even: nodes along x of which this and the one before have the same in the operator,
-   first and last */
+/* The nodes of the rank's box in a line. even: nodes along x of which this and the one before have the same in the
+   operator, first and last */
 static void BCRSurveyInside(BCRSurvey *S, const PetscInt line[3], const PetscInt even[2])
 {
   const BCRRows *A = S->A;

@@ -16,7 +16,8 @@ typedef struct BCRFitPasses BCRFitPasses;
 typedef struct BCRFitPart BCRFitPart;
 typedef struct BCRFitDevice BCRFitDevice;
 
-/* What is summed up in the pass over the matrix, for each end of each axis. Numbers only, which are joined as one array */
+/* What is summed up in the pass over the matrix, for each end of each axis. Numbers only, which are joined as one
+   array */
 typedef struct {
   double link[3][2][3]; /* the link at the end: the entry in the end row, that in the row beside it; the next link */
   double side[3][2][2]; /* couplings along the end, and one row further in */
@@ -128,9 +129,9 @@ PETSC_INTERN PetscErrorCode BCRFitHostOpen(BCRFitData *F);
 /* F->passes == NULL on return: there is no device, it has no room, or there is a row that the host has to look at */
 PETSC_INTERN PetscErrorCode BCRFitDeviceOpen(BCRFitData *F);
 
-/* fitends.c. The pass over the matrix, and what it says about the ends of the axes. left: what is left on the diagonals
-   inside, over all ranks, its extremes' places are this rank's; near: that of this rank. Collective. Again: what is left
-   inside is this, as rows apart do not count */
+/* fitends.c. The pass over the matrix, and what it says about the ends of the axes. left: what is left on the
+   diagonals inside, over all ranks, its extremes' places are this rank's; near: that of this rank. Collective. Again:
+   what is left inside is this, as rows apart do not count */
 PETSC_INTERN PetscErrorCode BCRFitEnds(BCRFitData *F, BCRFitRange *left, BCRFitRange *near);
 PETSC_INTERN void BCRFitEndsAgain(BCRFitData *F, const BCRFitRange *left);
 

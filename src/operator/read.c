@@ -83,8 +83,8 @@ static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What to try after a comparison of component c has failed: at a row that is no multiple of the operator's, factors of rows
-   are of no use. Collective */
+/* What to try after a comparison of component c has failed: at a row that is no multiple of the operator's, factors of
+   rows are of no use. Collective */
 static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 {
   BCROperator *op = &R->ops[c];

@@ -183,8 +183,8 @@ static inline int BCRPlanesOf(const BCRRows *A, const BCROperator *op, const Pet
 }
 /* A row of such a node is as the planes say, but for its diagonal */
 PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3], const double st[7]);
-/* Node k of some that are spread over the nodes from[] .. to[] - 1, without a pattern that a matrix might have, too: those of a
-   sequence of low discrepancy. all: every node, one after the other */
+/* Node k of some that are spread over the nodes from[] .. to[] - 1, without a pattern that a matrix might have, too:
+   those of a sequence of low discrepancy. all: every node, one after the other */
 PETSC_INTERN void BCRSpreadNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all,
                                 PetscInt ix[3]);
 /* Guesses the planes, each from one row in its middle, and rows where planes meet from one row each. Collective */
@@ -199,8 +199,8 @@ PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROper
 /* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
    *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
-/* The same from rows that are given, alike on all ranks: row i of the box's unknowns along axis d; lines meet in node n / 2 of each
-   axis, the first of an axis of two. Collective */
+/* The same from rows that are given, alike on all ranks: row i of the box's unknowns along axis d; lines meet in node
+   n / 2 of each axis, the first of an axis of two. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op,
                                         void (*row)(void *ctx, PetscInt d, PetscInt i, double st[7]), void *ctx,
                                         PetscBool *good);

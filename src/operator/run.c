@@ -370,8 +370,8 @@ static size_t BCRColumnsRepeat(const PetscInt *j, size_t n, size_t lag, PetscInt
   return done;
 }
 
-/* How many of n values are those lag before them, up to the first that is not: long parts by the kernel that asks for memory
-   ahead, bit by bit as integers */
+/* How many of n values are those lag before them, up to the first that is not: long parts by the kernel that asks for
+   memory ahead, bit by bit as integers */
 static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
 {
   const size_t ints = sizeof(*v) / sizeof(PetscInt);

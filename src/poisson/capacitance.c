@@ -329,8 +329,8 @@ PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *inf
 
 /* -------- creation -------- */
 
-/* The factor of the operator's row at a node of its box, which is on this rank of the layout, and those behind it along x;
-   NULL: all are 1 */
+/* The factor of the operator's row at a node of its box, which is on this rank of the layout, and those behind it
+   along x; NULL: all are 1 */
 static const PetscReal *row_factors(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
 {
   PetscInt box = 0, size = 1;
@@ -511,8 +511,8 @@ static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other ranks do, too,
-   everywhere */
+/* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other
+   ranks do, too, everywhere */
 static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpose, PetscBool there)
 {
   const PetscReal *r = border_null(b, transpose);

@@ -37,8 +37,8 @@ static void entries_order(PetscInt n, Entry *e)
   }
 }
 
-/* Numbers of component c at nodes of the layout. The last node that was asked for, and those behind it on its line that the same
-   rank has, have numbers without a division */
+/* Numbers of component c at nodes of the layout. The last node that was asked for, and those behind it on its line
+   that the same rank has, have numbers without a division */
 typedef struct {
   const BCRGrid *layout;
   PetscInt dof, c, first, end, number;

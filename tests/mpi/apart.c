@@ -2,9 +2,9 @@
   ranks: 1 2 3
   quick: 2
 
-  Fits of boxes with identity rows in them (-pc_bcrpoisson_capacitance off): rows with nothing but a diagonal have no part in
-  means, whatever their size, 1 among entries of 1e-14 or a diagonal like any other, so that iterations do not depend on it, nor
-  do ends or shift. CG where columns were zeroed, GMRES where they stay; true residuals.
+  Fits of boxes with identity rows in them (-pc_bcrpoisson_capacitance off): rows with nothing but a diagonal have no
+  part in means, whatever their size, 1 among entries of 1e-14 or a diagonal like any other, so that iterations do not
+  depend on it, nor do ends or shift. CG where columns were zeroed, GMRES where they stay; true residuals.
 */
 #include "../petsc/testing.h"
 #include "../obstacles.h"

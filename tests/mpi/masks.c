@@ -2,9 +2,9 @@
   ranks: 1 2 3
   quick: 2
 
-  Rows that differ, solved: on stretched axes, with and without weights, and on axes of two unknowns; a wall half Dirichlet, half
-  Neumann; masks that leave a few nodes, one, or none; more rows than are taken; NaN in a row that differs. Solutions against the
-  equations of the matrix, row by row, and on one rank against PETSc's LU.
+  Rows that differ, solved: on stretched axes, with and without weights, and on axes of two unknowns; a wall half
+  Dirichlet, half Neumann; masks that leave a few nodes, one, or none; more rows than are taken; NaN in a row that
+  differs. Solutions against the equations of the matrix, row by row, and on one rank against PETSc's LU.
 */
 #include "distribute.h"
 #include <petscksp.h>
