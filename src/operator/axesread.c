@@ -275,10 +275,9 @@ static PetscErrorCode BCRSamplesDestroy(BCRSamples *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of the lines, on all ranks. Collective */
-static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+/* Room for the lines that have their sizes. Collective */
+static PetscErrorCode BCRSamplesCreate(MPI_Comm comm, BCRSamples *S)
 {
-  BCRFault fault = {PETSC_SUCCESS, ""};
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -287,7 +286,16 @@ static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S
 
     if (!l->star) ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
   }
-  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of the lines, on all ranks. Collective */
+static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
     BCRLine *l = &S->line[d];
     PetscInt ix[3];
@@ -569,12 +577,16 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The lines from the matrix, and what each axis is */
-static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S, PetscBool *good)
+/* The lines from `row`, NULL: from the matrix, and what each axis is */
+static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S, BCRAxesRow row, void *ctx,
+                                     PetscBool *good)
 {
   PetscFunctionBegin;
   S->ngeneral = 0;
-  PetscCall(BCRSamplesRead(A, c, S));
+  if (row) {
+    for (PetscInt d = 0; d < 3; d++)
+      for (PetscInt i = 0; i < S->line[d].n; i++) row(ctx, d, i, S->line[d].star[i]);
+  } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   for (PetscInt d = 0; d < 3 && *good; d++) {
     S->line[d].general = PETSC_FALSE;
@@ -600,17 +612,18 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
 }
 
 /* From lines that have their sizes to the operator, if they are those of one */
-static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCROperator *op, PetscBool *good)
+static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCRAxesRow row, void *ctx,
+                                     BCROperator *op, PetscBool *good)
 {
   double condition;
   PetscBool moved = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(BCRSamplesName(A, c, S, good));
-  if (*good && S->ngeneral > 1) BCRSamplesMove(S, &moved);
+  PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
+  if (*good && S->ngeneral > 1 && !row) BCRSamplesMove(S, &moved);
   if (moved) { /* to lines that are not among those that were brought from a device */
     PetscCall(BCRRowsFetch(A));
-    PetscCall(BCRSamplesName(A, c, S, good));
+    PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
   }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   BCRSamplesSettle(S);
@@ -630,16 +643,33 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+static PetscErrorCode BCRAxes(const BCRRows *A, PetscInt c, BCRAxesRow row, void *ctx, BCROperator *op, PetscBool *good)
 {
   BCRSamples S;
   PetscBool empty;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *good = PETSC_FALSE;
   PetscCall(BCRSamplesSize(A, op, &S, &empty));
-  if (empty) *good = PETSC_TRUE;
-  else BCRCallElse(BCRSamplesMake(A, c, &S, op, good), (void)BCRSamplesDestroy(&S));
+  *good = (PetscBool)(empty && !row);
+  if (empty) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = BCRSamplesCreate(A->comm, &S);
+  if (!ierr) ierr = BCRSamplesMake(A, c, &S, row, ctx, op, good);
   PetscCall(BCRSamplesDestroy(&S));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRAxes(A, c, NULL, NULL, op, good));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op, BCRAxesRow row, void *ctx, PetscBool *good)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(A->comm, BCRAxes(A, 0, row, ctx, op, good), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

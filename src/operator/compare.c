@@ -5,6 +5,8 @@
 #include "readdevice.h"
 #include "threads.h"
 
+#define BCR_CHECK_SPREAD 64 /* rows that are compared ahead of all others */
+
 PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], PetscReal inv)
 {
   PetscInt d, s, i;
@@ -81,6 +83,17 @@ PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes)
   return (PetscBool)(planes > 1 || (planes == 1 && !couple));
 }
 
+/* The row is no multiple of the model's, by a positive number */
+static PetscBool BCRCheckOther(const double st[7], const double in[7])
+{
+  const double s = st[BCR_CENTRE] / in[BCR_CENTRE];
+
+  for (int k = 0; k < 6; k++)
+    if (PetscAbs(st[k] - s * in[k]) > BCR_SAME_TOL * PetscAbs(in[k] != 0 ? s * in[k] : st[BCR_CENTRE]))
+      return PETSC_TRUE;
+  return (PetscBool) !(s > 0);
+}
+
 /* One row, entry by entry. *stop: the comparison need not go on */
 static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscBool *stop)
 {
@@ -121,7 +134,10 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     for (int k = 0; k < 7; k++) in[k] *= (double)s;
   }
   BCRCheckStar(ck, c, ix, st, in, rest, col);
-  if (ck->v.dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
+  if (ck->v.dev > BCR_SAME_TOL) {
+    ck->v.other = BCRCheckOther(st, in);
+    *stop = PETSC_TRUE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -290,6 +306,23 @@ PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   PetscCall(PetscFree(good));
   PetscCall(PetscFree(active));
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCheckSpread(BCRCheck *ck, PetscBool *wrong)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt to[3] = {A->lo[0] + A->n[0], A->lo[1] + A->n[1], A->lo[2] + A->n[2]};
+  PetscBool stop = PETSC_FALSE;
+  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
+  for (PetscInt k = 0; k < BCR_CHECK_SPREAD && !stop && A->nodes; k++) {
+    BCRSpreadNode(A->lo, to, k, PETSC_FALSE, ix);
+    for (PetscInt c = 0; c < ck->dof && !stop; c++) PetscCall(BCRCheckRow(ck, c, ix, &stop));
+  }
+  *wrong = stop;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

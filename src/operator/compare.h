@@ -12,6 +12,7 @@ typedef struct {
   BCRRowState state; /* of the first bad row, with its component, column, node */
   PetscInt badix[3];
   PetscBool wrongplane; /* a row of a dropped plane is not what its plane says */
+  PetscBool other;      /* the row that ended the comparison is no multiple of the operator's */
 } BCRVerdict;
 
 typedef struct {
@@ -64,6 +65,9 @@ PETSC_INTERN PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *o
 PETSC_INTERN PetscBool BCRCheckEmpty(const BCROperator *op, const int side[3], int planes);
 /* All rows of this rank. known: boxes that the columns have been checked for, 0: none yet */
 PETSC_INTERN PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known);
+/* Some rows of this rank, spread over its box: *wrong as below. Most matrices with something in the box are found out
+   by these */
+PETSC_INTERN PetscErrorCode BCRCheckSpread(BCRCheck *ck, PetscBool *wrong);
 /* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one
    of them is not the model's, and the others need not be looked at */
 PETSC_INTERN PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong);

@@ -2,8 +2,8 @@
   Reads an operator with rows that differ (differ.h) from a matrix of which most rows are multiples of those of an
   operator with uniform axes.
 
-      survey   every row once: which star it is (few are different), the mask
       model    the operator that most rows have (differmodel.c)
+      survey   every row once: is it the operator's, which star else (few are different), the mask (differsurvey.c)
       fluid    rows beside it: factors of rows, links to the mask, rows that differ
       mask     its pieces (differmask.c). A piece that no row of the fluid has a column of keeps the operator's rows.
                All others have the Laplacian of the piece alone, so that the solution is zero there, with
@@ -43,147 +43,6 @@ PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ---- survey ---- */
-
-void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7])
-{
-  const int code = S->code[BCRSurveyNode(S, ix)];
-  double rest;
-  PetscInt col;
-
-  if (code < BCR_STARS) memcpy(st, S->star[code], sizeof(S->star[code]));
-  else (void)BCRRowGet(S->A, S->c, ix, st, &rest, &col);
-}
-
-/* Which star this is; BCR_STARS: there is no room for more */
-static unsigned char BCRSurveyCode(BCRSurvey *S, const double st[7])
-{
-  const unsigned char *bytes = (const unsigned char *)st;
-  uint64_t h = 1469598103934665603u;
-  PetscInt at;
-
-  for (size_t i = 0; i < 7 * sizeof(double); i++) h = (h ^ bytes[i]) * 1099511628211u;
-  for (at = (PetscInt)(h % BCR_STAR_PLACES); S->place[at]; at = (at + 1) % BCR_STAR_PLACES)
-    if (!memcmp(S->star[S->place[at] - 1], st, 7 * sizeof(double))) return (unsigned char)(S->place[at] - 1);
-  if (S->stars == BCR_STARS) return BCR_STARS;
-  memcpy(S->star[S->stars], st, sizeof(S->star[0]));
-  S->place[at] = (short)(S->stars + 1);
-  return (unsigned char)S->stars++;
-}
-
-/* The row of a node of the box is that of the node before it on the same line, by columns and values */
-static PetscBool BCRSurveySame(const BCRSurvey *S, const PetscInt ix[3])
-{
-  const BCRRows *A = S->A;
-  const PetscInt row = S->c + A->dof * BCRNode(A, ix), like = row - A->dof, n = A->ai[row + 1] - A->ai[row];
-  const PetscInt *j = A->aj + A->ai[row], *k = A->aj + A->ai[like];
-  const PetscScalar *v = A->aa + A->ai[row], *w = A->aa + A->ai[like];
-  PetscInt bad = 0;
-
-  if (ix[0] < A->lo[0] + 2 || ix[0] > A->lo[0] + A->n[0] - 2) return PETSC_FALSE; /* lines may go around */
-  if (A->ai[like + 1] - A->ai[like] != n || (A->far.mat && A->far.i[row + 1] != A->far.i[like])) return PETSC_FALSE;
-  for (PetscInt i = 0; i < n; i++) bad |= (j[i] - k[i] != A->dof) | !(v[i] == w[i]);
-  return bad ? PETSC_FALSE : PETSC_TRUE;
-}
-
-/* One row: its star, and what its node is */
-static void BCRSurveyRow(BCRSurvey *S, const PetscInt ix[3])
-{
-  const PetscInt i = BCRSurveyNode(S, ix);
-  double st[7], rest;
-  PetscInt col, at[3];
-  int side[3], planes;
-  PetscBool lone = PETSC_TRUE;
-  BCRRowState state = BCRRowGet(S->A, S->c, ix, st, &rest, &col);
-
-  BCRSurveyGrid(S, ix, at);
-  planes = BCRPlanesOf(S->A, S->op, at, side);
-  if (state != BCR_ROW_GOOD && !(planes && state == BCR_ROW_EMPTY)) {
-    S->bad = PETSC_TRUE;
-    return;
-  }
-  for (int k = 0; k < 6; k++) {
-    st[k] += 0.0; /* no -0 */
-    if (!planes && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) lone = PETSC_FALSE;
-  }
-  if (rest > S->rest * PetscAbs(st[BCR_CENTRE])) S->rest = rest / PetscAbs(st[BCR_CENTRE]);
-  S->code[i] = BCRSurveyCode(S, st);
-  S->kind[i] = planes ? BCR_NODE_PLANE : (lone ? BCR_NODE_MASK : BCR_NODE_FLUID);
-}
-
-/* Collective */
-static PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op)
-{
-  PetscInt ix[3];
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(S, sizeof(*S)));
-  S->A = A;
-  S->c = c;
-  S->op = op;
-  S->nodes = 1;
-  for (PetscInt d = 0; d < 3; d++) {
-    const PetscInt beside = A->grid.parts[d] > 1 ? BCR_BESIDE : 0;
-
-    S->lo[d] = A->lo[d] - beside;
-    S->n[d] = A->nodes ? A->n[d] + 2 * beside : 0;
-    S->stride[d] = S->nodes;
-    S->nodes *= S->n[d];
-    S->first[d] = op->axis[d].plane[0].present ? 1 : 0;
-    S->last[d] = A->N[d] - 1 - (op->axis[d].plane[1].present ? 1 : 0);
-  }
-  PetscCall(BCRRowsFetch(A));
-  PetscCall(BCRShellOpen(A, BCR_BESIDE));
-  ierr = PetscMalloc2(S->nodes, &S->code, S->nodes, &S->kind);
-  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
-  for (ix[2] = S->lo[2]; ix[2] < S->lo[2] + S->n[2] && !S->bad; ix[2]++) {
-    for (ix[1] = S->lo[1]; ix[1] < S->lo[1] + S->n[1] && !S->bad; ix[1]++) {
-      for (ix[0] = S->lo[0]; ix[0] < S->lo[0] + S->n[0] && !S->bad; ix[0]++) {
-        const PetscInt i = BCRSurveyNode(S, ix);
-        const PetscBool mine = BCRGridHas(&A->grid, ix);
-
-        if (mine && BCRSurveySame(S, ix)) {
-          S->code[i] = S->code[i - 1];
-          S->kind[i] = S->kind[i - 1];
-        } else BCRSurveyRow(S, ix);
-        S->masked += mine && S->kind[i] == BCR_NODE_MASK;
-      }
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode BCRSurveyClose(BCRSurvey *S)
-{
-  PetscFunctionBegin;
-  PetscCall(BCRModelDestroy(S->m));
-  PetscCall(PetscFree2(S->code, S->kind));
-  PetscCall(BCRShellClose(S->A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Which slots of a node are nodes of a kind */
-static int BCRSurveyKinds(const BCRSurvey *S, const PetscInt ix[3], BCRNodeKind kind)
-{
-  const unsigned char *here = S->kind + BCRSurveyNode(S, ix);
-  PetscInt jx[3];
-  int slots = 0;
-
-  for (int k = 0; k < 2 * (int)S->A->dim; k++) {
-    const int d = k / 2;
-
-    if (S->A->N[d] == 1) continue;
-    if (ix[d] > S->lo[d] && ix[d] < S->lo[d] + S->n[d] - 1)
-      slots |= (k % 2 ? here[S->stride[d]] : here[-S->stride[d]]) == kind ? 1 << k : 0;
-    else {
-      BCRSurveyBeside(S, ix, k, jx);
-      slots |= S->kind[BCRSurveyNode(S, jx)] == kind ? 1 << k : 0;
-    }
-  }
-  return slots;
-}
-
 /* ---- rows of the fluid ---- */
 
 /* Of links that are missing, those that the diagonal still has: the solution there is held. gone: slots, in: the
@@ -220,7 +79,7 @@ static void BCRFluidCompare(const BCRSurvey *S, int ends, int mask, BCRFluidRow 
     else if (r->in[k] != 0) *(mask & 1 << k ? &gone : &lost) |= 1 << k;
   }
   r->factor = its != 0 && mine / its > 0 && mine / its < PETSC_INFINITY ? mine / its : 1;
-  if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL) r->factor = 1;
+  if (PetscAbs(r->factor - 1) <= BCR_SAME_TOL || S->weighted) r->factor = 1;
   for (int k = 0; k < 7; k++) r->in[k] *= r->factor;
   size = PetscAbs(r->in[BCR_CENTRE]);
   r->back = BCRFluidHeld(r->in, r->st[BCR_CENTRE] - r->in[BCR_CENTRE], gone);
@@ -262,6 +121,23 @@ static void BCRPlaneCompare(const BCROperator *op, const int side[3], int mask, 
     if (PetscAbs(r->st[k]) > BCR_PLANE_TOL * PetscAbs(centre)) r->kept |= mask & 1 << k;
 }
 
+/* What the row has beside the operator's. A row of a matrix without flux keeps the constant: the difference of the
+   diagonals is that of the links then, to the last digit, where it is small beside the diagonals */
+static void BCRFluidMore(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
+{
+  PetscInt jx[3];
+  double sum = 0;
+
+  for (int k = 0; k < 7; k++) r->more[k] = r->st[k] - r->in[k];
+  if (!S->neutral || !r->differs) return;
+  for (int k = 0; k < 6; k++) {
+    if (r->more[k] == 0) continue;
+    BCRSurveyBeside(S, ix, k, jx);
+    sum += r->more[k] * (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_PLANE ? BCRSurveySlope(S, jx) : 1);
+  }
+  if (PetscAbs(r->more[BCR_CENTRE] + sum) <= BCR_NULL_TOL * PetscAbs(r->in[BCR_CENTRE])) r->more[BCR_CENTRE] = -sum;
+}
+
 void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
 {
   PetscInt at[3];
@@ -270,12 +146,12 @@ void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
   memset(r, 0, sizeof(*r));
   BCRSurveyGrid(S, ix, at);
   BCRSurveyStar(S, ix, r->st);
-  if (BCRPlanesOf(S->A, S->op, at, side)) {
-    BCRPlaneCompare(S->op, side, BCRSurveyKinds(S, ix, BCR_NODE_MASK), r);
-    return;
+  if (BCRPlanesOf(S->A, S->op, at, side)) BCRPlaneCompare(S->op, side, BCRSurveyMask(S, ix), r);
+  else {
+    BCRModelRow(S->op, S->m, at, r->in);
+    BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyMask(S, ix), r);
   }
-  BCRModelRow(S->op, S->m, at, r->in);
-  BCRFluidCompare(S, BCRSurveyEnds(S, at), BCRSurveyKinds(S, ix, BCR_NODE_MASK), r);
+  BCRFluidMore(S, ix, r);
 }
 
 /* What the reader finds on this rank */
@@ -288,14 +164,13 @@ typedef struct {
   PetscInt *touching;            /* rows of the whole piece that are touched */
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
   PetscInt m, entries, links, pieces;
-  BCRVerdict v; /* rows that do not differ */
 } BCRDifferReader;
 
-/* Puts the row factor of a node of the box; there are none as long as all are 1 */
-static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], double factor)
+/* Puts the row factor of n nodes of the box, from ix on along x; there are none as long as all are 1 */
+static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], PetscInt n, double factor)
 {
   BCROperator *op = R->S.op;
-  PetscInt first, box = 1;
+  PetscInt first, box = 1, at;
 
   PetscFunctionBegin;
   if (!op->rowscale) {
@@ -303,7 +178,9 @@ static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], 
     PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale));
     for (PetscInt i = 0; i < box; i++) op->rowscale[i] = 1;
   }
-  if (ix) op->rowscale[BCRBoxNode(R->S.A, R->S.m, ix)] = (PetscReal)factor;
+  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  at = BCRBoxNode(R->S.A, R->S.m, ix);
+  for (PetscInt i = 0; i < n; i++) op->rowscale[at + i] = (PetscReal)factor;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -314,7 +191,7 @@ static int BCRFluidEntries(const BCRFluidRow *r, int slot[7], double value[7])
   int n = 0;
 
   for (int k = 0; k < 7; k++) {
-    const double d = r->st[k] - r->in[k];
+    const double d = r->more[k];
 
     if (PetscAbs(d) <= 4 * BCR_EPS * PetscAbs(r->in[k])) continue;
     slot[n] = k;
@@ -333,7 +210,7 @@ static int BCRBits(int bits)
 
 static void BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], const BCRFluidRow *r)
 {
-  const BCRSurvey *S = &R->S;
+  BCRSurvey *S = &R->S;
   unsigned char *note = &R->note[BCRNode(S->A, ix)];
   int slot[7];
   double value[7];
@@ -345,66 +222,76 @@ static void BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], const B
     R->kinds[r->what]++;
     R->m++;
     R->entries += BCRFluidEntries(r, slot, value);
-  } else if (r->dev > R->v.dev) {
-    PetscInt jx[3] = {ix[0], ix[1], ix[2]}, at[3];
-
-    if (r->slot < BCR_CENTRE) BCRSurveyBeside(S, ix, r->slot, jx);
-    BCRSurveyGrid(S, jx, at);
-    R->v.dev = r->dev;
-    R->v.row = BCRGridNatural(&S->A->grid, ix);
-    R->v.col = BCRGridNatural(&S->A->grid, at);
-  }
+  } else if (r->dev > S->v.dev) BCRSurveyNote(S, ix, r->dev, r->slot);
 }
 
 /* A row of planes. *fits = PETSC_FALSE: it is empty, and may not be */
-static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], PetscBool *fits)
+static PetscErrorCode BCRDifferPlane(BCRDifferReader *R, const PetscInt ix[3], const BCRFluidRow *r, PetscBool *fits)
 {
   const BCRSurvey *S = &R->S;
-  BCRFluidRow r;
   int side[3];
 
   PetscFunctionBegin;
-  BCRSurveyFluid(S, ix, &r);
-  if (r.st[BCR_CENTRE] == 0 && !BCRCheckEmpty(S->op, side, BCRPlanesOf(S->A, S->op, ix, side))) *fits = PETSC_FALSE;
-  BCRDifferNoteFluid(R, ix, &r);
-  PetscCall(BCRPlaneSetDiagonal(S->A, S->op, ix, BCRPlaneInverse(r.st)));
+  if (r->st[BCR_CENTRE] == 0 && !BCRCheckEmpty(S->op, side, BCRPlanesOf(S->A, S->op, ix, side))) *fits = PETSC_FALSE;
+  PetscCall(BCRPlaneSetDiagonal(S->A, S->op, ix, BCRPlaneInverse(r->st)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All rows but those of the mask. *fits = PETSC_FALSE: there are empty rows that may not be */
-static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
+/* How many nodes from ix on along x, all in the rank's box, are of one kind and have rows that compare alike. slots:
+   those of the first node in the mask */
+static PetscInt BCRDifferAlike(const BCRSurvey *S, const PetscInt ix[3], const unsigned char slots[])
 {
-  const BCRSurvey *S = &R->S;
   const BCRRows *A = S->A;
-  const PetscBool masked = (PetscBool)(S->masked || A->grid.size > 1);
-  const int every = (A->N[0] > 1 ? 3 : 0) | (A->N[1] > 1 ? 12 : 0) | (A->N[2] > 1 ? 48 : 0);
+  const PetscInt i = BCRSurveyNode(S, ix);
+  PetscInt n = A->lo[0] + A->n[0] - ix[0];
+
+  /* an end of the axis is alone */
+  if (ix[0] <= S->first[0] || ix[0] >= S->last[0]) return 1;
+  n = PetscMin(n, S->last[0] - ix[0]);
+  n = BCRBytesAlike(S->code + i, n);
+  n = BCRBytesAlike(S->kind + i, n);
+  n = BCRBytesAlike(slots, n);
+  return S->kind[i] == BCR_NODE_FLUID && (S->code[i] == BCR_STARS || (S->code[i] != 0 && !S->even)) ? 1 : n;
+}
+
+/* n nodes of the fluid, or of planes, whose rows compare alike */
+static PetscErrorCode BCRDifferRun(BCRDifferReader *R, const PetscInt ix[3], PetscInt n, PetscBool *fits)
+{
+  const PetscInt i = BCRSurveyNode(&R->S, ix);
+  PetscInt at[3] = {ix[0], ix[1], ix[2]};
   BCRFluidRow r;
-  int lastcode = -1, lastends = 0, lastmask = 0;
-  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  BCRSurveyFluid(&R->S, ix, &r);
+  for (; at[0] < ix[0] + n; at[0]++) {
+    if (r.differs || r.kept || r.dev > R->S.v.dev) BCRDifferNoteFluid(R, at, &r);
+    if (R->S.kind[i] == BCR_NODE_PLANE) PetscCall(BCRDifferPlane(R, at, &r, fits));
+  }
+  if (r.factor != 1) PetscCall(BCRDifferFactor(R, ix, n, r.factor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All rows but those of the mask. *fits = PETSC_FALSE: there are empty rows that may not be. slots: scratch, [n[0]] */
+static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], PetscBool *fits)
+{
+  BCRSurvey *S = &R->S;
+  const BCRRows *A = S->A;
+  const int every = (A->N[0] > 1 ? 3 : 0) | (A->N[1] > 1 ? 12 : 0) | (A->N[2] > 1 ? 48 : 0);
+  PetscInt ix[3], n;
 
   PetscFunctionBegin;
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
-        const PetscInt i = BCRSurveyNode(S, ix);
-        int code = S->code[i], ends, mask;
+      ix[0] = A->lo[0];
+      if (!BCRSurveyLineMask(S, ix, slots) && !(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_BUSY)) continue;
+      for (; ix[0] < A->lo[0] + A->n[0]; ix[0] += n) {
+        const PetscInt i = BCRSurveyNode(S, ix), o = ix[0] - A->lo[0];
 
-        if (S->kind[i] == BCR_NODE_PLANE) PetscCall(BCRDifferPlane(R, ix, fits));
-        if (S->kind[i] == BCR_NODE_PLANE) continue;
-        mask = masked ? BCRSurveyKinds(S, ix, BCR_NODE_MASK) : 0;
-        if (S->kind[i] == BCR_NODE_MASK) {
-          if (mask != every) R->rim[R->rims++] = BCRNode(A, ix);
-          continue;
-        }
-        ends = BCRSurveyEnds(S, ix);
-        if (code != lastcode || code == BCR_STARS || ends != lastends || mask != lastmask) {
-          lastcode = code;
-          lastends = ends;
-          lastmask = mask;
-          BCRSurveyFluid(S, ix, &r);
-        } /* else it is the same */
-        if (r.differs || r.kept || r.dev > R->v.dev) BCRDifferNoteFluid(R, ix, &r);
-        if (r.factor != 1 || S->op->rowscale) PetscCall(BCRDifferFactor(R, ix, r.factor));
+        n = BCRDifferAlike(S, ix, slots + o);
+        if (S->kind[i] != BCR_NODE_MASK) {
+          if (S->code[i] || S->kind[i] || slots[o]) PetscCall(BCRDifferRun(R, ix, n, fits));
+        } else if (slots[o] != every)
+          for (PetscInt k = 0; k < n; k++) R->rim[R->rims++] = BCRNode(A, ix) + k;
       }
     }
   }
@@ -416,13 +303,19 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, PetscBool *fits)
 /* A row of the mask is in a column of the fluid's */
 static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
 {
-  PetscInt jx[3];
+  PetscInt jx[3], at[3];
   BCRFluidRow r;
 
   for (int k = 0; k < 2 * (int)S->A->dim; k++) {
     if (S->A->N[k / 2] == 1) continue;
     BCRSurveyBeside(S, ix, k, jx);
     if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK) continue;
+    if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_FLUID && !S->code[BCRSurveyNode(S, jx)]) { /* the operator's row */
+      BCRSurveyGrid(S, jx, at);
+      BCRModelRow(S->op, S->m, at, r.in);
+      if (r.in[k ^ 1] != 0) return PETSC_TRUE;
+      continue;
+    }
     BCRSurveyFluid(S, jx, &r);
     if ((r.back | r.kept) & 1 << (k ^ 1)) return PETSC_TRUE;
   }
@@ -463,29 +356,27 @@ static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
   int axes = 0;
 
   for (PetscInt d = 0; d < 3; d++) {
-    a += (double)op->axis[d].a;
-    axes += op->axis[d].n > 1;
+    const BCRAxis *ax = &op->axis[d];
+
+    a += (double)ax->a;
+    for (PetscInt i = 0; i < ax->n && ax->lower; i++) a += (double)(ax->lower[i] + ax->upper[i]) / (double)(2 * ax->n);
+    axes += ax->n > 1;
   }
   a *= axes > 2 ? 2 * PETSC_PI * sqrt((double)touching) : 1;
   return (double)op->scale * a / axes / (double)touching;
 }
 
-/* Node i of the rank's box */
-static void BCRDifferNode(const BCRRows *A, PetscInt i, PetscInt ix[3])
-{
-  ix[0] = A->lo[0] + i % A->n[0];
-  ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
-  ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
-}
-
 /* Entries of a row at the rim of a piece that is touched; none of others */
 static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
 {
+  const BCRModelAxis *m = R->S.m;
   PetscInt ix[3];
+  double sigma = 0;
 
   if (R->touching[r] == 0) return 0;
-  BCRDifferNode(R->S.A, R->rim[r], ix);
-  return BCRMaskEntries(&R->S, ix, R->touch[r] ? BCRMaskSigma(R->S.op, R->touching[r]) : 0, slot, value);
+  BCRBoxNodeAt(R->S.A, R->rim[r], ix);
+  if (R->touch[r]) sigma = BCRMaskSigma(R->S.op, R->touching[r]) * m[0].w[ix[0]] * m[1].w[ix[1]] * m[2].w[ix[2]];
+  return BCRMaskEntries(&R->S, ix, sigma, slot, value);
 }
 
 /* Pieces, and rows of the mask that differ. Collective */
@@ -500,7 +391,7 @@ static PetscErrorCode BCRDifferMask(BCRDifferReader *R)
   PetscFunctionBegin;
   PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt r = 0; r < R->rims; r++) {
-    BCRDifferNode(S->A, R->rim[r], ix);
+    BCRBoxNodeAt(S->A, R->rim[r], ix);
     R->touch[r] = BCRMaskTouched(S, ix);
   }
   PetscCall(BCRDifferPieces(S, R->rims, R->rim, R->touch, R->touching, &R->pieces));
@@ -587,19 +478,44 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
   to->m++;
 }
 
+/* n nodes of the mask whose rows are alike and do not differ */
+static void BCRDifferWriteMask(const BCRDifferReader *R, const PetscInt ix[3], PetscInt n, BCRDiffer D,
+                               BCRDifferPlace *to)
+{
+  const PetscInt node = BCRGridNatural(&R->S.A->grid, ix);
+  PetscReal inverse;
+  double st[7];
+
+  BCRSurveyStar(&R->S, ix, st);
+  inverse = (PetscReal)(1 / st[BCR_CENTRE]);
+  for (PetscInt k = 0; k < n; k++) {
+    D->mask[to->masked] = node + k;
+    D->inverse[to->masked++] = inverse;
+  }
+}
+
 /* Fills the lists of this rank */
 static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
 {
   const BCRSurvey *S = &R->S;
   const BCRRows *A = S->A;
   BCRDifferPlace to = {0, 0, 0, 0};
-  PetscInt ix[3], i = 0;
+  PetscInt ix[3], i = 0, n;
 
-  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++)
-    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++)
-        if (R->note[i] || (S->masked && S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK))
-          BCRDifferWriteNode(R, ix, D, &to);
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0] += n, i += n) {
+        const PetscInt at = BCRSurveyNode(S, ix), rest = A->lo[0] + A->n[0] - ix[0];
+        const PetscBool mask = (PetscBool)(S->masked && S->kind[at] == BCR_NODE_MASK);
+
+        n = R->note[i] ? 1 : BCRBytesAlike(R->note + i, rest);
+        if (S->masked) n = BCRBytesAlike(S->kind + at, n);
+        if (mask) n = S->code[at] == BCR_STARS ? 1 : BCRBytesAlike(S->code + at, n);
+        if (R->note[i]) BCRDifferWriteNode(R, ix, D, &to);
+        else if (mask) BCRDifferWriteMask(R, ix, n, D, &to);
+      }
+    }
+  }
 }
 
 /* What all ranks know alike. Collective */
@@ -608,8 +524,7 @@ static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
   static const char *const name[BCR_ROW_KINDS] = {"with missing links", "of another diagonal", "at ends",
                                                   "with links of another strength", NULL};
   PetscInt all[BCR_ROW_KINDS + 2];
-  char *at = D->what;
-  size_t room = sizeof(D->what);
+  size_t used = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(all, R->kinds, BCR_ROW_KINDS));
@@ -619,16 +534,15 @@ static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
   D->all = all[BCR_ROW_KINDS];
   D->allmasked = all[BCR_ROW_KINDS + 1];
   D->pieces = R->pieces;
-  for (int k = -1; k < BCR_ROW_KINDS; k++) {
-    const PetscInt n = k < 0 ? D->allmasked : all[k];
-    size_t used;
-
-    if (n == 0 || (k >= 0 && !name[k])) continue;
-    PetscCall(PetscSNPrintf(at, room, "%s%" PetscInt_FMT " %s", at == D->what ? "" : ", ", n,
-                            k < 0 ? (n == 1 ? "identity row" : "identity rows") : name[k]));
-    PetscCall(PetscStrlen(at, &used));
-    at += used;
-    room -= used;
+  if (D->allmasked == 1) PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "1 identity row"));
+  else if (D->allmasked > 1)
+    PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "%" PetscInt_FMT " identity rows in %" PetscInt_FMT " piece%s",
+                            D->allmasked, D->pieces, D->pieces == 1 ? "" : "s"));
+  for (int k = 0; k < BCR_ROW_KINDS; k++) {
+    if (all[k] == 0 || !name[k]) continue;
+    PetscCall(PetscStrlen(D->what, &used));
+    PetscCall(PetscSNPrintf(D->what + used, sizeof(D->what) - used, "%s%" PetscInt_FMT " %s", used ? ", " : "", all[k],
+                            name[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -651,12 +565,12 @@ static PetscErrorCode BCRDifferFinish(BCRDifferReader *R)
   PetscFunctionBegin;
   PetscCall(BCRDifferMost(A, &scaled));
   op->left = (PetscBool)scaled;
-  if (scaled) PetscCall(BCRFaultShare(A->comm, BCRDifferFactor(R, NULL, 0), BCR_NO_MEMORY));
-  if (R->S.rest > R->v.dev) R->v.dev = R->S.rest;
-  PetscCall(BCRTakeFrom(A->comm, R->v.dev, &R->v, sizeof(R->v), NULL));
-  op->deviation = (PetscReal)R->v.dev;
-  op->devrow = R->v.row;
-  op->devcol = R->v.col;
+  if (scaled) PetscCall(BCRFaultShare(A->comm, BCRDifferFactor(R, NULL, 0, 1), BCR_NO_MEMORY));
+  if (R->S.rest > R->S.v.dev) R->S.v.dev = R->S.rest;
+  PetscCall(BCRTakeFrom(A->comm, R->S.v.dev, &R->S.v, sizeof(R->S.v), NULL));
+  op->deviation = (PetscReal)R->S.v.dev;
+  op->devrow = R->S.v.row;
+  op->devcol = R->S.v.col;
   PetscCall(PetscStrncpy(op->fit, "rows differ", sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -667,21 +581,27 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   const PetscInt N = A->N[0] * A->N[1] * A->N[2], most = N / 8;
   PetscBool fits = PETSC_TRUE;
   PetscInt bad, count[2];
+  unsigned char *slots = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(BCRSurveyOpen(&R->S, A, c, op));
+  PetscCall(BCRDifferModel(&R->S, good));
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, R->S.m), BCR_NO_MEMORY));
+  PetscCall(BCRSurveyRows(&R->S));
   bad = R->S.bad;
   PetscCall(BCRDifferMost(A, &bad));
-  if (!bad) PetscCall(BCRDifferModel(&R->S, good));
-  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = BCRModelCreate(op, R->S.m);
+  *good = (PetscBool)!bad;
+  if (bad) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = PetscMalloc1(A->n[0], &slots);
   if (!ierr) ierr = PetscCalloc1(A->nodes, &R->note);
   if (!ierr) ierr = PetscMalloc1(R->S.masked, &R->rim);
-  if (!ierr) ierr = BCRDifferFluid(R, &fits);
+  if (!ierr) ierr = BCRDifferFluid(R, slots, &fits);
+  PetscCall(PetscFree(slots));
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   count[0] = R->S.masked;
-  count[1] = fits ? R->m : most + 1;
+  count[1] = fits ? R->m : N;
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 2, MPIU_INT, MPI_SUM, A->comm));
   if (count[0] && count[1] <= most) {
     PetscCall(BCRDifferMask(R));
@@ -689,7 +609,13 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
     if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &count[1], 1, MPIU_INT, MPI_SUM, A->comm));
   }
   *good = (PetscBool)(count[1] <= most);
-  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*good) {
+    PetscCall(PetscInfo(A->P,
+                        "%" PetscInt_FMT " rows differ from the operator that most rows have, more than an eighth of "
+                        "all %" PetscInt_FMT ": they are fitted\n",
+                        count[1], N));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRFaultShare(A->comm, BCRDifferCreate(R, &op->differ), BCR_NO_MEMORY));
   BCRDifferWrite(R, op->differ);
   PetscCall(BCRDifferCounts(R, op->differ));
@@ -697,15 +623,18 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The ends of each axis can be told from inner rows */
+/* Planes leave unknowns, and some axis has inner rows */
 static PetscBool BCRDifferLong(const BCRRows *A, const BCROperator *op)
 {
+  PetscInt most = 0;
+
   for (PetscInt d = 0; d < 3; d++) {
     const PetscInt n = A->N[d] - (op->axis[d].plane[0].present ? 1 : 0) - (op->axis[d].plane[1].present ? 1 : 0);
 
-    if (n < 3 && A->N[d] > 1) return PETSC_FALSE;
+    if (n < 1) return PETSC_FALSE;
+    most = PetscMax(most, n);
   }
-  return PETSC_TRUE;
+  return (PetscBool)(most > 2);
 }
 
 PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)

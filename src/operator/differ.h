@@ -35,9 +35,9 @@ struct _n_BCRDiffer {
   PetscInt *linkrow;    /* [links] nodes */
   PetscInt *linkcol;    /* [links] nodes */
   PetscReal *linkvalue; /* [links] the matrix' */
-  /* on all ranks together, for PCView: rows that differ, rows of the mask, pieces of it, of fluid */
+  /* on all ranks together, for PCView: rows that differ, rows of the mask, pieces of it */
   PetscInt all, allmasked, pieces;
-  char what[160]; /* kinds of rows and how many there are of each, in words */
+  char what[256]; /* kinds of rows and how many there are of each, in words */
 };
 
 PETSC_INTERN PetscErrorCode BCRDifferDestroy(BCRDiffer *differ);

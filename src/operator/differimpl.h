@@ -1,6 +1,6 @@
 /*
   Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
-  have), differmask.c (pieces of the mask).
+  have), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
 */
 #pragma once
 
@@ -19,6 +19,33 @@ typedef enum {
   BCR_NODE_PLANE /* in a dropped plane */
 } BCRNodeKind;
 
+/* How many of n bytes are the first one, from that on */
+static inline PetscInt BCRBytesAlike(const unsigned char *p, PetscInt n)
+{
+  const uint64_t like = 0x0101010101010101u * p[0];
+  PetscInt i = 0;
+  uint64_t word;
+
+  for (; i + 8 <= n; i += 8) {
+    memcpy(&word, p + i, sizeof(word));
+    if (word != like) break;
+  }
+  while (i < n && p[i] == p[0]) i++;
+  return i;
+}
+
+/* Node i of the rank's box */
+static inline void BCRBoxNodeAt(const BCRRows *A, PetscInt i, PetscInt ix[3])
+{
+  ix[0] = A->lo[0] + i % A->n[0];
+  ix[1] = A->lo[1] + i / A->n[0] % A->n[1];
+  ix[2] = A->lo[2] + i / A->n[0] / A->n[1];
+}
+
+/* What a grid line has */
+#define BCR_LINE_BUSY 1 /* rows that are not the operator's */
+#define BCR_LINE_MASK 2 /* rows of the mask */
+
 /* All rows of a component on this rank, and those up to BCR_BESIDE nodes away along axes that are cut */
 typedef struct {
   BCRRows *A;
@@ -26,16 +53,21 @@ typedef struct {
   BCROperator *op;
   PetscInt lo[3], n[3], stride[3], nodes; /* the nodes here: of the rank's box and beside it */
   PetscInt first[3], last[3];             /* of the operator's box, in the whole grid */
-  unsigned char *code;                    /* [nodes] of which star the row is; BCR_STARS: of one that is not kept */
-  unsigned char *kind;                    /* [nodes] BCRNodeKind */
+  BCRModelAxis m[3];
+  PetscBool neutral;   /* the operator has the constant in its null space */
+  PetscBool weighted;  /* the operator's axes have weights: rows have no factors then */
+  PetscBool even;      /* the operator has the same in all rows of a line but those at its ends */
+  double limit;        /* rows that deviate by no more, relatively, are the operator's */
+  unsigned char *code; /* [nodes] 0: the operator's row; else of which star it is; BCR_STARS: of one that is not kept */
+  unsigned char *kind; /* [nodes] BCRNodeKind */
+  unsigned char *line; /* [n[1] n[2]] of the grid line, BCR_LINE_... */
   double star[BCR_STARS][7];
   PetscInt stars;
-  short place[BCR_STAR_PLACES]; /* hash table: 1 + number of the star, 0: free */
+  short place[BCR_STAR_PLACES]; /* hash table: number of the star, 0: free */
   PetscInt masked;              /* rows of the mask in the rank's box */
   PetscBool bad;                /* there is a row that no operator has */
   double rest;                  /* the largest entry that no star has a place for, over the diagonal */
-  BCRModelAxis m[3];
-  PetscBool neutral; /* the operator has the constant in its null space */
+  BCRVerdict v;                 /* what rows that do not differ deviate by */
 } BCRSurvey;
 
 /* Number of a node among those of the survey */
@@ -89,12 +121,32 @@ static inline int BCRSurveyEnds(const BCRSurvey *S, const PetscInt at[3])
   return ends;
 }
 
+/* The line of node ix, among those of the survey */
+static inline PetscInt BCRSurveyLine(const BCRSurvey *S, const PetscInt ix[3])
+{
+  return ix[1] - S->lo[1] + S->n[1] * (ix[2] - S->lo[2]);
+}
+
+/* differsurvey.c. Takes the sizes of A and of the planes of op. Collective */
+PETSC_INTERN PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op);
+PETSC_INTERN PetscErrorCode BCRSurveyClose(BCRSurvey *S);
+/* All rows, once there is an operator: codes, kinds, lines, the mask. Collective */
+PETSC_INTERN PetscErrorCode BCRSurveyRows(BCRSurvey *S);
 /* The row of a node */
 PETSC_INTERN void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7]);
+/* Which star this is; BCR_STARS: there is no room for more */
+PETSC_INTERN unsigned char BCRSurveyCode(BCRSurvey *S, const double st[7]);
+/* Notes the largest deviation so far of rows that do not differ: of this slot of node ix */
+PETSC_INTERN void BCRSurveyNote(BCRSurvey *S, const PetscInt ix[3], double dev, int slot);
+/* Which slots of a node are nodes of the mask */
+PETSC_INTERN int BCRSurveyMask(const BCRSurvey *S, const PetscInt ix[3]);
+/* The same of the nodes of the rank's box in the line through ix, slots[A->n[0]]. PETSC_FALSE: none of any of them */
+PETSC_INTERN PetscBool BCRSurveyLineMask(const BCRSurvey *S, const PetscInt ix[3], unsigned char slots[]);
 /* A row of the fluid beside the operator's, differ.c */
 typedef struct {
   double st[7];      /* the matrix', with columns of the mask put back */
   double in[7];      /* the operator's, times: */
+  double more[7];    /* st less in */
   double factor;     /* of the row */
   int back, kept;    /* slots that are columns of the mask: put back; that the matrix has */
   PetscBool differs; /* st is not in */
@@ -105,8 +157,31 @@ typedef struct {
 
 /* Of a node of the fluid, or in planes */
 PETSC_INTERN void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r);
-/* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: no uniform ones
-   that this library has. Collective */
+/* The sum of what couples a row */
+static inline double BCRStarSum(const double st[7])
+{
+  return -(st[0] + st[1] + st[2] + st[3] + st[4] + st[5]);
+}
+
+/* What most rows are, by Boyer and Moore's vote */
+typedef struct {
+  double star[7];
+  double lead;  /* of this candidate over all others; 0: there are as many of those */
+  double most;  /* rows that are this very star, as far as they were counted together; 0: there are no rows */
+  double votes; /* of all rows that have one */
+} BCRVote;
+
+/* So many rows have star st, of which most were counted together */
+PETSC_INTERN void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most);
+/* n votes of all ranks. Collective */
+PETSC_INTERN PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, PetscInt n, BCRVote vote[]);
+/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or
+   the system of the rows that differ would be */
+PETSC_INTERN void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2]);
+/* differprofile.c. As BCRDifferModel(), where one axis is general or some have two unknowns. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferProfile(BCRSurvey *S, PetscBool *good);
+/* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: none that
+   this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
 /* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
    these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole

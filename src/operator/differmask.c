@@ -1,7 +1,7 @@
 /*
-  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the nodes of its own
-  box; pieces that go on in another box are numbered over all ranks, and their nodes beside those boxes are told to all
-  ranks, which join them alike.
+  Pieces of the mask, and how many rows of each a row of the fluid has a column of. A rank joins the runs of nodes
+  along x in its own box; pieces that go on in another box are numbered over all ranks, and their nodes beside those
+  boxes are told to all ranks, which join them alike.
 */
 #include "differimpl.h"
 
@@ -109,59 +109,102 @@ static PetscErrorCode BCRPieceTableGather(const BCRSurvey *S, PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The mask of a rank's box */
+/* The mask of a rank's box, as runs of nodes along x, in natural order. Nodes are numbered within the box */
 typedef struct {
-  PetscInt *label;  /* [nodes] of the box; -1: not of the mask */
-  PetscInt labels;  /* at most as many as the mask has nodes. Arrays of that many: */
-  PetscInt *parent; /* labels that have been joined */
-  PetscInt *number; /* of a piece among those that go on elsewhere, -1: it does not */
+  PetscInt runs;         /* at most as many as the mask has nodes. Arrays of that many: */
+  PetscInt *begin, *end; /* first node, and one behind the last */
+  PetscInt *parent;      /* runs that have been joined */
+  PetscInt *number;      /* of a piece among those that go on elsewhere, -1: it does not */
   PetscInt *touching;
-  PetscInt *node, *of; /* nodes beside other boxes, in natural order, and the numbers of their pieces */
+  PetscInt *first;     /* [lines + 1] of each line of the box, its first run */
+  PetscInt *node, *of; /* [masked] nodes beside other boxes, in natural order, and the numbers of their pieces */
 } BCRPieces;
 
 static PetscErrorCode BCRPiecesDestroy(BCRPieces *P)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(P->label));
-  PetscCall(PetscFree5(P->parent, P->number, P->touching, P->node, P->of));
+  PetscCall(PetscFree5(P->begin, P->end, P->parent, P->number, P->touching));
+  PetscCall(PetscFree3(P->first, P->node, P->of));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Labels the nodes of the box by their neighbours at the low ends, and joins labels that meet */
-static void BCRPiecesLabel(const BCRSurvey *S, BCRPieces *P)
+/* The runs, without writing them where there is no room yet */
+static void BCRPiecesRuns(const BCRSurvey *S, BCRPieces *P)
 {
   const BCRRows *A = S->A;
-  PetscInt ix[3], jx[3], i = 0;
+  PetscInt ix[3], line = 0;
 
+  P->runs = 0;
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
-    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++) {
-        P->label[i] = -1;
-        if (S->kind[BCRSurveyNode(S, ix)] != BCR_NODE_MASK) continue;
-        for (PetscInt d = 0; d < 3; d++) {
-          const PetscInt low = ix[d] > A->lo[d] ? P->label[i - A->stride[d]] : -1;
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++, line++) {
+      const unsigned char *kind;
 
-          if (low < 0 || low == P->label[i]) continue;
-          if (P->label[i] >= 0) BCRJoin(P->parent, low, P->label[i]);
-          else P->label[i] = low;
+      ix[0] = A->lo[0];
+      kind = S->kind + BCRSurveyNode(S, ix);
+      if (P->first) P->first[line] = P->runs;
+      if (!(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_MASK)) continue;
+      for (PetscInt i = 0, n; i < A->n[0]; i += n) {
+        n = BCRBytesAlike(kind + i, A->n[0] - i);
+        if (kind[i] != BCR_NODE_MASK) continue;
+        if (P->begin) {
+          P->begin[P->runs] = line * A->n[0] + i;
+          P->end[P->runs] = line * A->n[0] + i + n;
         }
-        if (P->label[i] >= 0) continue;
-        P->label[i] = P->parent[P->labels] = P->labels;
-        P->labels++;
+        P->runs++;
       }
     }
   }
-  for (PetscInt d = 0; d < 3; d++) { /* around the ends of axes that are not cut */
-    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  if (P->first) P->first[line] = P->runs;
+}
 
-    if (!BCRAxisIsPeriodic(&S->op->axis[d]) || A->n[d] < A->N[d] || A->N[d] == 1) continue;
-    for (PetscInt k = 0; k < A->n[u] * A->n[v]; k++) {
-      ix[u] = A->lo[u] + k % A->n[u];
-      ix[v] = A->lo[v] + k / A->n[u];
-      ix[d] = A->N[d] - 1;
-      (void)BCRPieceNext(S, ix, d, jx);
-      if (P->label[BCRNode(A, ix)] >= 0 && P->label[BCRNode(A, jx)] >= 0)
-        BCRJoin(P->parent, P->label[BCRNode(A, ix)], P->label[BCRNode(A, jx)]);
+/* The run of a node that has one */
+static PetscInt BCRPiecesRun(const BCRPieces *P, PetscInt node)
+{
+  PetscInt low = 0, high = P->runs;
+
+  while (high - low > 1) {
+    const PetscInt middle = (low + high) / 2;
+
+    if (P->begin[middle] <= node) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Joins runs of two lines that meet */
+static void BCRPiecesMeet(BCRPieces *P, PetscInt n, PetscInt line, PetscInt other)
+{
+  PetscInt i = P->first[line], j = P->first[other];
+
+  while (i < P->first[line + 1] && j < P->first[other + 1]) {
+    const PetscInt b = P->begin[i] - line * n, e = P->end[i] - line * n, c = P->begin[j] - other * n,
+                   f = P->end[j] - other * n;
+
+    if (PetscMax(b, c) < PetscMin(e, f)) BCRJoin(P->parent, i, j);
+    if (e < f) i++;
+    else j++;
+  }
+}
+
+/* Joins the runs of the box, around the ends of axes that are not cut, too */
+static void BCRPiecesJoin(const BCRSurvey *S, BCRPieces *P)
+{
+  const BCRRows *A = S->A;
+  const PetscInt n = A->n[0], ny = A->n[1], nz = A->n[2];
+  PetscBool around[3];
+
+  for (PetscInt d = 0; d < 3; d++)
+    around[d] = (PetscBool)(BCRAxisIsPeriodic(&S->op->axis[d]) && A->n[d] == A->N[d] && A->N[d] > 1);
+  for (PetscInt k = 0; k < P->runs; k++) P->parent[k] = k;
+  for (PetscInt z = 0, line = 0; z < nz; z++) {
+    for (PetscInt y = 0; y < ny; y++, line++) {
+      const PetscInt last = P->first[line + 1] - 1;
+
+      if (last < P->first[line]) continue;
+      if (y > 0 || around[1]) BCRPiecesMeet(P, n, line, line - (y > 0 ? 1 : 1 - ny));
+      if (z > 0 || around[2]) BCRPiecesMeet(P, n, line, line - (z > 0 ? ny : ny - ny * nz));
+      if (around[0] && P->begin[P->first[line]] == line * n && P->end[last] == line * n + n)
+        BCRJoin(P->parent, P->first[line], last);
     }
   }
 }
@@ -170,25 +213,23 @@ static void BCRPiecesLabel(const BCRSurvey *S, BCRPieces *P)
 static PetscErrorCode BCRPiecesAcross(const BCRSurvey *S, BCRPieces *P, PetscInt *pieces, BCRPieceTable *T)
 {
   const BCRRows *A = S->A;
-  PetscInt n = 0, numbers = 0, before = 0, ix[3], i = 0;
+  PetscInt n = 0, numbers = 0, before = 0, ix[3];
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < P->labels; k++) P->number[k] = -1;
-  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && P->labels; ix[2]++) {
-    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++, i++) {
-        PetscInt k;
+  for (PetscInt r = 0; r < P->runs; r++) P->number[r] = -1;
+  for (PetscInt r = 0; r < P->runs; r++) {
+    for (PetscInt i = P->begin[r]; i < P->end[r]; i++) {
+      const PetscInt k = BCRJoinFind(P->parent, r);
 
-        if (P->label[i] < 0 || !BCRPieceCrosses(S, ix)) continue;
-        k = BCRJoinFind(P->parent, P->label[i]);
-        if (P->number[k] < 0) P->number[k] = numbers++;
-        P->node[n] = BCRGridNatural(&A->grid, ix);
-        P->of[n++] = P->number[k];
-      }
+      BCRBoxNodeAt(A, i, ix);
+      if (!BCRPieceCrosses(S, ix)) continue;
+      if (P->number[k] < 0) P->number[k] = numbers++;
+      P->node[n] = BCRGridNatural(&A->grid, ix);
+      P->of[n++] = P->number[k];
     }
   }
   PetscCall(BCRPieceTableGather(S, n, P->node, P->of, numbers, &before, T));
-  for (PetscInt k = 0; k < P->labels; k++)
+  for (PetscInt k = 0; k < P->runs; k++)
     if (P->number[k] >= 0) T->touching[BCRJoinFind(T->parent, before + P->number[k])] += P->touching[k];
   for (PetscInt k = 0; k < T->numbers; k += PETSC_MPI_INT_MAX)
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, T->touching + k, (PetscMPIInt)PetscMin(PETSC_MPI_INT_MAX, T->numbers - k),
@@ -196,7 +237,7 @@ static PetscErrorCode BCRPiecesAcross(const BCRSurvey *S, BCRPieces *P, PetscInt
   *pieces -= numbers;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, pieces, 1, MPIU_INT, MPI_SUM, A->comm));
   for (PetscInt k = 0; k < T->numbers; k++) *pieces += T->parent[k] == k;
-  for (PetscInt k = 0; k < P->labels; k++)
+  for (PetscInt k = 0; k < P->runs; k++)
     if (P->number[k] >= 0) P->touching[k] = T->touching[BCRJoinFind(T->parent, before + P->number[k])];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -205,22 +246,28 @@ PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt
                                PetscInt touching[], PetscInt *pieces)
 {
   const PetscInt most = S->masked;
-  BCRPieces P = {NULL, 0, NULL, NULL, NULL, NULL, NULL};
+  BCRPieces P = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   BCRPieceTable T = {0, 0, NULL, NULL, NULL, NULL};
-  PetscErrorCode ierr = PetscMalloc1(S->A->nodes, &P.label);
+  PetscErrorCode ierr;
+  PetscInt n;
 
   PetscFunctionBegin;
-  if (!ierr) ierr = PetscMalloc5(most, &P.parent, most, &P.number, most, &P.touching, most, &P.node, most, &P.of);
+  BCRPiecesRuns(S, &P);
+  n = P.runs;
+  ierr = PetscMalloc5(n, &P.begin, n, &P.end, n, &P.parent, n, &P.number, n, &P.touching);
+  if (!ierr) ierr = PetscMalloc3(S->A->n[1] * S->A->n[2] + 1, &P.first, most, &P.node, most, &P.of);
   BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)BCRPiecesDestroy(&P));
-  if (most) BCRPiecesLabel(S, &P);
+  BCRPiecesRuns(S, &P);
+  BCRPiecesJoin(S, &P);
   *pieces = 0;
-  for (PetscInt k = 0; k < P.labels; k++) {
+  for (PetscInt k = 0; k < P.runs; k++) {
     P.touching[k] = 0;
     *pieces += P.parent[k] == k;
   }
-  for (PetscInt r = 0; r < rims; r++) P.touching[BCRJoinFind(P.parent, P.label[rim[r]])] += touch[r];
+  for (PetscInt r = 0; r < rims; r++) P.touching[BCRJoinFind(P.parent, BCRPiecesRun(&P, rim[r]))] += touch[r];
   if (S->A->grid.size > 1) ierr = BCRPiecesAcross(S, &P, pieces, &T);
-  for (PetscInt r = 0; r < rims && !ierr; r++) touching[r] = P.touching[BCRJoinFind(P.parent, P.label[rim[r]])];
+  for (PetscInt r = 0; r < rims && !ierr; r++)
+    touching[r] = P.touching[BCRJoinFind(P.parent, BCRPiecesRun(&P, rim[r]))];
   PetscCall(BCRPieceTableDestroy(&T));
   PetscCall(BCRPiecesDestroy(&P));
   PetscCall(ierr);

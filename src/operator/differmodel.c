@@ -1,23 +1,19 @@
 /*
   The operator that most rows have, up to a factor each: the star that most rows of the inside have, and for each side
   that which most rows there have. A majority is found by Boyer and Moore's vote, which needs one candidate and one
-  number and can be merged over ranks; whether it is one the comparison with all rows tells.
+  number and can be merged over ranks; whether it is one the comparison with all rows tells. Some hundred rows are
+  asked, spread over the grid; all of them where those do not make it clear.
 */
 #include "differimpl.h"
 
 #define BCR_VOTES 7 /* inside; side s of axis d: 1 + 2 d + s */
 
-typedef struct {
-  double star[7];
-  double lead; /* of this candidate over all others; 0: there are as many of those */
-  double most; /* rows that are this very star, as far as they were counted together; 0: there are no rows */
-} BCRVote;
-
-/* The sum of what couples a row */
-static double BCRStarSum(const double st[7])
-{
-  return -(st[0] + st[1] + st[2] + st[3] + st[4] + st[5]);
-}
+/* Rows that are asked for the inside and for a side; and the lead, of all votes, that makes it clear which most rows
+   have, or that there are none */
+#define BCR_VOTE_INSIDE 256
+#define BCR_VOTE_SIDE   64
+#define BCR_VOTE_CLEAR  0.5
+#define BCR_VOTE_NONE   0.05
 
 /* One row is a multiple of the other, by a positive number */
 static PetscBool BCRStarsAlike(const double a[7], const double b[7])
@@ -30,7 +26,7 @@ static PetscBool BCRStarsAlike(const double a[7], const double b[7])
   return PETSC_TRUE;
 }
 
-static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
+void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
 {
   PetscBool take = PETSC_FALSE;
 
@@ -50,55 +46,73 @@ static void BCRVoteFor(BCRVote *v, const double st[7], double rows, double most)
   v->most = most;
 }
 
-/* The votes of this rank. count: [BCR_VOTES][BCR_STARS], zero */
-static void BCRVotesCount(const BCRSurvey *S, BCRVote vote[], PetscInt count[][BCR_STARS])
+/* The nodes of this rank that have vote k, and how many these are */
+static double BCRVoteBox(const BCRSurvey *S, int k, PetscInt from[3], PetscInt to[3])
 {
   const BCRRows *A = S->A;
-  PetscInt ix[3], from[3], to[3];
+  double nodes = 1;
 
   for (PetscInt d = 0; d < 3; d++) {
-    from[d] = PetscMax(A->lo[d], S->first[d]);
-    to[d] = PetscMin(A->lo[d] + A->n[d], S->last[d] + 1);
-  }
-  for (ix[2] = from[2]; ix[2] < to[2]; ix[2]++) {
-    for (ix[1] = from[1]; ix[1] < to[1]; ix[1]++) {
-      for (ix[0] = from[0]; ix[0] < to[0]; ix[0]++) {
-        const int ends = BCRSurveyEnds(S, ix), code = S->code[BCRSurveyNode(S, ix)];
-        double st[7];
-        int k = 0;
+    const PetscInt low = S->first[d], high = S->last[d] + 1,
+                   side = high - low > 1; /* an axis of one unknown has no sides */
 
-        if (ends & (ends - 1)) continue; /* of several axes */
-        while (ends >> k) k++;
-        if (code < BCR_STARS) count[k][code]++;
-        else {
-          BCRSurveyStar(S, ix, st);
-          BCRVoteFor(&vote[k], st, 1, 1);
-        }
-      }
+    from[d] = low + side;
+    to[d] = high - side;
+    if (k == 1 + 2 * d || k == 2 + 2 * d) {
+      if (!side) return 0;
+      from[d] = k == 1 + 2 * d ? low : high - 1;
+      to[d] = from[d] + 1;
     }
+    from[d] = PetscMax(from[d], A->lo[d]);
+    to[d] = PetscMin(to[d], A->lo[d] + A->n[d]);
+    nodes *= (double)PetscMax(0, to[d] - from[d]);
   }
-  for (int k = 0; k < BCR_VOTES; k++)
-    for (PetscInt i = 0; i < S->stars; i++) BCRVoteFor(&vote[k], S->star[i], (double)count[k][i], (double)count[k][i]);
+  return nodes;
 }
 
-/* Collective */
-static PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, BCRVote vote[])
+/* Vote k of this rank: of at most `most` rows. count: of each star, [BCR_STARS], zero */
+static void BCRVoteHold(BCRSurvey *S, int k, PetscInt most, BCRVote *vote, PetscInt count[])
 {
-  const PetscMPIInt width = BCR_VOTES * (PetscMPIInt)(sizeof(BCRVote) / sizeof(double));
+  PetscInt from[3], to[3], ix[3], col;
+  const double nodes = BCRVoteBox(S, k, from, to);
+  const PetscBool all = (PetscBool)(nodes <= (double)most);
+  const PetscInt rows = all ? (PetscInt)nodes : most;
+  const double weight = rows ? nodes / (double)rows : 0;
+
+  for (PetscInt i = 0; i < rows; i++) {
+    double st[7], rest;
+    int code;
+
+    BCRSpreadNode(from, to, i, all, ix);
+    if (BCRRowGet(S->A, S->c, ix, st, &rest, &col) != BCR_ROW_GOOD || BCRStarSum(st) == 0) continue;
+    for (int t = 0; t < 7; t++) st[t] += 0.0; /* no -0 */
+    code = BCRSurveyCode(S, st);
+    if (code == BCR_STARS) BCRVoteFor(vote, st, weight, weight);
+    else count[code]++;
+    vote->votes += weight;
+  }
+  for (PetscInt i = 1; i < S->stars; i++)
+    if (count[i]) BCRVoteFor(vote, S->star[i], weight * (double)count[i], weight * (double)count[i]);
+}
+
+PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, PetscInt n, BCRVote vote[])
+{
+  const PetscMPIInt width = (PetscMPIInt)n * (PetscMPIInt)(sizeof(BCRVote) / sizeof(double));
   BCRVote *all = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = PetscMalloc1((size_t)size * BCR_VOTES, &all);
+  ierr = PetscMalloc1((size_t)size * (size_t)n, &all);
   BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)PetscFree(all));
   PetscCallMPI(MPI_Allgather(vote, width, MPI_DOUBLE, all, width, MPI_DOUBLE, comm));
-  PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
+  PetscCall(PetscMemzero(vote, (size_t)n * sizeof(*vote)));
   for (PetscMPIInt p = 0; p < size; p++)
-    for (int k = 0; k < BCR_VOTES; k++) {
-      const BCRVote *v = &all[p * BCR_VOTES + k];
+    for (PetscInt k = 0; k < n; k++) {
+      const BCRVote *v = &all[p * n + k];
 
       BCRVoteFor(&vote[k], v->star, v->lead, v->most);
+      vote[k].votes += v->votes;
     }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -187,9 +201,7 @@ static PetscErrorCode BCRDifferClear(const BCRSurvey *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ends of sides where there is no fluid, which any will do for: the operator is singular where its matrix may be, or the system
-   of the rows that differ would be */
-static void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2])
+void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2])
 {
   for (int pass = 0; pass < 2; pass++) {
     for (int d = 0; d < 3; d++)
@@ -239,24 +251,50 @@ static PetscBool BCRDifferTake(const BCRSurvey *S, const BCRVote vote[])
   return PETSC_TRUE;
 }
 
+/* Collective. most: rows to ask for the inside, and for each side */
+static PetscErrorCode BCRVotesHold(BCRSurvey *S, PetscInt inside, PetscInt side, BCRVote vote[])
+{
+  PetscInt(*count)[BCR_STARS] = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(vote, BCR_VOTES * sizeof(*vote)));
+  BCRCallElse(BCRFaultShare(S->A->comm, PetscCalloc1(BCR_VOTES, &count), BCR_NO_MEMORY), (void)PetscFree(count));
+  for (int k = 0; k < BCR_VOTES; k++) BCRVoteHold(S, k, k ? side : inside, &vote[k], count[k]);
+  PetscCall(PetscFree(count));
+  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, BCR_VOTES, vote));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Uniform axes. Collective */
+static PetscErrorCode BCRDifferUniform(BCRSurvey *S, PetscBool *good)
+{
+  BCRVote vote[BCR_VOTES];
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  PetscCall(BCRVotesHold(S, BCR_VOTE_INSIDE, BCR_VOTE_SIDE, vote));
+  if (vote[0].votes > BCR_VOTE_INSIDE && vote[0].lead < BCR_VOTE_CLEAR * vote[0].votes) {
+    if (vote[0].lead <= BCR_VOTE_NONE * vote[0].votes) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(BCRVotesHold(S, PETSC_MAX_INT, PETSC_MAX_INT, vote));
+  }
+  PetscCall(BCRDifferClear(S));
+  *good = BCRDifferTake(S, vote);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
 {
   BCROperator *op = S->op;
-  BCRVote vote[BCR_VOTES];
-  PetscInt(*count)[BCR_STARS] = NULL;
-  PetscErrorCode ierr;
   PetscReal lowest;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(vote, sizeof(vote)));
-  ierr = PetscCalloc1(BCR_VOTES, &count);
-  BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(count));
-  BCRVotesCount(S, vote, count);
-  PetscCall(PetscFree(count));
-  PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, vote));
-  PetscCall(BCRDifferClear(S));
-  *good = BCRDifferTake(S, vote);
+  PetscCall(BCRDifferUniform(S, good));
+  if (!*good) {
+    PetscCall(BCRDifferClear(S));
+    PetscCall(BCRDifferProfile(S, good));
+  }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) S->weighted = (PetscBool)(S->weighted || op->axis[d].weight);
   S->neutral = BCROperatorNeutral(op);
   PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
   if (!S->neutral && !(lowest > 0)) *good = PETSC_FALSE; /* no box solve */

@@ -10,9 +10,9 @@
   all rows: end rows count (a pinned cell, a wall that conducts heat). It is zero only where the
   sums of all rows vanish.
 
-  Rows apart (identity rows among others of another size, penalties: the couplings are at most an
-  eighth of the diagonal, which is more than eight times, or less than an eighth of, what the fit
-  has) take no part in means, and are solved by themselves (Jacobi), beside the fit.
+  Rows apart (rows with nothing but a diagonal where some links are gone, of any size; penalties: the couplings are at
+  most an eighth of the diagonal, which is more than eight times, or less than an eighth of, what the fit has) take no
+  part in means, and are solved by themselves (Jacobi), beside the fit.
 
   auto takes the fit for which an estimate of the condition number is smaller: the spread of the
   couplings times one plus what is left on the diagonal over the smallest eigenvalue of the fit. Of
@@ -195,6 +195,8 @@ static PetscErrorCode BCRFitAverage(BCRFitData *F, BCRFitResult *r, PetscBool *k
   if (!apart) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(&r->total, sizeof(r->total)));
   PetscCall(BCRFitMeans(F, NULL, NULL, r));
+  PetscCall(BCRFitLeft(F, r));
+  BCRFitEndsAgain(F, &r->left);
   *known = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

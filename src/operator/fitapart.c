@@ -1,5 +1,5 @@
 /*
-  Rows apart of a fit: identity rows among others of another size, penalties.
+  Rows apart of a fit: rows with nothing but a diagonal, of any size; penalties, and other rows of another size.
 */
 #include "fithost.h"
 
@@ -8,21 +8,23 @@ PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r)
 {
   const double size = 2 * (r->a[0] + r->a[1] + r->a[2]);
 
+  for (PetscInt d = 0; d < F->dim; d++) /* links that both rows lack */
+    if (r->mean[d] > 0 && r->link[d].lo <= 0) return PETSC_TRUE;
   if (r->total.count == 0 || (r->total.count >= (double)F->n[0] * (double)F->n[1] * (double)F->n[2] &&
                               r->total.lo > 0 && r->total.hi <= BCR_FIT_APART * r->total.lo))
     return PETSC_FALSE;
   return (PetscBool)(r->total.lo < size / BCR_FIT_APART || r->total.hi > BCR_FIT_APART * size);
 }
 
-/* The couplings of a row are an eighth of its diagonal or less */
-static PetscBool BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], double D)
+/* The couplings of a row are an eighth of its diagonal or less; 2: it has none */
+static int BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], double D)
 {
   double st[7], rest, own = 0;
   PetscInt col;
 
-  if (BCRRowGet(F->A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) return PETSC_FALSE;
+  if (BCRRowGet(F->A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) return 0;
   for (int k = 0; k < 6; k++) own += PetscAbs(st[k]);
-  return (PetscBool)(own <= 1 / BCR_FIT_APART * PetscAbs(D));
+  return own <= BCR_PLANE_TOL * PetscAbs(D) ? 2 : own <= 1 / BCR_FIT_APART * PetscAbs(D);
 }
 
 /* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks, of
@@ -65,7 +67,7 @@ static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *le
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* D / w over the diagonal that most rows have is outside 1/8 .. 8 in a row apart; its couplings are
+/* D / w over the diagonal that most rows have is outside 1/8 .. 8 in a row apart that has couplings; these are
    an eighth of its diagonal or less, of either sign. *any: there are some, and other rows along
    each axis, too */
 PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any)
@@ -96,7 +98,7 @@ PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any)
         if (plane) continue;
         at = BCRFitAt(F, o[0], o);
         ratio = F->D[at] / BCRFitRowWeight(F, q) / PetscMax(BCRFitModelDiagonal(F, q, a) + typical, least);
-        if ((ratio >= 1 / BCR_FIT_APART && ratio <= BCR_FIT_APART) || !BCRFitDecoupled(F, ix, F->D[at])) continue;
+        if (BCRFitDecoupled(F, ix, F->D[at]) < (ratio >= 1 / BCR_FIT_APART && ratio <= BCR_FIT_APART ? 2 : 1)) continue;
         F->apart[at] = 1;
         found = 1;
       }

@@ -61,20 +61,27 @@ static BCREnd BCRFitEndsName(const BCRFitData *F, PetscInt d, PetscInt s)
   return BCR_END_CELL_NEUMANN;
 }
 
+void BCRFitEndsAgain(BCRFitData *F, const BCRFitRange *left)
+{
+  F->sums.left = *left;
+  BCRFitEndsMeasure(F, &F->sums);
+  for (PetscInt d = 0; d < 6; d++) F->op->axis[d / 2].end[d % 2] = BCRFitEndsName(F, d / 2, d % 2);
+}
+
 PetscErrorCode BCRFitEnds(BCRFitData *F, BCRFitRange *left, BCRFitRange *near)
 {
-  BCRFitSums sums;
+  BCRFitSums *sums = &F->sums;
 
   PetscFunctionBegin;
-  PetscCall(F->passes->extract(F, &sums));
-  *near = sums.left;
-  PetscCall(BCRFitSumsAgree(F, &sums));
-  *left = sums.left;
-  PetscCheck(sums.total != 0, F->A->comm, PETSC_ERR_SUP,
+  PetscCall(F->passes->extract(F, sums));
+  *near = sums->left;
+  PetscCall(BCRFitSumsAgree(F, sums));
+  *left = sums->left;
+  PetscCheck(sums->total != 0, F->A->comm, PETSC_ERR_SUP,
              "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. "
              "Use -pc_type jacobi");
-  for (PetscInt d = 0; d < 6; d++) F->op->axis[d / 2].plane[d % 2].couple = (PetscBool)(sums.couple[d / 2][d % 2] > 0);
-  BCRFitEndsMeasure(F, &sums);
+  for (PetscInt d = 0; d < 6; d++) F->op->axis[d / 2].plane[d % 2].couple = (PetscBool)(sums->couple[d / 2][d % 2] > 0);
+  BCRFitEndsMeasure(F, sums);
   for (PetscInt d = 0; d < 3; d++) {
     for (PetscInt s = 0; s < 2; s++) {
       const PetscInt at = (s ? F->n[d] - 2 : 0) - F->begin[d];

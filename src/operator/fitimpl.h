@@ -16,6 +16,19 @@ typedef struct BCRFitPasses BCRFitPasses;
 typedef struct BCRFitPart BCRFitPart;
 typedef struct BCRFitDevice BCRFitDevice;
 
+/* What is summed up in the pass over the matrix, for each end of each axis. Numbers only, which are joined as one
+   array */
+typedef struct {
+  double link[3][2][3]; /* the link at the end: the entry in the end row, that in the row beside it; the next link */
+  double side[3][2][2]; /* couplings along the end, and one row further in */
+  double sum[3][2], count[3][2]; /* row sums at the end, of so many rows */
+  double couple[3][2];           /* > 0: something couples to that plane */
+  double wraps[3];               /* what is beyond the ends of the axis */
+  double total;                  /* of |couplings|; 0: nothing is coupled */
+  BCRFitRange left;              /* row sums inside */
+} BCRFitSums;
+#define BCR_FIT_SUMS ((int)(offsetof(BCRFitSums, left) / sizeof(double)))
+
 struct BCRFitData {
   const BCRRows *A;
   PetscInt c, dim, n[3], b[3]; /* the box of unknowns: sizes, the first one's place in the grid */
@@ -33,6 +46,7 @@ struct BCRFitData {
   PetscBool scaled;   /* there are row scales */
   char *apart;        /* stored nodes: 1 for rows apart (BCRFitApart()); NULL: there are none */
   PetscBool host;     /* the passes are made on the host, wherever the matrix is */
+  BCRFitSums sums;    /* of all ranks */
   double half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double extra[3][2]; /* row sum at this end over the coupling there */
@@ -55,18 +69,6 @@ typedef struct {
   BCRFitRange near[3], nearleft; /* of this rank */
   double mean[3], spread, a[3], shift, bound;
 } BCRFitResult;
-
-/* What is summed up in the pass over the matrix, for each end of each axis. Numbers only, which are joined as one array */
-typedef struct {
-  double link[3][2][3]; /* the link at the end: the entry in the end row, that in the row beside it; the next link */
-  double side[3][2][2]; /* couplings along the end, and one row further in */
-  double sum[3][2], count[3][2]; /* row sums at the end, of so many rows */
-  double couple[3][2];           /* > 0: something couples to that plane */
-  double wraps[3];               /* what is beyond the ends of the axis */
-  double total;                  /* of |couplings|; 0: nothing is coupled */
-  BCRFitRange left;              /* row sums inside */
-} BCRFitSums;
-#define BCR_FIT_SUMS ((int)(offsetof(BCRFitSums, left) / sizeof(double)))
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
 {
@@ -127,9 +129,11 @@ PETSC_INTERN PetscErrorCode BCRFitHostOpen(BCRFitData *F);
 /* F->passes == NULL on return: there is no device, it has no room, or there is a row that the host has to look at */
 PETSC_INTERN PetscErrorCode BCRFitDeviceOpen(BCRFitData *F);
 
-/* fitends.c. The pass over the matrix, and what it says about the ends of the axes. left: what is left on the diagonals
-   inside, over all ranks, its extremes' places are this rank's; near: that of this rank. Collective */
+/* fitends.c. The pass over the matrix, and what it says about the ends of the axes. left: what is left on the
+   diagonals inside, over all ranks, its extremes' places are this rank's; near: that of this rank. Collective. Again:
+   what is left inside is this, as rows apart do not count */
 PETSC_INTERN PetscErrorCode BCRFitEnds(BCRFitData *F, BCRFitRange *left, BCRFitRange *near);
+PETSC_INTERN void BCRFitEndsAgain(BCRFitData *F, const BCRFitRange *left);
 
 /* fitapart.c, for passes on the host. Whether there may be rows apart; finds them (F->apart), *any: there are some, and
    other rows, too; takes them out of the box. The last two are collective */

@@ -290,9 +290,23 @@ static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const dou
   }
 }
 
+/* The couplings that T has of a row apart, in storage at `at`, to other rows apart */
+static double BCRFitApartLinks(const BCRFitData *F, const PetscInt o[3], PetscInt at, const double a[3])
+{
+  double sum = 0;
+
+  for (PetscInt d = 0; d < F->dim; d++)
+    for (int s = -1; s <= 1; s += 2) {
+      const PetscInt there = BCRFitAround(F, d, o[d] + s) - o[d];
+
+      if (F->n[d] < 2 || (!F->wrap[d] && (o[d] + s < 0 || o[d] + s >= F->n[d]))) continue;
+      if (F->apart[at + there * F->stride[d]]) sum += a[d];
+    }
+  return sum;
+}
+
 /* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A
-   row apart, as if it had the diagonal of T and no couplings, adds that, and once more what its
-   neighbours lose. */
+   row apart has no weight, and adds what other rows have of T's couplings to it. */
 static void BCRFitTotalPart(void *ctx)
 {
   BCRFitPart *p = (BCRFitPart *)ctx;
@@ -313,13 +327,18 @@ static void BCRFitTotalPart(void *ctx)
       BCRFitLineRange l;
 
       BCRFitRest(F, o, p->a, F->x, F->line);
-      for (i = 0; i < F->own[0] && F->apart; i++)
-        if (F->apart[at + i]) F->line[i] = 2 * F->x[i];
+      weight = (double)F->own[0];
+      for (i = 0; i < F->own[0] && F->apart; i++) {
+        const PetscInt q3[3] = {F->lo[0] + i, o[1], o[2]};
+
+        if (!F->apart[at + i]) continue;
+        F->line[i] = F->x[i] - BCRFitApartLinks(F, q3, at + i, p->a);
+        weight--;
+      }
       for (i = 0; i < F->own[0]; i++) F->line[i] += F->x[i];
       l = BCRFitRangeLine(F->own[0], F->line, size);
       for (i = 0; i < F->own[0]; i++) excess += size - F->x[i];
       excess += l.sum;
-      weight = (double)F->own[0];
       for (i = 0; i < F->own[0]; i += PetscMax(F->own[0] - 1, 1)) {
         const double less = 1 - BCRFitNullWeight(F, 0, F->lo[0] + i);
 

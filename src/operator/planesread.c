@@ -4,6 +4,8 @@
 #include "readdevice.h"
 #include <stdlib.h>
 
+#define BCR_PLANE_SAMPLE 64 /* rows of a side that are asked whether it may be a plane */
+
 /* 1: nothing but a diagonal; 2: a diagonal and a coupling inward from end s of axis d; 0: neither */
 static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope)
 {
@@ -196,6 +198,19 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void BCRSpreadNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all, PetscInt ix[3])
+{
+  static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const PetscInt n = to[d] - from[d];
+    const double x = ((double)k + 0.5) * step[d];
+
+    ix[d] = from[d] + (all ? k % n : PetscMin((PetscInt)((x - floor(x)) * (double)n), n - 1));
+    k = all ? k / n : k;
+  }
+}
+
 /* Rows of a side, but for those where it meets others */
 typedef struct {
   PetscInt d, s;
@@ -241,16 +256,46 @@ static void BCRPlaneCount(const BCRRows *A, PetscInt c, BCRPlaneVote *vote)
   }
 }
 
+/* Whether most rows of a side may be those of a plane, by some of them: sides[6]. Collective */
+static PetscErrorCode BCRPlanesMay(const BCRRows *A, PetscInt c, PetscBool sides[6])
+{
+  double count[6][2] = {{0}}; /* rows of a plane with a slope, or with nothing but a diagonal; others */
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 2 * A->dim; k++) {
+    const PetscInt d = k / 2, s = k % 2, at = s ? A->N[d] - 1 : 0;
+    PetscInt from[3], to[3], ix[3], col;
+
+    if (at < A->lo[d] || at >= A->lo[d] + A->n[d] || A->nodes == 0) continue;
+    for (PetscInt t = 0; t < 3; t++) {
+      from[t] = t == d ? at : A->lo[t];
+      to[t] = t == d ? at + 1 : A->lo[t] + A->n[t];
+    }
+    for (PetscInt i = 0; i < BCR_PLANE_SAMPLE; i++) {
+      double st[7], rest, slope;
+
+      BCRSpreadNode(from, to, i, PETSC_FALSE, ix);
+      if (BCRRowGet(A, c, ix, st, &rest, &col) == BCR_ROW_GOOD) count[k][BCRPlaneRow(st, d, s, &slope) == 0]++;
+    }
+  }
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 12, MPI_DOUBLE, MPI_SUM, A->comm));
+  for (int k = 0; k < 6; k++) sides[k] = (PetscBool)(4 * count[k][0] > count[k][1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPlanesMost(const BCRRows *A, PetscInt c, BCROperator *op)
 {
+  PetscBool may[6];
+
   PetscFunctionBegin;
   PetscCall(BCRRowsFetch(A));
+  PetscCall(BCRPlanesMay(A, c, may));
   for (PetscInt k = 0; k < 2 * A->dim && A->dim > 1; k++) {
     BCRPlane *pl = &op->axis[k / 2].plane[k % 2];
     BCRPlaneVote vote = {k / 2, k % 2, PETSC_FALSE, 0, 0, 0, 0};
     double count[3];
 
-    if (pl->present || A->N[k / 2] < 3) continue;
+    if (pl->present || A->N[k / 2] < 3 || !may[k]) continue;
     BCRPlaneCount(A, c, &vote);
     /* a rank with a candidate; where there are none, one with rows */
     PetscCall(BCRTakeFrom(A->comm, vote.lead > 0 ? 1 + vote.lead : (vote.lone > 0), &vote, sizeof(vote), NULL));

@@ -83,7 +83,8 @@ static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What to try after a comparison of component c has failed. Collective */
+/* What to try after a comparison of component c has failed: at a row that is no multiple of the operator's, factors of
+   rows are of no use. Collective */
 static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 {
   BCROperator *op = &R->ops[c];
@@ -98,7 +99,8 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
     PetscCall(BCRStageSearch(&R->rows, c, op, &changed, &R->lines[c]));
     if (changed && R->lines[c]) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (*stage == BCR_SEARCHED && R->lines[c] && op->axis[0].n > 0 && op->axis[1].n > 0 && op->axis[2].n > 0) {
+  if (*stage == BCR_SEARCHED && R->lines[c] && !(R->check.v.other && R->check.v.comp == c) && op->axis[0].n > 0 &&
+      op->axis[1].n > 0 && op->axis[2].n > 0) {
     *stage = BCR_LEFT;
     PetscCall(BCRStageLeft(&R->rows, op));
   } else PetscCall(BCRStageLast(R, c));
@@ -137,8 +139,11 @@ static PetscErrorCode BCRReadCompare(BCRReader *R, PetscBool *same)
   }
   if (!R->there && A->device && !A->aa) PetscCall(BCRCheckSample(ck, &wrong));
   if (!R->there && !wrong) {
+    PetscBool other = PETSC_FALSE;
+
     PetscCall(BCRRowsFetch(A));
-    ck->error = BCRCheckAll(ck, R->boxes);
+    if (R->differ) ck->error = BCRCheckSpread(ck, &other);
+    if (!ck->error && !other) ck->error = BCRCheckAll(ck, R->boxes);
   }
   for (PetscInt c = 0; c < A->dof; c++)
     if (!R->skip[c]) PetscCall(BCRModelDestroy(R->models[c]));

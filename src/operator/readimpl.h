@@ -184,6 +184,10 @@ static inline int BCRPlanesOf(const BCRRows *A, const BCROperator *op, const Pet
 }
 /* A row of such a node is as the planes say, but for its diagonal */
 PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3], const double st[7]);
+/* Node k of some that are spread over the nodes from[] .. to[] - 1, without a pattern that a matrix might have, too:
+   those of a sequence of low discrepancy. all: every node, one after the other */
+PETSC_INTERN void BCRSpreadNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all,
+                                PetscInt ix[3]);
 /* Guesses the planes, each from one row in its middle, and rows where planes meet from one row each. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op);
 /* Drops every plane with a row that is not as the planes say. Collective */
@@ -196,6 +200,10 @@ PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROper
 /* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
    *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
+/* The same from rows that are given, alike on all ranks: row i of the box's unknowns along axis d; lines meet in node
+   n / 2 of each axis, the first of an axis of two. Collective */
+typedef void (*BCRAxesRow)(void *ctx, PetscInt d, PetscInt i, double st[7]);
+PETSC_INTERN PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op, BCRAxesRow row, void *ctx, PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
    Nothing to do on one rank. */

@@ -5,6 +5,8 @@
 #include "run_kernels.h"
 #include "wide.h"
 
+#define BCR_REPEAT_PART 512 /* numbers that are compared without asking where they differ */
+
 PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 {
   const BCRRows *A = ck->A;
@@ -354,6 +356,68 @@ PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
   if (A->ai[like + 1] - A->ai[like] != n) return PETSC_FALSE;
   for (i = 0; i < n; i++) bad |= (j[i] - k[i] != node - like) | !(v[i] == w[i]);
   return bad ? PETSC_FALSE : PETSC_TRUE;
+}
+
+/* How many of n numbers j[] are that lag before them and step more, up to the first that is not */
+static size_t BCRColumnsRepeat(const PetscInt *j, size_t n, size_t lag, PetscInt step)
+{
+  size_t done = 0, part = BCR_REPEAT_PART;
+
+  while (part > 0 && done < n) {
+    if (part <= n - done && BCRRunColumns(j + done - lag, part + lag, lag, step)) done += part;
+    else part /= 2;
+  }
+  return done;
+}
+
+/* How many of n values are those lag before them, up to the first that is not: long parts by the kernel that asks for
+   memory ahead, bit by bit as integers */
+static size_t BCRValuesRepeat(const PetscScalar *v, size_t n, size_t lag)
+{
+  const size_t ints = sizeof(*v) / sizeof(PetscInt);
+  size_t done = 0, part = BCR_REPEAT_PART;
+
+  while (part > 0 && done < n) {
+    PetscBool same = (PetscBool)(part <= n - done);
+
+    if (same && part == BCR_REPEAT_PART && ints > 0)
+      same = BCRRunColumns((const PetscInt *)(const void *)(v + done - lag), (part + lag) * ints, lag * ints, 0);
+    else if (same) same = (PetscBool)!memcmp(v + done, v + done - lag, part * sizeof(*v));
+    if (same) done += part;
+    else part /= 2;
+  }
+  return done;
+}
+
+/* How many of n groups of rows, dof in each, end at or before entry `end` */
+static PetscInt BCRRowsBefore(const PetscInt *ai, PetscInt dof, PetscInt n, PetscInt end)
+{
+  PetscInt low = 0, high = n + 1; /* ai[dof low] <= end < ai[dof high] */
+
+  while (high - low > 1) {
+    const PetscInt middle = low + (high - low) / 2;
+
+    if (ai[dof * middle] <= end) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+PetscInt BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt n)
+{
+  const PetscInt dof = A->dof, lag = dof * back, first = dof * node, *ai = A->ai + first, start = ai[0],
+                 E = start - ai[-lag];
+  size_t same;
+
+  if (A->far.mat) n = BCRRowsBefore(A->far.i + first, dof, n, A->far.i[first - lag]);
+  if (n < 1 || E < 1 || (A->far.mat && A->far.i[first] != A->far.i[first - lag])) return 0;
+  if (memcmp(A->aa + start, A->aa + start - E, (size_t)(ai[dof] - start) * sizeof(*A->aa)) != 0)
+    return 0; /* most often */
+  same = BCRValuesRepeat(A->aa + start, (size_t)(ai[dof * n] - start), (size_t)E);
+  n = BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
+  n = (PetscInt)BCRColumnsRepeat(ai + 1, (size_t)(dof * n), (size_t)lag, E) / dof;
+  same = BCRColumnsRepeat(A->aj + start, (size_t)(ai[dof * n] - start), (size_t)E, lag);
+  return BCRRowsBefore(ai, dof, n, start + (PetscInt)same);
 }
 
 PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])

@@ -73,6 +73,10 @@ PETSC_INTERN void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const Pet
                                 PetscBool *some, PetscBool *all, PetscBool *near);
 /* The row of a node has the entries of the row of node like, a constant further on */
 PETSC_INTERN PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like);
+/* How many of n nodes of the box from `node` on have rows, all components, that are those of the nodes `back` before
+   them, to the last bit, columns moved along, up to the first that has not. Rows with entries in other ranks' columns
+   have not */
+PETSC_INTERN PetscInt BCRRowsRepeat(const BCRRows *A, PetscInt node, PetscInt back, PetscInt n);
 /* A line whose end rows are as good as those of another one if their entries are the same: no
    neighbour of it lies round a corner or on another rank, and nothing is kept for each row */
 PETSC_INTERN PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3]);

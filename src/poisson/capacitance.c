@@ -329,12 +329,13 @@ PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *inf
 
 /* -------- creation -------- */
 
-/* The factor of the operator's row at a node of its box, which is on this rank of the layout */
-static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
+/* The factor of the operator's row at a node of its box, which is on this rank of the layout, and those behind it
+   along x; NULL: all are 1 */
+static const PetscReal *row_factors(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
 {
   PetscInt box = 0, size = 1;
 
-  if (!op->rowscale) return 1;
+  if (!op->rowscale) return NULL;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = &op->axis[d];
     const PetscInt low = x->plane[0].present ? 1 : 0, first = PetscMax(g->lo[d], low);
@@ -342,11 +343,34 @@ static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const Petsc
     box += size * (ix[d] - first);
     size *= PetscMin(g->lo[d] + g->n[d], low + x->n) - first;
   }
-  return op->rowscale[box];
+  return op->rowscale + box;
 }
 
-/* Right and left null vector of the operator at the node ix of the layout */
-static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3], PetscReal *right, PetscReal *left)
+static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
+{
+  const PetscReal *factor = row_factors(op, g, ix);
+
+  return factor ? *factor : 1;
+}
+
+/* The left null vector of an axis without its weights, [n] */
+static PetscErrorCode null_axis(const BCRAxis *x, PetscReal **left)
+{
+  double l = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(PetscMax(x->n, 1), left));
+  for (PetscInt i = 0; i < x->n; i++) {
+    if (!x->lower) l = BCRAxisGetEndWeight(x, i);
+    else if (i) l *= (double)x->upper[i - 1] / (double)x->lower[i];
+    (*left)[i] = (PetscReal)l;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Right and left null vector of the operator at the node ix of the layout; axis: the left ones of the axes */
+static void null_at(const BCROperator *op, const BCRGrid *g, PetscReal *const axis[3], const PetscInt ix[3],
+                    PetscReal *right, PetscReal *left)
 {
   int side[3], planes = 0, across = 0;
   PetscInt at = 0, size = 1;
@@ -360,7 +384,7 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
     side[d] = low && ix[d] == 0 ? -1 : (x->plane[1].present && ix[d] == g->N[d] - 1 ? 1 : 0);
     if (side[d]) across = d;
     planes += side[d] != 0;
-    ends *= (PetscReal)BCRAxisGetEndWeight(x, i);
+    ends *= x->n > 0 ? axis[d][i] : 1;
     weight *= x->weight ? x->weight[i] : 1;
   }
   if (!planes) {
@@ -376,7 +400,7 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
 
       if (!side[d] || op->corner[BCRCornerPlace(side)][d] == 0) continue;
       inward[d] -= side[d];
-      null_at(op, g, inward, &r, &l);
+      null_at(op, g, axis, inward, &r, &l);
       *right += op->corner[BCRCornerPlace(side)][d] * r;
     }
     return;
@@ -395,10 +419,43 @@ static void null_at(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3
   }
 }
 
+/* The same of the nodes of this rank along x from ix on, the first one */
+static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const axis[3], const PetscInt ix[3],
+                      PetscReal right[], PetscReal left[])
+{
+  const BCRAxis *x = &op->axis[0];
+  const PetscInt low = x->plane[0].present ? 1 : 0;
+  const PetscInt at[3] = {PetscMax(ix[0], low), ix[1], ix[2]};
+  PetscInt end = PetscMin(ix[0] + g->n[0], low + x->n);
+  PetscReal across = 1;
+
+  for (int d = 1; d < 3; d++) {
+    const BCRAxis *y = &op->axis[d];
+    const PetscInt i = ix[d] - (y->plane[0].present ? 1 : 0);
+
+    if (i < 0 || i >= y->n) end = ix[0]; /* in a plane: node by node */
+    else across *= axis[d][i] / (y->weight ? y->weight[i] : 1);
+  }
+  if (end > at[0]) {
+    const PetscReal *factor = row_factors(op, g, at);
+
+    for (PetscInt i = at[0]; i < end; i++) {
+      right[i - ix[0]] = 1;
+      left[i - ix[0]] =
+        across * axis[0][i - low] / ((x->weight ? x->weight[i - low] : 1) * (factor ? factor[i - at[0]] : 1));
+    }
+  }
+  for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
+    const PetscInt node[3] = {i, ix[1], ix[2]};
+
+    if (i < at[0] || i >= end) null_at(op, g, axis, node, &right[i - ix[0]], &left[i - ix[0]]);
+  }
+}
+
 /* The diagonal of the operator's row at node ix of the layout, about: of the box inside */
 static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscInt ix[3])
 {
-  PetscReal diag = PetscAbsReal(op->shift);
+  PetscReal diag = PetscAbsReal(op->shift), weight = 1;
 
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d];
@@ -406,8 +463,9 @@ static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscIn
 
     if (i < 0 || i >= x->n) return 1; /* in a plane: a row like any other there */
     diag += PetscAbsReal(x->lower ? x->diag[i] : 2 * x->a);
+    weight *= x->weight ? x->weight[i] : 1;
   }
-  return PetscAbsReal(op->scale) * diag * row_factor(op, g, ix);
+  return PetscAbsReal(op->scale) * diag * weight * row_factor(op, g, ix);
 }
 
 /* Rows and unknowns of the system get sizes near one, of whatever size those of the matrix are: with s the largest entry of a row
@@ -434,37 +492,55 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
   const PetscInt *n = layout->n;
+  PetscReal *axis[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = PetscMalloc2(n[0] * n[1] * n[2], &b->right, n[0] * n[1] * n[2], &b->left);
   if (!ierr) ierr = PetscMalloc2(cap->m, &b->terms[0], cap->m, &b->terms[1]);
-  PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
-  for (PetscInt k = 0, at = 0; k < n[2]; k++)
-    for (PetscInt j = 0; j < n[1]; j++)
-      for (PetscInt i = 0; i < n[0]; i++, at++) {
-        const PetscInt ix[3] = {layout->lo[0] + i, layout->lo[1] + j, layout->lo[2] + k};
+  for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
+  BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
+              (void)PetscFree(axis[2]));
+  for (PetscInt k = 0; k < n[2]; k++)
+    for (PetscInt j = 0; j < n[1]; j++) {
+      const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
 
-        null_at(op, layout, ix, &b->right[at], &b->left[at]);
-      }
+      null_line(op, layout, axis, ix, b->right + at, b->left + at);
+    }
+  for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other
+   ranks do, too, everywhere */
+static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpose, PetscBool there)
+{
+  const PetscReal *r = border_null(b, transpose);
+  const PetscInt dof = cap->dof, c = b->component;
+
+  if (cap->sf && !transpose)
+    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? r[i] : 0;
+  else if (transpose)
+    for (PetscInt i = 0; i < cap->m; i++) {
+      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? r[cap->row[i] / dof] : 0;
+    }
+  else
+    for (PetscInt k = 0; k < cap->start[cap->m]; k++)
+      if (cap->col[k] % dof == c) cap->unit[cap->col[k]] = there ? r[cap->col[k] / dof] : 0;
 }
 
 /* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1. The other one of
    the two is its row. *regular: neither is zero, so that the constant is the matrix' no more. Collective */
 static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *regular)
 {
-  const PetscInt nodes = cap->n / cap->dof;
-
   PetscFunctionBegin;
   *regular = PETSC_TRUE;
   for (int t = 0; t < 2; t++) {
-    const PetscReal *r = border_null(b, (PetscBool)t);
     PetscReal largest[2] = {0, 0}, sum = 0; /* of the terms, of what they are sums of */
 
-    for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = r[i];
+    border_put(cap, b, (PetscBool)t, PETSC_TRUE);
     PetscCall(from(cap, (PetscBool)t, cap->unit, b->terms[t], cap->magnitude));
-    for (PetscInt i = 0; i < nodes; i++) cap->unit[b->component + cap->dof * i] = 0;
+    border_put(cap, b, (PetscBool)t, PETSC_FALSE);
     for (PetscInt i = 0; i < cap->m; i++) {
       largest[0] = PetscMax(largest[0], PetscAbsScalar(b->terms[t][i]));
       largest[1] = PetscMax(largest[1], cap->magnitude[i]);

@@ -27,14 +27,42 @@ static int entry_compare(const void *a, const void *b)
   return x->col < y->col ? -1 : x->col > y->col;
 }
 
-static Entry make_entry(EntryKind kind, const BCRGrid *layout, PetscInt dof, PetscInt c, PetscInt row, PetscInt col,
-                        PetscReal value)
+/* By kind and row. Lists of one component that come from one rank are so as they are */
+static void entries_order(PetscInt n, Entry *e)
 {
-  PetscInt ix[3], jx[3];
+  for (PetscInt k = 1; k < n; k++) {
+    if (e[k - 1].kind < e[k].kind || (e[k - 1].kind == e[k].kind && e[k - 1].row <= e[k].row)) continue;
+    qsort(e, (size_t)n, sizeof(Entry), entry_compare);
+    return;
+  }
+}
 
-  BCRGridNaturalNode(layout, row, ix);
-  BCRGridNaturalNode(layout, col, jx);
-  return (Entry){(PetscInt)kind, c + dof * BCRGridNumber(layout, ix), c + dof * BCRGridNumber(layout, jx), value};
+/* Numbers of component c at nodes of the layout. The last node that was asked for, and those behind it on its line
+   that the same rank has, have numbers without a division */
+typedef struct {
+  const BCRGrid *layout;
+  PetscInt dof, c, first, end, number;
+} Numbering;
+
+static PetscInt number_of(Numbering *N, PetscInt node)
+{
+  const BCRGrid *g = N->layout;
+
+  if (node < N->first || node >= N->end) {
+    PetscInt ix[3], part = 0;
+
+    N->first = node;
+    if (g->size == 1) { /* all of them */
+      N->first = N->number = 0;
+      N->end = g->N[0] * g->N[1] * g->N[2];
+    } else {
+      BCRGridNaturalNode(g, node, ix);
+      while (g->first[0][part + 1] <= ix[0]) part++;
+      N->end = node + g->first[0][part + 1] - ix[0];
+      N->number = BCRGridNumber(g, ix);
+    }
+  }
+  return N->c + N->dof * (N->number + node - N->first);
 }
 
 static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], PetscInt *n,
@@ -53,15 +81,19 @@ static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const
   for (PetscInt c = 0; c < dof; c++) {
     const BCRDiffer x = ops[c].differ;
     Entry *e = *entries;
+    Numbering rows = {layout, dof, c, 0, 0, 0}, cols = rows;
 
     if (!x) continue;
     for (PetscInt i = 0; i < x->m; i++)
       for (PetscInt k = x->start[i]; k < x->start[i + 1]; k++)
-        e[at++] = make_entry(DIFFERS, layout, dof, c, x->row[i], x->col[k], x->value[k]);
-    for (PetscInt i = 0; i < x->masked; i++)
-      e[at++] = make_entry(MASKED, layout, dof, c, x->mask[i], x->mask[i], x->inverse[i]);
+        e[at++] = (Entry){DIFFERS, number_of(&rows, x->row[i]), number_of(&cols, x->col[k]), x->value[k]};
+    for (PetscInt i = 0; i < x->masked; i++) {
+      const PetscInt row = number_of(&rows, x->mask[i]);
+
+      e[at++] = (Entry){MASKED, row, row, x->inverse[i]};
+    }
     for (PetscInt i = 0; i < x->links; i++)
-      e[at++] = make_entry(LINKED, layout, dof, c, x->linkrow[i], x->linkcol[i], x->linkvalue[i]);
+      e[at++] = (Entry){LINKED, number_of(&rows, x->linkrow[i]), number_of(&cols, x->linkcol[i]), x->linkvalue[i]};
   }
   *n = at;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -207,7 +239,7 @@ PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, 
   ierr = BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY);
   if (!ierr) ierr = entries_send(rows, &n, &e);
   if (!ierr) {
-    qsort(e, (size_t)n, sizeof(Entry), entry_compare);
+    entries_order(n, e);
     for (PetscInt k = 0; k < n; k++) count[e[k].kind]++;
     ierr = make_ghosts(cap, rows, n, e, &ghost);
   }

@@ -308,14 +308,15 @@ int main(int argc, char **argv)
     {4,  5,  6},
     {7,  3,  8}
   };
-  const int flags[] = {0, NEUMANN, LEFT | ROWSCALE, NEUMANN | LEFT | ROWSCALE, WEIGHTS, GENERAL, NEUMANN | WEIGHTS};
+  const int flags[] = {0,       NEUMANN,           LEFT | ROWSCALE,   NEUMANN | LEFT | ROWSCALE,  WEIGHTS,
+                       GENERAL, NEUMANN | WEIGHTS, NEUMANN | GENERAL, NEUMANN | GENERAL | WEIGHTS};
   int total[2];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(TestSeed());
-  for (int i = 0; i < 120; i++) {
+  for (int i = 0; i < 144; i++) {
     const PetscInt *n = sizes[i % 6];
     const PetscInt dim = n[2] > 1 ? 3 : (n[1] > 1 ? 2 : 1);
     int planes[3][2] = {
@@ -323,7 +324,7 @@ int main(int argc, char **argv)
       {0, 0},
       {0, 0}
     };
-    int flag = flags[i / 2 % 7];
+    int flag = flags[i / 2 % 9];
 
     if (i % 3 == 1) {
       flag |= PLANES | SLOPES;

@@ -26,6 +26,7 @@ typedef struct {
   PetscReal (*k)(PetscReal x, PetscReal y, PetscReal z, void *ctx); /* materials */
   PetscInt wells;
   PetscBool volumes, half; /* rows of any size; half of the low end of x is held */
+  PetscBool even;          /* rows are divided by 1 + x, where p.k is that: they have no weights */
   PetscInt pieces;         /* of the mask */
 } Test;
 
@@ -51,6 +52,13 @@ static char Zeroed(const double x[3], PetscInt dim)
 static char Neumann(const double x[3], PetscInt dim)
 {
   return Distance(x, dim, .45, .55, .5) < .17 ? 'n' : 0;
+}
+
+/* Through all of z */
+static char Pillar(const double x[3], PetscInt dim)
+{
+  (void)dim;
+  return Distance(x, 2, .45, .55, 0) < .17 ? 'k' : 0;
 }
 
 /* One of each, a node alone, and a square at the middle of the low end of x */
@@ -149,8 +157,10 @@ static void Change(const Test *t, PetscInt c, double *A, char *letter)
     if (c == 0 && t->wells && i % (N / t->wells) == N / t->wells / 2) A[i * N + i] *= 3;
   }
   for (PetscInt i = 0; i < N; ++i) {
-    const double volume = t->volumes ? exp(2 * TestUniform() - 1) : 1;
+    double volume = t->volumes ? exp(2 * TestUniform() - 1) : 1;
 
+    Place(&t->p, i, at, x);
+    if (t->even) volume /= 1 + x[0];
     for (PetscInt j = 0; j < N; ++j) {
       double *v = &A[i * N + j];
 
@@ -526,7 +536,7 @@ static PetscErrorCode Run(const Test *t)
   Mat whole, changed;
 
   PetscFunctionBegin;
-  real.k = t->k;
+  if (t->k) real.k = t->k;
   PetscCall(TestMatrix(&plain, &da1, &whole));
   PetscCall(TestMatrix(&real, &da2, &changed));
   PetscCall(PetscMalloc1(N, &piece));
@@ -640,7 +650,7 @@ static PetscErrorCode Refusals(void)
 
   PetscFunctionBegin;
   PetscCall(Refuse(&p, NULL, PETSC_TRUE, "exact"));
-  PetscCall(Refuse(&p, Large, PETSC_TRUE, "average"));
+  PetscCall(Refuse(&p, Large, PETSC_TRUE, "scaled"));
   PetscCall(Refuse(&p, Neumann, PETSC_FALSE, "average"));
   vary.k = TestVaryAll;
   PetscCall(Refuse(&vary, NULL, PETSC_TRUE, "scaled"));
@@ -707,9 +717,10 @@ static PetscErrorCode Faults(const Test *t)
   { \
     .dim = (d), .dof = (m), .ends = (e), .a = {1.3 * (k), 0.7 * (k), (k)}, .row = 1, __VA_ARGS__ \
   }
-#define FLAT(e)  BOX(2, 1, e, 1, .scale = 1, .n = {20, 18})
-#define SOLID(e) BOX(3, 1, e, 1, .scale = 1, .n = {10, 9, 11})
-#define PAIR(e)  BOX(2, 2, e, 1e-14, .scale = -1, .contrast = 2, .n = {20, 18})
+#define FLAT(e)      BOX(2, 1, e, 1, .scale = 1, .n = {20, 18})
+#define SOLID(e)     BOX(3, 1, e, 1, .scale = 1, .n = {10, 9, 11})
+#define GRADED(e, d) BOX(2, 1, e, 1, .scale = 1, .n = {20, 18}, .k = TestVary##d)
+#define PAIR(e)      BOX(2, 2, e, 1e-14, .scale = -1, .contrast = 2, .n = {20, 18})
 
 int main(int argc, char **argv)
 {
@@ -740,10 +751,30 @@ int main(int argc, char **argv)
     {.name = "sphere, periodic", .p = SOLID("ddpprr"), .shape = Zeroed, .d = 7, .pieces = 1},
     {.name = "several pieces", .p = SOLID("ccppsr"), .shape = Several, .d = 7, .pieces = 4},
     {.name = "two components", .p = PAIR("dcpp"), .shape = Several, .d = 1, .pieces = 4},
+    {.name = "stretched, disc, columns kept", .p = GRADED("dddd", X), .shape = Kept, .d = 7, .pieces = 1},
+    {.name = "stretched, disc without flux", .p = GRADED("cccc", Y), .shape = Neumann, .d = 7, .pieces = 1},
+    {.name = "stretched, several pieces", .p = GRADED("Dcpp", X), .shape = Several, .d = 3, .pieces = 4},
+    {.name = "stretched, rows kept", .p = GRADED("rrsc", Y), .shape = Several, .d = 3, .pieces = 4},
+    {.name = "stretched, coast", .p = GRADED("ccdc", X), .shape = Coast, .d = 3, .pieces = 2},
+    {.name = "stretched, coast along it", .p = GRADED("ccdc", Y), .shape = Coast, .d = 3, .pieces = 2},
+    {.name = "stretched, rows of one size", .p = GRADED("dccc", X),
+     .shape = Several, .d = 3, .pieces = 4, .even = PETSC_TRUE},
+    {.name = "stretched, a pinned row", .p = GRADED("cccc", X), .shape = Pin, .d = 3, .pieces = 1, .even = PETSC_TRUE},
+    {.name = "stretched, wells", .p = GRADED("cccc", X), .wells = 5},
+    {.name = "stretched, wells", .p = GRADED("cccc", Y), .wells = 5},
+    {.name = "stretched, sphere", .p = BOX(3, 1, "dcccdd", 1, .scale = 1, .n = {10, 9, 11}, .k = TestVaryY),
+     .shape = Kept, .d = 7, .pieces = 1},
+    {.name = "two layers", .p = BOX(3, 1, "ccddcc", 1, .scale = 1, .n = {14, 12, 2}),
+     .shape = Pillar, .d = 7, .pieces = 1},
+    {.name = "two layers, without flux", .p = BOX(3, 1, "ppddcd", 1, .scale = 1, .n = {14, 12, 2}),
+     .shape = Step, .d = 7, .pieces = 1},
+    {.name = "two lines", .p = BOX(2, 1, "ddcc", 1, .scale = 1, .n = {40, 2}), .wells = 3},
+    {.name = "two lines of kept rows", .p = BOX(2, 1, "ddrr", 1, .scale = 1, .n = {40, 4}), .wells = 3},
   };
   /* clang-format on */
   const Test fault = {
     .name = "faults", .p = FLAT("rsdD"), .shape = Several, .d = 2, .pieces = 4, .volumes = PETSC_TRUE};
+  const Test profile = {.name = "faults, stretched", .p = GRADED("rcdD", Y), .shape = Several, .d = 2, .pieces = 4};
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -754,6 +785,7 @@ int main(int argc, char **argv)
   PetscCall(Refusals());
   TestFaultsBegin();
   PetscCall(Faults(&fault));
+  PetscCall(Faults(&profile));
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return bad;
