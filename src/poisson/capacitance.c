@@ -151,21 +151,6 @@ static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* sums[b] = l^T E w in the unit of the border's row, and behind those the numbers w0, which the first rank has. Collective */
-static PetscErrorCode border_numbers(BCRCapacitance cap, PetscBool transpose, const PetscScalar *w)
-{
-  PetscFunctionBegin;
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    const PetscScalar *l = cap->border[b].terms[!transpose];
-
-    cap->sums[b] = 0;
-    for (PetscInt i = 0; i < cap->m; i++) cap->sums[b] += l[i] * w[i];
-    cap->sums[cap->borders + b] = cap->rank == 0 ? w[cap->m + b] : 0;
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cap->sums, 2 * (PetscMPIInt)cap->borders, MPIU_SCALAR, MPIU_SUM, cap->comm));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* -------- the system -------- */
 
 typedef struct {
@@ -182,7 +167,7 @@ static PetscErrorCode solve_box(BCRCapacitance cap, PetscBool transpose, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* q = p + G^T M E p - w0 G^T r; l^T E p. Collective */
+/* q = p + G^T M E p - w0 G^T r, and this rank's part of the borders' l^T E p. w0 stands behind the m of p. Collective */
 static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *q)
 {
   const Product *k = (const Product *)context;
@@ -191,18 +176,35 @@ static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *
 
   PetscFunctionBegin;
   PetscCall(into(cap, transpose, 1, p, cap->unit));
-  if (cap->borders) PetscCall(border_numbers(cap, transpose, p));
   PetscCall(solve_box(cap, transpose, cap->unit, k->y));
   if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
   for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
   PetscCall(from(cap, transpose, k->y, q, NULL));
   for (PetscInt i = 0; i < cap->m; i++) q[i] += cap->one[i] * p[i];
   for (PetscInt b = 0; b < cap->borders; b++) {
-    const BCRBorder *border = &cap->border[b];
+    const PetscScalar *r = cap->border[b].terms[transpose], *l = cap->border[b].terms[!transpose];
 
-    for (PetscInt i = 0; i < cap->m; i++) q[i] -= cap->sums[cap->borders + b] * border->terms[transpose][i];
-    if (cap->rank == 0) q[cap->m + b] = cap->sums[b];
+    q[cap->m + b] = 0;
+    for (PetscInt i = 0; i < cap->m; i++) {
+      q[i] -= p[cap->m + b] * r[i];
+      q[cap->m + b] += l[i] * p[i];
+    }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* sum[0] = |b|^2, sum[1] = that of magnitude, of all numbers on all ranks, over cap->size, the borders' once. Collective */
+static PetscErrorCode squares(BCRCapacitance cap, PetscReal sum[2])
+{
+  PetscFunctionBegin;
+  sum[0] = sum[1] = 0;
+  for (PetscInt i = 0; i < (cap->rank == 0 ? cap->numbers : cap->m); i++) {
+    cap->b[i] /= cap->size;
+    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+    sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
+  }
+  for (PetscInt i = cap->m; i < cap->numbers && cap->rank > 0; i++) cap->b[i] /= cap->size;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,25 +212,21 @@ static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *
    none; and what rounding leaves of it, 2-norm. Collective */
 static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, PetscScalar *y, PetscReal *rounding)
 {
-  PetscReal sum = 0, largest = 0;
+  PetscReal sum[2], largest = 0;
 
   PetscFunctionBegin;
   PetscCall(solve_box(cap, transpose, cap->rhs, y));
   PetscCall(from(cap, transpose, y, cap->b, cap->magnitude));
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++) {
+  for (PetscInt b = 0; b < cap->borders; b++) {
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
     cap->magnitude[cap->m + b] = PetscAbsScalar(cap->b[cap->m + b]);
   }
   for (PetscInt i = 0; i < cap->numbers; i++) largest = PetscMax(largest, cap->magnitude[i]);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
-  for (PetscInt i = 0; i < cap->numbers; i++) {
-    cap->b[i] /= cap->size;
-    sum += PetscSqr(cap->magnitude[i] / cap->size);
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
-  *rounding = cap->eps * PetscSqrtReal(sum);
+  PetscCall(squares(cap, sum));
+  *rounding = cap->eps * PetscSqrtReal(sum[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -240,11 +238,9 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
   PetscFunctionBegin;
   PetscCall(into(cap, transpose, -1, cap->change, cap->rhs));
   PetscCall(solve_box(cap, transpose, cap->rhs, u));
-  if (!cap->borders) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(border_numbers(cap, transpose, cap->w));
   for (PetscInt b = 0; b < cap->borders; b++) {
     const BCRBorder *border = &cap->border[b];
-    const PetscScalar w0 = cap->sums[cap->borders + b] * border->unit[transpose];
+    const PetscScalar w0 = cap->w[cap->m + b] * border->unit[transpose];
     const PetscReal *r = border_null(border, transpose);
 
     for (PetscInt i = 0; i < nodes; i++) u[border->component + cap->dof * i] += w0 * r[i];
@@ -257,20 +253,17 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
 static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
                                     PetscReal *rounding)
 {
-  PetscReal sum[2] = {0, 0};
+  PetscReal sum[2];
 
   PetscFunctionBegin;
   PetscCall(from(cap, transpose, u, cap->b, cap->magnitude));
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
   for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
-  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
+  for (PetscInt b = 0; b < cap->borders; b++) {
     cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-  for (PetscInt i = 0; i < cap->numbers; i++) {
-    cap->b[i] /= cap->size;
-    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
-    if (i < cap->m) sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
+    cap->magnitude[cap->m + b] = 0;
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
+  PetscCall(squares(cap, sum));
   *norm = PetscSqrtReal(sum[0]);
   *rounding = cap->eps * PetscSqrtReal(sum[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -293,7 +286,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   PetscCall(PetscArrayzero(cap->w, cap->numbers));
   for (int round = 0; round < 3; round++) {
     if (round == 2) { /* from the beginning */
-      directions->k = 0;
+      BCRDirectionsForget(directions);
       PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
       PetscCall(PetscArrayzero(cap->w, cap->numbers));
       size = cap->size;
@@ -545,7 +538,7 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
 
 static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
 {
-  PetscInt all[3];
+  PetscInt all[3], few;
 
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
@@ -554,7 +547,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   PetscCall(borders_create(cap, layout, ops));
   cap->info.solves = 0; /* of applications */
-  cap->numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
+  cap->numbers = cap->m + cap->borders;
   all[0] = cap->m;
   all[1] = cap->masked;
   all[2] = cap->n;
@@ -565,8 +558,10 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   cap->info.most =
     PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
   cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
+  few = all[2] / (BCR_CAPACITANCE_SHARE * PetscMax(all[0], 1));
   for (int t = 0; t < 2; t++)
-    PetscCall(BCRDirectionsCreate(cap->comm, cap->numbers, cap->info.most, &cap->directions[t]));
+    PetscCall(BCRDirectionsCreate(cap->comm, cap->m, cap->borders, cap->info.most, few,
+                                  (PetscBool)(cap->info.most == all[0] + cap->borders), &cap->directions[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,6 +17,8 @@
 /* Directions that are kept: at most what as many vectors take, but these few */
 #define BCR_CAPACITANCE_VECTORS 8
 #define BCR_CAPACITANCE_FEW     32
+/* Those of earlier solves that a step looks at have at most one in so many of the numbers of a vector */
+#define BCR_CAPACITANCE_SHARE 1
 
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
@@ -35,7 +37,7 @@ struct _n_BCRCapacitance {
   PetscInt dof, n, ghosts;
   PetscSF sf;       /* roots: entries of all ranks; leaves: ghost. NULL: no rank has ghosts */
   PetscInt m;       /* rows that differ */
-  PetscInt numbers; /* of the system on this rank: m, and the borders' on the first one */
+  PetscInt numbers; /* of the system: m, and the borders', which all ranks have */
   PetscInt *row;    /* [m] */
   PetscInt *start;  /* [m + 1] */
   PetscInt *col;    /* [start[m]] */
@@ -48,7 +50,7 @@ struct _n_BCRCapacitance {
   PetscReal *linkvalue; /* [links] */
   PetscBool linked;     /* some rank has links */
   PetscInt borders;
-  BCRBorder *border;           /* [borders], their numbers w0 are behind the m of the first rank */
+  BCRBorder *border;           /* [borders], their numbers w0 are behind the m */
   BCRDirections directions[2]; /* of solves, of transposed ones */
   PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
   PetscScalar *b, *w, *change; /* [m + borders] */
