@@ -129,16 +129,21 @@ static void products_of(const BCRDirections *d, PetscInt k, const PetscScalar *X
   else if (k && m) BLASgemm_("C", "N", &kb, &mb, &n, &alpha, X, &ld, Y, &ld, &beta, s, &kb);
 }
 
-/* Y[m] += alpha X[k] c[k][m] */
+/* Y[m] += alpha X[k] c[k][m]. Shared numbers are to be the same on all ranks to the last digit, as it depends on them who takes
+   part in what: BLAS, whose order of additions depends on where a number stands, has this rank's own */
 static void combine(const BCRDirections *d, PetscInt k, const PetscScalar *X, PetscInt m, PetscScalar alpha,
                     const PetscScalar *c, PetscScalar *Y)
 {
-  const PetscBLASInt ld = (PetscBLASInt)d->ld, one = 1, kb = (PetscBLASInt)k, mb = (PetscBLASInt)m;
+  const PetscBLASInt n = (PetscBLASInt)d->n, ld = (PetscBLASInt)PetscMax(d->ld, 1), one = 1, kb = (PetscBLASInt)k,
+                     mb = (PetscBLASInt)m;
   const PetscScalar beta = 1;
 
-  if (ld == 0 || !k) return;
-  if (m == 1) BLASgemv_("N", &ld, &kb, &alpha, X, &ld, c, &one, &beta, Y, &one);
-  else if (m) BLASgemm_("N", "N", &ld, &mb, &kb, &alpha, X, &ld, c, &kb, &beta, Y, &ld);
+  if (n && k && m == 1) BLASgemv_("N", &n, &kb, &alpha, X, &ld, c, &one, &beta, Y, &one);
+  else if (n && k && m) BLASgemm_("N", "N", &n, &mb, &kb, &alpha, X, &ld, c, &kb, &beta, Y, &ld);
+  for (PetscInt l = 0; l < m && d->shared; l++)
+    for (PetscInt j = 0; j < k; j++)
+      for (PetscInt i = d->n; i < d->ld; i++)
+        Y[(size_t)l * d->ld + i] += alpha * X[(size_t)j * d->ld + i] * c[l * k + j];
 }
 
 /* -------- sums over all ranks -------- */
