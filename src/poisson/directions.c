@@ -85,7 +85,7 @@ static PetscErrorCode enlarge(BCRDirections *d, PetscInt room)
   PetscCall(larger(known, (size_t)room * ld, &d->z));
   PetscCall(larger(known, (size_t)room * ld, &d->q));
   PetscCall(larger(column_start(d->k), column_start(room), &d->t));
-  PetscCall(PetscMalloc3(room, &y, room, &x, room + BCR_DIRECTIONS_NUMBERS + d->shared, &sums));
+  PetscCall(PetscMalloc3(room, &y, room, &x, 2 * room + BCR_DIRECTIONS_NUMBERS + d->shared, &sums));
   PetscCall(PetscArraycpy(y, d->y, d->k));
   PetscCall(PetscFree3(d->y, d->x, d->sums));
   d->y = y;
@@ -250,32 +250,49 @@ typedef struct {
   PetscScalar y;           /* q^H b */
 } BCRStep;
 
-/* K z, in q, is made orthogonal to the leading directions and those of this solve, from old on, again where little is left of
-   it: column d->k of T, and q of norm 1. A sum over the ranks each time, which is also that of the shared numbers. b is
-   orthogonal to all of these directions already. It sees what K does to z, for the size of K. Collective */
-static PetscErrorCode orthogonal(BCRDirections *d, PetscInt old, const PetscScalar *z, PetscScalar *q,
-                                 const PetscScalar *b, BCRStep *step)
+/* The directions that a new one is made orthogonal to, as two blocks: the leading ones, and those of its own solve, from old on */
+static void products_in_step(const BCRDirections *d, PetscInt lead, PetscInt old, const PetscScalar *x, PetscScalar *c)
 {
-  const PetscInt lead = PetscMin(d->lead, old), own = d->k - old, n = lead + own;
-  PetscScalar *c = d->sums, *s = c + n, *t = column(d, d->k);
+  products_of(d, lead, d->q, 1, x, c);
+  products_of(d, d->k - old, vector(d, d->q, old), 1, x, c + lead);
+}
+
+static void subtract_in_step(const BCRDirections *d, PetscInt lead, PetscInt old, const PetscScalar *c, PetscScalar *x)
+{
+  combine(d, lead, d->q, 1, -1, c, x);
+  combine(d, d->k - old, vector(d, d->q, old), 1, -1, c + lead, x);
+}
+
+/* K z, in q, is made orthogonal to these directions, again where little is left of it: column d->k of T, and q. A sum over the
+   ranks each time, which is also that of the shared numbers. b is orthogonal to them already, or with clean made so once more, as
+   it has become so much smaller than its rounding was. It sees what K does to z, for the size of K. Collective */
+static PetscErrorCode orthogonal(BCRDirections *d, PetscInt old, PetscBool clean, const PetscScalar *z, PetscScalar *q,
+                                 PetscScalar *b, BCRStep *step)
+{
+  const PetscInt lead = PetscMin(d->lead, old), n = lead + d->k - old;
+  PetscScalar *c = d->sums, *e = c + n, *t = column(d, d->k);
   PetscReal whole = 0, before, after;
 
   PetscFunctionBegin;
   step->part = 0;
   PetscCall(PetscArrayzero(t, d->k + 1));
   for (int pass = 0; pass < 3; pass++) {
-    products_of(d, lead, d->q, 1, q, c);
-    products_of(d, own, vector(d, d->q, old), 1, q, c + lead);
+    const PetscInt ne = clean && pass == 0 ? n : 0, ns = pass == 0 ? d->shared : 0;
+    PetscScalar *s = e + ne;
+
+    products_in_step(d, lead, old, q, c);
+    if (ne) products_in_step(d, lead, old, b, e);
     s[0] = dot(d->n, q, q);
     s[1] = dot(d->n, q, b);
     s[2] = dot(d->n, z, z);
     s[3] = dot(d->n, b, b);
-    for (PetscInt i = 0; i < d->shared && pass == 0; i++) s[BCR_DIRECTIONS_NUMBERS + i] = q[d->n + i];
-    PetscCall(sum(d, n + BCR_DIRECTIONS_NUMBERS + (pass == 0 ? d->shared : 0), c));
-    for (PetscInt i = 0; i < d->shared && pass == 0; i++) q[d->n + i] = s[BCR_DIRECTIONS_NUMBERS + i];
-    step->z = PetscSqrtReal(PetscRealPart(s[2] + shared(d, z, z)));
-    step->b = PetscSqrtReal(PetscRealPart(s[3] + shared(d, b, b)));
+    for (PetscInt i = 0; i < ns; i++) s[BCR_DIRECTIONS_NUMBERS + i] = q[d->n + i];
+    PetscCall(sum(d, n + ne + BCR_DIRECTIONS_NUMBERS + ns, c));
+    for (PetscInt i = 0; i < ns; i++) q[d->n + i] = s[BCR_DIRECTIONS_NUMBERS + i];
     before = after = PetscRealPart(s[0] + shared(d, q, q));
+    step->z = PetscSqrtReal(PetscRealPart(s[2] + shared(d, z, z)));
+    step->b = PetscRealPart(s[3] + shared(d, b, b));
+    step->y = s[1] + shared(d, q, b);
     if (pass == 0) {
       whole = before;
       d->size = PetscMax(d->size, before / PetscSqr(step->z));
@@ -286,11 +303,16 @@ static PetscErrorCode orthogonal(BCRDirections *d, PetscInt old, const PetscScal
       c[j] += shared(d, vector(d, d->q, at), q);
       t[at] += c[j];
       after -= PetscRealPart(c[j] * PetscConj(c[j]));
+      if (j >= ne) continue;
+      e[j] += shared(d, vector(d, d->q, at), b);
+      d->y[at] += e[j];
+      step->y -= PetscConj(c[j]) * e[j];
+      step->b -= PetscRealPart(e[j] * PetscConj(e[j]));
     }
+    subtract_in_step(d, lead, old, c, q);
+    if (ne) subtract_in_step(d, lead, old, e, b);
+    step->b = PetscSqrtReal(PetscMax(step->b, 0));
     step->q = PetscSqrtReal(PetscMax(after, 0));
-    step->y = s[1] + shared(d, q, b);
-    combine(d, lead, d->q, 1, -1, c, q);
-    combine(d, own, vector(d, d->q, old), 1, -1, c + lead, q);
     if (after > PetscSqr(BCR_DIRECTIONS_AGAIN) * before) {
       step->part = PetscSqrtReal(after / whole);
       break;
@@ -317,7 +339,7 @@ static PetscErrorCode without_known(BCRDirections *d, PetscScalar *z)
 /* One more direction, behind the known ones, from source. Where little of its product is left, q = K z has lost digits, and is
    computed again for what makes it a direction. *kept: it is one. Collective */
 static PetscErrorCode direction(BCRDirections *d, PetscInt old, BCRDirectionsProduct product, void *context,
-                                BCRSource source, const PetscScalar *b, PetscReal norm, PetscInt *products,
+                                BCRSource source, PetscBool clean, PetscScalar *b, PetscReal norm, PetscInt *products,
                                 BCRStep *step, PetscBool *kept)
 {
   PetscScalar *z = vector(d, d->z, d->k), *q = vector(d, d->q, d->k);
@@ -327,7 +349,7 @@ static PetscErrorCode direction(BCRDirections *d, PetscInt old, BCRDirectionsPro
   for (int again = 0; again < 2; again++) {
     PetscCall((*product)(context, z, q));
     ++*products;
-    PetscCall(orthogonal(d, old, z, q, b, step));
+    PetscCall(orthogonal(d, old, (PetscBool)(clean && !again), z, q, b, step));
     if (again || step->part >= BCR_DIRECTIONS_PART || !(step->part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
     PetscCall(without_known(d, z));
   }
@@ -459,8 +481,9 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
                                   PetscInt steps, PetscScalar *b, PetscScalar *w, BCRDirectionsResult *result)
 {
   const PetscInt old = d->k;
-  PetscReal norm;
-  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE; /* norm is that of b itself; see take() */
+  PetscReal norm, cleaned; /* cleaned: what it was when b was last made orthogonal to the directions */
+  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE,
+            clean; /* norm is that of b itself; see take() */
   BCRSource source = BCR_FROM_RESIDUAL;
   BCRStep step = {0, 0, 0, 0, 0};
 
@@ -468,6 +491,7 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
   result->products = 0;
   PetscCall(PetscArrayzero(w, d->ld));
   PetscCall(project(d, b, &norm));
+  cleaned = norm;
   while (PETSC_TRUE) {
     if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
       PetscCall(norm_of(d, b, &norm));
@@ -479,7 +503,9 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
       d->k = d->most;
     }
     PetscCall(make_room(d));
-    PetscCall(direction(d, old, product, context, source, b, norm, &result->products, &step, &kept));
+    clean = (PetscBool)(norm < PETSC_SQRT_MACHINE_EPSILON * cleaned);
+    if (clean) cleaned = norm;
+    PetscCall(direction(d, old, product, context, source, clean, b, norm, &result->products, &step, &kept));
     if (!kept) {
       if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanReal(step.q)) break;
       source = (BCRSource)(source + 1);

@@ -21,7 +21,7 @@ typedef struct {
   PetscScalar *z, *q;     /* [room][ld] */
   PetscScalar *t;         /* columns of T without what is below the diagonal: j begins at j (j + 1) / 2 */
   PetscScalar *y, *x;     /* [room] of this solve: Q^H b; scratch */
-  PetscScalar *sums;      /* [room + few more] sums of a step */
+  PetscScalar *sums;      /* [2 room + few more] sums of a step */
   PetscReal size;         /* |K|^2, as far as it has been seen */
 } BCRDirections;
 
