@@ -148,6 +148,7 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
   }
   PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, f, u));
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
+  bcr->boxes += info.solves;
   PetscCall(PetscInfo(pc,
                       "%" PetscInt_FMT " rows differ: %" PetscInt_FMT " solves of the box, %" PetscInt_FMT
                       " directions known, residual %g of rounding\n",
@@ -309,13 +310,13 @@ static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
   return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
 }
 
-/* The last application had rows that differ, and these were much larger than others, or numbers on the way than the solution */
+/* There are rows that differ, and some are much larger than others */
 static PetscBool loses_digits(const PC_BCRPoisson *bcr)
 {
-  BCRCapacitanceInfo info = {.grading = 0, .cancelled = 0};
+  BCRCapacitanceInfo info = {.grading = 0};
 
   if (bcr->cap) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
-  return (PetscBool)(info.grading > BCR_GRADED_ROW || info.cancelled > BCR_GRADED_ROW);
+  return (PetscBool)(info.grading > BCR_GRADED_ROW);
 }
 
 /* r = x - A y; *small: it is rounding's, of the largest sizes */
@@ -345,6 +346,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
   int steps;
 
   PetscFunctionBegin;
+  bcr->boxes = 0;
   PetscCall(apply_vec(pc, transpose, x, y));
   lost = loses_digits(bcr);
   steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;

@@ -64,6 +64,7 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
   BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
+  PetscInt boxes;       /* solves of the box in the last application, where rows differ */
   PetscBool device;     /* the solver works on a CUDA device */
   const char *nodevice; /* why it does not, though the vectors are there */
   PetscBool possible;   /* every rank has a device */

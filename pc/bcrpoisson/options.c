@@ -220,7 +220,7 @@ static PetscErrorCode get_capacitance_solves(PC pc, PetscInt *rows, PetscInt *so
   if (!bcr->cap) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
   if (rows) *rows = info.rows;
-  if (solves) *solves = info.solves;
+  if (solves) *solves = bcr->boxes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -156,7 +156,7 @@ static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose, const
 typedef struct {
   BCRCapacitance cap;
   PetscBool transpose;
-  PetscScalar *y; /* scratch, [n] */
+  PetscScalar *y; /* scratch, [n]. NULL: the m numbers are zeros, and so is M E p */
 } Product;
 
 static PetscErrorCode solve_box(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
@@ -175,58 +175,23 @@ static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *
   const PetscBool transpose = k->transpose;
 
   PetscFunctionBegin;
-  PetscCall(into(cap, transpose, 1, p, cap->unit));
-  PetscCall(solve_box(cap, transpose, cap->unit, k->y));
-  if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
-  for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
-  PetscCall(from(cap, transpose, k->y, q, NULL));
+  PetscCall(PetscArrayzero(q, cap->numbers));
+  if (k->y) {
+    PetscCall(into(cap, transpose, 1, p, cap->unit));
+    PetscCall(solve_box(cap, transpose, cap->unit, k->y));
+    if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
+    for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
+    PetscCall(from(cap, transpose, k->y, q, NULL));
+  }
   for (PetscInt i = 0; i < cap->m; i++) q[i] += cap->one[i] * p[i];
   for (PetscInt b = 0; b < cap->borders; b++) {
     const PetscScalar *r = cap->border[b].terms[transpose], *l = cap->border[b].terms[!transpose];
 
-    q[cap->m + b] = 0;
     for (PetscInt i = 0; i < cap->m; i++) {
       q[i] -= p[cap->m + b] * r[i];
       q[cap->m + b] += l[i] * p[i];
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* sum[0] = |b|^2, sum[1] = that of magnitude, of all numbers on all ranks, over cap->size, the borders' once. Collective */
-static PetscErrorCode squares(BCRCapacitance cap, PetscReal sum[2])
-{
-  PetscFunctionBegin;
-  sum[0] = sum[1] = 0;
-  for (PetscInt i = 0; i < (cap->rank == 0 ? cap->numbers : cap->m); i++) {
-    cap->b[i] /= cap->size;
-    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
-    sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
-  }
-  for (PetscInt i = cap->m; i < cap->numbers && cap->rank > 0; i++) cap->b[i] /= cap->size;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* b = G^T M f~ with the borders' l^T f~ behind it, over cap->size, which is the largest of these numbers: their squares may be
-   none; and what rounding leaves of it, 2-norm. Collective */
-static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, PetscScalar *y, PetscReal *rounding)
-{
-  PetscReal sum[2], largest = 0;
-
-  PetscFunctionBegin;
-  PetscCall(solve_box(cap, transpose, cap->rhs, y));
-  PetscCall(from(cap, transpose, y, cap->b, cap->magnitude));
-  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-    cap->magnitude[cap->m + b] = PetscAbsScalar(cap->b[cap->m + b]);
-  }
-  for (PetscInt i = 0; i < cap->numbers; i++) largest = PetscMax(largest, cap->magnitude[i]);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
-  cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
-  PetscCall(squares(cap, sum));
-  *rounding = cap->eps * PetscSqrtReal(sum[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,68 +208,130 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
     const PetscScalar w0 = cap->w[cap->m + b] * border->unit[transpose];
     const PetscReal *r = border_null(border, transpose);
 
-    for (PetscInt i = 0; i < nodes; i++) u[border->component + cap->dof * i] += w0 * r[i];
+    for (PetscInt i = 0; i < nodes && w0 != (PetscScalar)0; i++) u[border->component + cap->dof * i] += w0 * r[i];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm, and what rounding
-   leaves of it. Collective */
-static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
-                                    PetscReal *rounding)
+   leaves of it. fresh: the size becomes that of the largest of the terms, as squares of others may be none. Collective */
+static PetscErrorCode residual(BCRCapacitance cap, PetscBool transpose, PetscBool fresh, PetscScalar *u,
+                               PetscReal *norm, PetscReal *rounding)
 {
-  PetscReal sum[2];
+  PetscReal sum[2] = {0, 0}, largest = 0;
 
   PetscFunctionBegin;
   PetscCall(from(cap, transpose, u, cap->b, cap->magnitude));
   if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-    cap->magnitude[cap->m + b] = 0;
+  for (PetscInt i = 0; i < cap->m; i++) {
+    cap->b[i] -= cap->one[i] * cap->w[i];
+    cap->magnitude[i] = PetscMax(cap->magnitude[i], cap->one[i] * PetscAbsScalar(cap->w[i]));
+    largest = PetscMax(largest, cap->magnitude[i]);
   }
-  PetscCall(squares(cap, sum));
+  if (fresh) {
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+    cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
+  }
+  for (PetscInt b = 0; b < cap->borders; b++)
+    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose] / cap->size;
+  for (PetscInt i = 0; i < cap->m; i++) {
+    cap->b[i] /= cap->size;
+    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+    sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
+  for (PetscInt i = cap->m; i < cap->numbers; i++) {
+    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
+    sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
+  }
   *norm = PetscSqrtReal(sum[0]);
   *rounding = cap->eps * PetscSqrtReal(sum[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is left of the rows that differ is measured, at no cost, in the field itself. Where it is more than rounding, as
-   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the
-   beginning, without them */
+/* w, so that the borders' rows hold and else of the least norm. Where that is all of w (a pinned row), what is left is w0, of which
+   K is known without a solve. Then the field and what is left of the system, as residual() has it. Collective */
+static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
+                            PetscReal *rounding)
+{
+  Product context = {cap, transpose, NULL};
+  BCRDirections *directions = &cap->directions[transpose];
+
+  PetscFunctionBegin;
+  PetscCall(PetscArrayzero(cap->change, cap->numbers));
+  for (PetscInt b = 0; b < cap->borders && cap->info.rows == cap->borders && directions->k < cap->borders; b++) {
+    cap->change[cap->m + b] = 1;
+    PetscCall(BCRDirectionsTeach(directions, product, &context, cap->change));
+    cap->change[cap->m + b] = 0;
+  }
+  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    const BCRBorder *border = &cap->border[b];
+    const PetscScalar *l = border->terms[!transpose], sum = cap->sums[b] * border->unit[!transpose];
+
+    for (PetscInt i = 0; i < cap->m; i++) cap->change[i] += PetscConj(l[i]) * (sum / PetscSqr(border->norm));
+    cap->magnitude[cap->m + b] = PetscAbsScalar(sum);
+  }
+  PetscCall(PetscArraycpy(cap->w, cap->change, cap->numbers));
+  PetscCall(field(cap, transpose, u));
+  PetscCall(residual(cap, transpose, PETSC_TRUE, u, norm, rounding));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What rounding leaves of the residual where u is large, though not in the rows that differ. Collective */
+static PetscErrorCode rounding_of_field(BCRCapacitance cap, const PetscScalar *u, PetscReal *rounding)
+{
+  PetscReal largest = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < cap->n; i++) largest = PetscMax(largest, PetscAbsScalar(u[i]));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+  *rounding = PetscMax(*rounding, cap->eps * PetscSqrtReal((PetscReal)cap->info.rows) * largest / cap->size);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is left of the rows that differ is measured, at no cost, in the field itself, against what rounding leaves of the field
+   before the system is solved (rounding) and of the solution (own). Where it is more, as directions of an earlier right-hand side
+   were not exact enough or as the solution is a difference of larger numbers, it is solved for once more; where it is much more, a
+   second time from the beginning, without them */
 PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
-  PetscReal rounding = 0, again = 0, left = 0, own = 0, size;
+  PetscReal rounding = 0, tol, left = 0, own = 0, size;
 
   PetscFunctionBegin;
   cap->info.solves = 0;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
-  PetscCall(reduced_rhs(cap, transpose, u, &rounding));
-  PetscCall(PetscArrayzero(cap->w, cap->numbers));
-  for (int round = 0; round < 3; round++) {
+  PetscCall(begin(cap, transpose, u, &left, &rounding));
+  tol = BCR_CAPACITANCE_ROUNDING * rounding;
+  cap->info.reached = (PetscBool)(left <= tol);
+  for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
     if (round == 2) { /* from the beginning */
+      PetscReal again;
+
       BCRDirectionsForget(directions);
       PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
-      PetscCall(PetscArrayzero(cap->w, cap->numbers));
       size = cap->size;
-      PetscCall(reduced_rhs(cap, transpose, u, &again));
+      PetscCall(begin(cap, transpose, u, &left, &again));
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
+      tol = BCR_CAPACITANCE_ROUNDING * rounding;
     }
-    PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
-                                 BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
+    PetscCall(
+      BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
     for (PetscInt i = 0; i < cap->numbers; i++) cap->w[i] += cap->change[i] *= cap->size;
     PetscCall(field(cap, transpose, u));
-    PetscCall(true_residual(cap, transpose, u, &left, &own));
+    PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
-    if (cap->info.reached || PetscIsInfOrNanReal(left)) break;
+    if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
+    PetscCall(rounding_of_field(cap, u, &own));
+    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
+    tol = BCR_CAPACITANCE_FINE / 4 * own;
   }
   PetscCall(mask_end(cap, transpose, u));
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
-  cap->info.cancelled = own > 0 ? rounding / own : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -492,6 +519,7 @@ static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar
     b->unit[t] *= PetscMax(1, largest);
     for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= PetscMax(1, largest);
   }
+  b->norm = PetscMax(1, largest);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -39,7 +39,6 @@ typedef struct {
   PetscInt known, most;  /* directions */
   PetscReal residual;    /* of the last solve, over what rounding leaves */
   PetscReal grading;     /* the largest entry of a row that differs, over the operator's diagonal there */
-  PetscReal cancelled;   /* how much larger numbers on the way were than those of the solution, and so its rounding */
   PetscBool reached;     /* the last solve is one to rounding */
 } BCRCapacitanceInfo;
 PETSC_INTERN PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *info);

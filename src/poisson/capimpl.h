@@ -12,8 +12,10 @@
    is none that failed, of the field itself */
 #define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
-#define BCR_CAPACITANCE_STEPS    300 /* products at most */
-#define BCR_CAPACITANCE_LARGE    100 /* entries of that many of the operator's diagonals are large */
+/* The same in units of what rounding leaves of the solution, if that is less */
+#define BCR_CAPACITANCE_FINE  100
+#define BCR_CAPACITANCE_STEPS 300 /* products at most */
+#define BCR_CAPACITANCE_LARGE 100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
 #define BCR_CAPACITANCE_VECTORS 8
 #define BCR_CAPACITANCE_FEW     32
@@ -25,7 +27,7 @@ typedef struct {
   PetscInt component;
   PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
   PetscScalar *terms[2];   /* [m] unit[0] G^T r, unit[1] E^T l */
-  PetscReal unit[2];       /* so that these have norm 1 */
+  PetscReal unit[2], norm; /* their units, and 2-norm in these */
 } BCRBorder;
 
 /* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts] */

@@ -362,6 +362,24 @@ static PetscErrorCode direction(BCRDirections *d, PetscInt old, BCRDirectionsPro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context, const PetscScalar *z)
+{
+  PetscScalar *q;
+  BCRStep step;
+
+  PetscFunctionBegin;
+  if (d->k == d->most) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(make_room(d));
+  q = vector(d, d->q, d->k);
+  PetscCall(PetscArraycpy(vector(d, d->z, d->k), z, d->ld));
+  PetscCall((*product)(context, z, q));
+  PetscCall(orthogonal(d, d->k, PETSC_FALSE, z, q, vector(d, d->z, d->k), &step));
+  if (!(step.part >= BCR_DIRECTIONS_PART)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < d->ld; i++) q[i] /= step.q;
+  d->lead = ++d->k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* -------- the end of a solve: its directions and those before it -------- */
 
 /* Those of this solve, from old on, with which it has the coefficients y, become one. Where that is one too many, those that are

@@ -40,6 +40,9 @@ PETSC_INTERN PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, Petsc
 PETSC_INTERN PetscErrorCode BCRDirectionsDestroy(BCRDirections *d);
 /* None is known any more */
 PETSC_INTERN void BCRDirectionsForget(BCRDirections *d);
+/* K z is known from now on, if there is anything new in it; to be called between solves that made leading directions only. Collective */
+PETSC_INTERN PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context,
+                                               const PetscScalar *z);
 /* w = K^-1 b to |b - K w| <= tol, in at most steps products; b becomes the residual. It ends early below 100 tol where no
    direction leads on: what is left is rounding's. A sum over the ranks for each product, and few more. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context,
