@@ -6,6 +6,7 @@ beside CG with the fit, with GAMG and with BoomerAMG, to -rtol of the true resid
   -n3 <63,127>    and of the cube\n\
   -rtol <1e-8>    for the others\n\
   -peers <1>      0: without the others\n\
+  -only <-1>      number of the only case, from 0\n\
   -reps <3>       times each pair of ten solves is repeated, each with a new solver; the least counts\n\
   -csv <file>     adds the results to this file\n\n";
 
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
     {511, 1023},
     {63,  127 }
   };
-  PetscInt count[2] = {2, 2}, reps = 3, max = 8;
+  PetscInt count[2] = {2, 2}, reps = 3, max = 8, only = -1;
   PetscReal rtol = (PetscReal)1e-8;
   PetscBool others = PETSC_TRUE, given;
   FILE *csv = NULL;
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n3", sizes[1], &max, &given));
   if (given) count[1] = max;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &others, NULL));
   PetscCall(BenchOpen("rows that differ; others: CG to 1e-8 of the true residual, setup in setup_ms, time of a solve "
@@ -228,7 +230,8 @@ int main(int argc, char **argv)
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
     const int three = cases[i].c.dim == 3;
 
-    for (PetscInt k = 0; k < count[three]; k++) PetscCall(Run(&cases[i], sizes[three][k], reps, rtol, others, csv));
+    for (PetscInt k = 0; k < count[three] && (only < 0 || only == (PetscInt)i); k++)
+      PetscCall(Run(&cases[i], sizes[three][k], reps, rtol, others, csv));
   }
   if (csv) fclose(csv);
   PetscCall(PetscFinalize());

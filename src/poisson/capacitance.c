@@ -327,7 +327,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
     if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
     PetscCall(rounding_of_field(cap, u, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
-    tol = BCR_CAPACITANCE_FINE / 4 * own;
+    tol = BCR_CAPACITANCE_FINE / 2 * own;
   }
   PetscCall(mask_end(cap, transpose, u));
   cap->info.known = directions->k;
