@@ -118,7 +118,8 @@ PetscBool BCRPoissonSingular(PC pc)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
 
-  return (PetscBool)(bcr->ops[0].singular && !(bcr->cap && BCRCapacitanceIsRegular(bcr->cap)));
+  return (PetscBool)(bcr->ops[0].singular && !BCRPoissonExtends(bcr) &&
+                     !(bcr->cap && BCRCapacitanceIsRegular(bcr->cap)));
 }
 
 PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
@@ -144,6 +145,11 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
   PetscFunctionBegin;
   if (!bcr->cap) {
     PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, n, u, n));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (BCRPoissonExtends(bcr)) {
+    PetscCall(BCRCapacitanceExtend(bcr->cap, transpose, f, u));
+    bcr->boxes = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, f, u));
@@ -305,8 +311,10 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The extension is no solution, and what refinement makes of it no simple preconditioner */
 static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
+  if (BCRPoissonExtends(bcr)) return PETSC_FALSE;
   return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
 }
 
@@ -315,7 +323,7 @@ static PetscBool loses_digits(const PC_BCRPoisson *bcr)
 {
   BCRCapacitanceInfo info = {.grading = 0};
 
-  if (bcr->cap) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
+  if (bcr->cap && !BCRPoissonExtends(bcr)) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
   return (PetscBool)(info.grading > BCR_GRADED_ROW);
 }
 

@@ -81,6 +81,12 @@ typedef struct {
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
 
+/* Rows differ by a mask, and the extension is asked for */
+static inline PetscBool BCRPoissonExtends(const PC_BCRPoisson *bcr)
+{
+  return bcr->cap && bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* options.c */
 PETSC_INTERN const BCROptions BCRPoissonOptions;
 /* setup.c */

@@ -268,15 +268,57 @@ static PetscErrorCode create_anywhere(PC pc, BCRSolverOptions *options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The system of rows that differ, where there are any, from the solver's slabs */
-static PetscErrorCode set_capacitance(PC pc)
+/* With -pc_bcrpoisson_capacitance extension rows may differ by a mask only */
+static PetscErrorCode check_mask(PC pc, const BCRGrid *layout)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt *n = layout->n, *lo = layout->lo;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscInt row = -1;
+
+  PetscFunctionBegin;
+  if (bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < bcr->dof; ++c)
+    PetscCheck(bcr->ops[c].differ || !strcmp(bcr->ops[c].fit, "exact"), layout->comm, PETSC_ERR_SUP,
+               "-%spc_bcrpoisson_capacitance extension is for a box with a mask in it, rows with nothing but their "
+               "diagonal, and rows beside them; this matrix is fitted (%s): use auto or off",
+               BCRPrefix(pc), bcr->ops[c].fit);
+  if (bcr->cap) PetscCall(BCRCapacitanceBeyondMask(bcr->cap, &row));
+  if (row >= 0) {
+    const PetscInt node = row / bcr->dof;
+
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP,
+                          "-%spc_bcrpoisson_capacitance extension is for rows that differ by a mask; the row of grid "
+                          "point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+                          " differs otherwise (another material, a well, a link that is missing): use auto or off",
+                          BCRPrefix(pc), lo[0] + node % n[0], lo[1] + node / n[0] % n[1], lo[2] + node / n[0] / n[1]));
+  }
+  PetscCall(BCRFaultAgree(layout->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The system of rows that differ, where there are any, of vectors in this layout */
+static PetscErrorCode make_capacitance(PC pc, const BCRGrid *layout)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const BCRGrid *grid = &bcr->place.grid;
   /* of solves in single; of corrected ones, which stop a little above rounding; of others */
   const PetscReal eps = bcr->precision == PCBCRPOISSON_PRECISION_SINGLE  ? (PetscReal)1.2e-7
                         : bcr->precision == PCBCRPOISSON_PRECISION_MIXED ? 16 * PETSC_MACHINE_EPSILON
                                                                          : PETSC_MACHINE_EPSILON;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver,
+                                 bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? 0 : bcr->directions, eps,
+                                 &bcr->cap));
+  PetscCall(check_mask(pc, layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same from the solver's slabs */
+static PetscErrorCode set_capacitance(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const BCRGrid *grid = &bcr->place.grid;
   PetscInt parts[3] = {1, 1, 1}, *len = NULL;
   const PetscInt *widths[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
@@ -285,7 +327,7 @@ static PetscErrorCode set_capacitance(PC pc)
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceDestroy(&bcr->cap));
   if (!bcr->slab) {
-    PetscCall(BCRCapacitanceCreate(grid, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap));
+    PetscCall(make_capacitance(pc, grid));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRFaultShare(grid->comm, PetscMalloc1(grid->size, &len), BCR_NO_MEMORY));
@@ -295,7 +337,7 @@ static PetscErrorCode set_capacitance(PC pc)
   ierr = BCRGridCreateBoxes(grid->comm, grid->id, grid->dim, grid->dof, grid->N, grid->periodic, parts, widths, &slabs);
   PetscCall(PetscFree(len));
   PetscCall(ierr);
-  ierr = BCRCapacitanceCreate(&slabs, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap);
+  ierr = make_capacitance(pc, &slabs);
   PetscCall(BCRGridDestroy(&slabs));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -335,6 +335,43 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -------- the extension by zero -------- */
+
+PetscErrorCode BCRCapacitanceExtend(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+{
+  PetscFunctionBegin;
+  cap->info.solves = 0;
+  PetscCall(PetscArraycpy(cap->rhs, f, cap->n));
+  for (PetscInt i = 0; i < cap->masked; i++) {
+    cap->inside[i] = f[cap->mask[i]] * cap->inverse[i];
+    cap->rhs[cap->mask[i]] = 0;
+  }
+  PetscCall(solve_box(cap, transpose, cap->rhs, u));
+  for (PetscInt i = 0; i < cap->masked; i++) u[cap->mask[i]] = cap->inside[i];
+  cap->info.reached = PETSC_TRUE;
+  cap->info.residual = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceBeyondMask(BCRCapacitance cap, PetscInt *row)
+{
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < cap->masked; i++) cap->unit[cap->mask[i]] = 1;
+  PetscCall(fetch(cap, cap->unit));
+  *row = -1;
+  for (PetscInt i = 0; i < cap->m && *row < 0; i++) {
+    PetscBool in = (PetscBool)(cap->unit[cap->row[i]] != (PetscScalar)0), some = in, others = PETSC_FALSE;
+
+    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) {
+      if (*entry(cap, cap->unit, cap->col[k]) != (PetscScalar)0) some = PETSC_TRUE;
+      else if (cap->col[k] != cap->row[i] && !in) others = PETSC_TRUE;
+    }
+    if (!some || others) *row = cap->row[i];
+  }
+  for (PetscInt i = 0; i < cap->masked; i++) cap->unit[cap->mask[i]] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscBool BCRCapacitanceIsRegular(BCRCapacitance cap)
 {
   return cap->borders > 0 ? PETSC_TRUE : PETSC_FALSE;
@@ -573,7 +610,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscCall(BCRFaultShare(cap->comm, arrays_create(cap), BCR_NO_MEMORY));
   rows_scale(cap, layout, ops);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
-  PetscCall(borders_create(cap, layout, ops));
+  if (most) PetscCall(borders_create(cap, layout, ops));
   cap->info.solves = 0; /* of applications */
   cap->numbers = cap->m + cap->borders;
   all[0] = cap->m;
