@@ -311,6 +311,44 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Without the means of the right-hand side on the ponds, and of the solution */
+static PetscErrorCode apply_without_ponds(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRPonds *ponds = &bcr->ponds;
+
+  PetscFunctionBegin;
+  PetscCall(VecCopy(x, ponds->rhs));
+  PetscCall(BCRPondsRemove(ponds, ponds->rhs, ponds->sum));
+  for (PetscInt k = 0; k < ponds->n; ++k)
+    PetscCall(PetscInfo(pc,
+                        "Pond %" PetscInt_FMT " of %" PetscInt_FMT ", %" PetscInt_FMT " rows from %" PetscInt_FMT
+                        " on: the right-hand side has the sum %g there, which should vanish; its mean is removed\n",
+                        k + 1, ponds->n, ponds->rows[k], ponds->row[k], (double)PetscAbsScalar(ponds->sum[k])));
+  PetscCall(apply_vec(pc, transpose, ponds->rhs, y));
+  if (!pc->failedreason) PetscCall(BCRPondsRemove(ponds, y, ponds->mean));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A system of rows that differ that is not solved may be one without a solution, for this right-hand side: then ponds are looked
+   for. Else a fit is what comes next */
+static PetscErrorCode apply_any(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (!bcr->ponds.n) PetscCall(apply_vec(pc, transpose, x, y));
+  if (bcr->cap && pc->failedreason && !bcr->ponds.known) PetscCall(BCRPondsFind(pc->pmat, &bcr->ponds));
+  if (bcr->ponds.n) PetscCall(apply_without_ponds(pc, transpose, x, y));
+  if (!bcr->cap || !pc->failedreason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The system of the rows that differ is not solved: this solve fails%s\n",
+                      bcr->fit == PCBCRPOISSON_FIT_AUTO ? ", the next one sets up with a fit" : ""));
+  if (bcr->fit != PCBCRPOISSON_FIT_AUTO) PetscFunctionReturn(PETSC_SUCCESS);
+  bcr->stagnated = PETSC_TRUE;
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The extension is no solution, and what refinement makes of it no simple preconditioner */
 static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
@@ -355,7 +393,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
 
   PetscFunctionBegin;
   bcr->boxes = 0;
-  PetscCall(apply_vec(pc, transpose, x, y));
+  PetscCall(apply_any(pc, transpose, x, y));
   lost = loses_digits(bcr);
   steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;
   for (int k = 0; k < 2 && steps; ++k) /* few programs solve transposed systems: made when the first one is */
@@ -364,7 +402,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
     if (bcr->cap && pc->failedreason) break; /* on all ranks */
     PetscCall(residual_of(pc, transpose, x, y, bcr->graded[0], lost ? &small : NULL));
     if (small) break;
-    PetscCall(apply_vec(pc, transpose, bcr->graded[0], bcr->graded[1]));
+    PetscCall(apply_any(pc, transpose, bcr->graded[0], bcr->graded[1]));
     PetscCall(VecAXPY(y, 1, bcr->graded[1]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -25,6 +25,15 @@
    symmetric: the same for how much it varies */
 #define BCR_SKEWED 4
 
+/* Pieces of the matrix that take their constant to zero: ponds.c */
+typedef struct {
+  PetscBool known;         /* they have been looked for */
+  PetscInt n, *row, *rows; /* [n] the first row of each, and how many it has */
+  PetscInt *piece;         /* [rows of this rank] in which it is, -1: none */
+  PetscScalar *sum, *mean; /* [n] of the last right-hand side; scratch */
+  Vec rhs;                 /* without them */
+} BCRPonds;
+
 typedef struct {
   BCROptionsOwner owner; /* first */
 
@@ -64,6 +73,8 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
   BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
+  PetscBool stagnated;  /* the system of rows that differ was not solved once: a fit, from the next set-up on */
+  BCRPonds ponds;       /* looked for where it was not solved at first */
   PetscInt boxes;       /* solves of the box in the last application, where rows differ */
   PetscBool device;     /* the solver works on a CUDA device */
   const char *nodevice; /* why it does not, though the vectors are there */
@@ -99,6 +110,10 @@ PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
 PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
 /* The axis along which coefficients vary, -1: none. Components may have different ones: the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
+/* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */
+PETSC_INTERN PetscErrorCode BCRPondsFind(Mat A, BCRPonds *ponds);
+PETSC_INTERN PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[]);
+PETSC_INTERN PetscErrorCode BCRPondsDestroy(BCRPonds *ponds);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);

@@ -14,10 +14,11 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(BCRMovesDestroy(&bcr->moves));
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
+  PetscCall(BCRPondsDestroy(&bcr->ponds));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
   bcr->n = 0;
-  bcr->switched = PETSC_FALSE;
+  bcr->switched = bcr->stagnated = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -438,7 +439,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
   /* a fit that was chosen by name is what is wanted */
-  bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
+  bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
@@ -455,6 +456,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
     PetscCall(BCRPoissonPlan(pc));
   } else PetscCall(set_capacitance(pc));
   bcr->removed = 0;
+  pc->failedreason = PC_NOERROR;
+  PetscCall(BCRPondsDestroy(&bcr->ponds)); /* the values may be others */
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "%s: grid %s, fit %s, largest deviation %g%s, plan %s\n",

@@ -300,6 +300,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
   PetscReal rounding = 0, tol, left = 0, own = 0, size;
+  const PetscInt old = directions->k;
 
   PetscFunctionBegin;
   cap->info.solves = 0;
@@ -308,6 +309,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   tol = BCR_CAPACITANCE_ROUNDING * rounding;
   cap->info.reached = (PetscBool)(left <= tol);
   for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
+    if (round == 2 && !old) break;
     if (round == 2) { /* from the beginning */
       PetscReal again;
 
@@ -324,12 +326,15 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
     PetscCall(field(cap, transpose, u));
     PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
+    if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
+      break; /* nothing else would do better */
     if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
     PetscCall(rounding_of_field(cap, u, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
     tol = BCR_CAPACITANCE_FINE / 2 * own;
   }
   PetscCall(mask_end(cap, transpose, u));
+  if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -68,8 +68,8 @@ static PetscErrorCode Symmetric(const Case *c, PC pc, Vec x)
   PetscFunctionBegin;
   PetscCall(VecDuplicate(x, &y));
   PetscCall(VecDuplicate(x, &z));
-  PetscCall(TestRandom(x));
-  PetscCall(TestRandom(y));
+  PetscCall(TestUniformVec(x));
+  PetscCall(TestUniformVec(y));
   PetscCall(PCApply(pc, y, z));
   PetscCall(VecNorm(z, NORM_2, &norm[0]));
   PetscCall(VecNorm(x, NORM_2, &norm[1]));
@@ -115,7 +115,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
   PetscCall(PCSetType(pc, PCBCRPOISSON));
   if (c->dim == 3) PetscCall(KSPSetUp(ksp)); /* chosen later */
   PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_EXTENSION));
-  PetscCall(TestRandom(x));
+  PetscCall(TestUniformVec(x));
   PetscCall(MatMult(A, x, b));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
@@ -163,10 +163,11 @@ static PetscErrorCode Refused(const Case *c, const char *words)
   CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, "capacitance extension is for");
   CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, words);
   PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_AUTO));
-  PetscCall(TestRandom(b));
+  PetscCall(TestUniformVec(b));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-  Check(error <= 500 * PETSC_MACHINE_EPSILON, "what %d, after an error: backward error %g", (int)c->what, (double)error);
+  Check(error <= 500 * PETSC_MACHINE_EPSILON, "what %d, after an error: backward error %g", (int)c->what,
+        (double)error);
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
   PetscCall(KSPDestroy(&ksp));
@@ -183,13 +184,13 @@ int main(int argc, char **argv)
     Case c;
     PetscInt most[3];
   } cases[] = {
-    {{2, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0},   {12, 12, 12}},
-    {{2, 0, NEUMANN_MASK, DISC, 1, PETSC_FALSE, 0},  {12, 12, 12}},
-    {{2, 0, NEUMANN_MASK, COAST, 1, PETSC_TRUE, 0},  {14, 14, 14}},
-    {{2, 0, NEUMANN_MASK, ROUGH, 1, PETSC_TRUE, 0},  {26, 26, 26}},
-    {{2, 0, ZEROED, DISC, 1, PETSC_FALSE, 0},        {19, 24, 32}},
-    {{2, 0, ZEROED, COAST, 3, PETSC_FALSE, 0},       {19, 24, 32}},
-    {{3, 0, NEUMANN_MASK, DISC, 1, PETSC_FALSE, 0},  {12, 12, 0} }
+    {{2, 0, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 0},  {12, 12, 12}},
+    {{2, 0, NEUMANN_MASK, DISC, 1, PETSC_FALSE, 0}, {12, 12, 12}},
+    {{2, 0, NEUMANN_MASK, COAST, 1, PETSC_TRUE, 0}, {14, 14, 14}},
+    {{2, 0, NEUMANN_MASK, ROUGH, 1, PETSC_TRUE, 0}, {26, 26, 26}},
+    {{2, 0, ZEROED, DISC, 1, PETSC_FALSE, 0},       {19, 24, 32}},
+    {{2, 0, ZEROED, COAST, 3, PETSC_FALSE, 0},      {19, 24, 32}},
+    {{3, 0, NEUMANN_MASK, DISC, 1, PETSC_FALSE, 0}, {12, 12, 0} }
   };
   const Case material = {2, 31, MATERIAL, DISC, 10, PETSC_FALSE, 0}, wells = {2, 31, WELLS, DISC, 1, PETSC_FALSE, 0};
   PetscBool print = PETSC_FALSE;
