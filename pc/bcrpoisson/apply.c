@@ -57,6 +57,8 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   PC its;
 
   PetscFunctionBegin;
+  if (!pc->setupcalled)
+    PetscCall(PCSetUp(pc)); /* a KSP with new vectors for the same matrix leaves that to PCApply() */
   PetscCall(BCRPoissonSetUpWith(pc, b, x));
   c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);

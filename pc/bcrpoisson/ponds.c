@@ -12,10 +12,10 @@ typedef struct {
   PetscInt first, n;
   PetscInt ghosts, *ghost; /* columns of other ranks, ascending */
   PetscSF sf;
-  PetscInt *parent;           /* [n] rows that are joined */
-  PetscInt *label, *there;    /* [n] of the row that is the parent: the least row of the piece, so far; [ghosts] */
-  unsigned char *null;        /* [n] of a parent: all of these rows have sum zero */
-  PetscInt pieces, *of[3];    /* candidates on all ranks: their labels, rows, and whether they are none, -1 */
+  PetscInt *parent;        /* [n] rows that are joined */
+  PetscInt *label, *there; /* [n] of the row that is the parent: the least row of the piece, so far; [ghosts] */
+  unsigned char *null;     /* [n] of a parent: all of these rows have sum zero */
+  PetscInt pieces, *of[3]; /* candidates on all ranks: their labels, rows, and whether they are none, -1 */
 } Graph;
 
 static PetscInt find(PetscInt parent[], PetscInt i)
@@ -252,8 +252,8 @@ PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[])
   PetscCall(PetscArrayzero(sum, ponds->n));
   for (PetscInt i = 0; i < n; i++)
     if (ponds->piece[i] >= 0) sum[ponds->piece[i]] += a[i];
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, (PetscMPIInt)ponds->n, MPIU_SCALAR, MPIU_SUM,
-                             PetscObjectComm((PetscObject)v)));
+  PetscCallMPI(
+    MPI_Allreduce(MPI_IN_PLACE, sum, (PetscMPIInt)ponds->n, MPIU_SCALAR, MPIU_SUM, PetscObjectComm((PetscObject)v)));
   for (PetscInt i = 0; i < n; i++)
     if (ponds->piece[i] >= 0) a[i] -= sum[ponds->piece[i]] / (PetscReal)ponds->rows[ponds->piece[i]];
   PetscCall(VecRestoreArray(v, &a));

@@ -300,10 +300,12 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
   PetscReal rounding = 0, tol, left = 0, own = 0, size;
-  const PetscInt old = directions->k;
+  PetscInt old;
 
   PetscFunctionBegin;
   cap->info.solves = 0;
+  if (cap->alone[transpose]) BCRDirectionsForget(directions);
+  old = directions->k;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
   PetscCall(begin(cap, transpose, u, &left, &rounding));
   tol = BCR_CAPACITANCE_ROUNDING * rounding;

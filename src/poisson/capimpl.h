@@ -54,6 +54,7 @@ struct _n_BCRCapacitance {
   PetscInt borders;
   BCRBorder *border;           /* [borders], their numbers w0 are behind the m */
   BCRDirections directions[2]; /* of solves, of transposed ones */
+  PetscBool alone[2];          /* the system is so stiff that each is solved by itself */
   PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
   PetscScalar *b, *w, *change; /* [m + borders] */
   PetscScalar *sums;           /* [2 borders] */
