@@ -333,7 +333,7 @@ PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, cons
     if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
     PetscCall(rounding_of_field(cap, u, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
-    tol = BCR_CAPACITANCE_FINE / 2 * own;
+    tol = BCR_CAPACITANCE_FINE / 3 * own;
   }
   PetscCall(mask_end(cap, transpose, u));
   if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */

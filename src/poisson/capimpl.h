@@ -13,7 +13,7 @@
 #define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
 /* The same in units of what rounding leaves of the solution, if that is less */
-#define BCR_CAPACITANCE_FINE  100
+#define BCR_CAPACITANCE_FINE  30
 #define BCR_CAPACITANCE_STEPS 300 /* products at most */
 #define BCR_CAPACITANCE_LARGE 100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
