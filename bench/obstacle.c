@@ -64,7 +64,7 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
     MatNullSpace constant;
 
     PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constant));
-    if (c->what == NONE || c->what == MATERIAL) PetscCall(MatSetNullSpace(*A, constant));
+    if (c->what == MATERIAL) PetscCall(MatSetNullSpace(*A, constant));
     PetscCall(MatNullSpaceDestroy(&constant));
   }
   PetscCall(MatCreateVecs(*A, x, b));

@@ -20,7 +20,7 @@
 #define BCR_CAPACITANCE_VECTORS 8
 #define BCR_CAPACITANCE_FEW     32
 /* Those of earlier solves that a step looks at have at most one in so many of the numbers of a vector */
-#define BCR_CAPACITANCE_SHARE 2
+#define BCR_CAPACITANCE_SHARE 4
 
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
