@@ -154,7 +154,9 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
     bcr->boxes = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, f, u));
+  for (PetscInt i = 0; i < n && bcr->factor && !transpose; ++i) u[i] = bcr->factor[i] * f[i];
+  PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, bcr->factor && !transpose ? u : f, u));
+  for (PetscInt i = 0; i < n && bcr->factor && transpose; ++i) u[i] *= bcr->factor[i];
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
   bcr->boxes += info.solves;
   PetscCall(PetscInfo(pc,

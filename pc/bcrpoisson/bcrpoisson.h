@@ -73,6 +73,7 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
   BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
+  PetscScalar *factor;  /* of each row of the right-hand side, in the solver's slabs, see factors.c; or NULL */
   PetscBool stagnated;  /* the system of rows that differ was not solved once: a fit, from the next set-up on */
   BCRPonds ponds;       /* looked for where it was not solved at first */
   PetscInt boxes;       /* solves of the box in the last application, where rows differ */
@@ -114,6 +115,9 @@ PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
 PETSC_INTERN PetscErrorCode BCRPondsFind(Mat A, BCRPonds *ponds);
 PETSC_INTERN PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[]);
 PETSC_INTERN PetscErrorCode BCRPondsDestroy(BCRPonds *ponds);
+/* factors.c, collective: takes row factors out of operators that were read; to the solver's slabs */
+PETSC_INTERN PetscErrorCode BCRFactorsTake(PC pc);
+PETSC_INTERN PetscErrorCode BCRFactorsMove(PC pc);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);

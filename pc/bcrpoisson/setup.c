@@ -15,6 +15,7 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(BCRPondsDestroy(&bcr->ponds));
+  PetscCall(PetscFree(bcr->factor));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
   bcr->n = 0;
@@ -449,7 +450,9 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(set_grading(pc));
+  PetscCall(BCRFactorsTake(pc));
   PetscCall(set_slabs(pc));
+  PetscCall(BCRFactorsMove(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
     PetscCall(choose_backend(pc));
