@@ -227,6 +227,12 @@ function(petscbcr_add_program_tests)
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
     set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
+    foreach(name capacitance obstacle) # skipped where there is no device
+      foreach(n 1 2)
+        add_test(NAME device-${name}-${n} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} $<TARGET_FILE:test_mpi_${name}> -backend cuda -use_gpu_aware_mpi 0)
+        petscbcr_set_test_properties(device-${name}-${n} RANKS ${n} LABELS cuda ranks${n})
+      endforeach()
+    endforeach()
     if(TARGET bcr_emulator) # the CUDA backend without a GPU: kernels from their PTX
       set(emulated "LD_PRELOAD=$<TARGET_FILE:bcr_emulator>")
       add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 15 -use_gpu_aware_mpi 0)
@@ -239,6 +245,10 @@ function(petscbcr_add_program_tests)
       # four ranks share the emulated device; case 17 is singular, in two solves whose shift is rounding alone
       add_test(NAME emulated-slab COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_slab> -backend cuda -transport host -cases 18 -quick -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-slab RANKS 4 LABELS cuda)
+      add_test(NAME emulated-capacitance COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -cases 30 -use_gpu_aware_mpi 0)
+      petscbcr_set_test_properties(emulated-capacitance LABELS cuda ranks1)
+      add_test(NAME emulated-capacitance-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -transport host -cases 8 -use_gpu_aware_mpi 0)
+      petscbcr_set_test_properties(emulated-capacitance-2 RANKS 2 LABELS cuda ranks2)
     endif()
     # what of it every check has time for
     petscbcr_add_script_test(cuda-architectures-ptx RANKS 2 LABELS cuda ENVIRONMENT PTX=yes COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures-ptx" 80)

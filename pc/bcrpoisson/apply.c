@@ -138,7 +138,8 @@ PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
 }
 
 /* In the solver's slabs, with the rows that differ */
-static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscBool transpose, const PetscScalar *f,
+                                 PetscScalar *u)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const PetscInt n = bcr->slab ? bcr->dof * bcr->moves.nodes : bcr->n;
@@ -146,16 +147,16 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
 
   PetscFunctionBegin;
   if (!bcr->cap) {
-    PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, n, u, n));
+    PetscCall(BCRSolverSolve(bcr->solver, where, stream, transpose, 1, f, n, u, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (BCRPoissonExtends(bcr)) {
-    PetscCall(BCRCapacitanceExtend(bcr->cap, transpose, f, u));
+    PetscCall(BCRCapacitanceExtend(bcr->cap, where, stream, transpose, f, u));
     bcr->boxes = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (PetscInt i = 0; i < n && bcr->factor && !transpose; ++i) u[i] = bcr->factor[i] * f[i];
-  PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, bcr->factor && !transpose ? u : f, u));
+  for (PetscInt i = 0; i < n && bcr->factor && !transpose; ++i) u[i] = bcr->factor[i] * f[i]; /* of the host */
+  PetscCall(BCRCapacitanceSolve(bcr->cap, where, stream, transpose, bcr->factor && !transpose ? u : f, u));
   for (PetscInt i = 0; i < n && bcr->factor && transpose; ++i) u[i] *= bcr->factor[i];
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
   bcr->boxes += info.solves;
@@ -163,10 +164,9 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
                       "%" PetscInt_FMT " rows differ: %" PetscInt_FMT " solves of the box, %" PetscInt_FMT
                       " directions known, residual %g of rounding\n",
                       info.rows, info.solves, info.known, (double)info.residual));
-  PetscCall(PetscLogFlops(bcr->info.flops * (info.solves - 1)));
+  if (bcr->device) PetscCall(PetscLogGpuFlops(bcr->info.flops * (info.solves - 1)));
+  else PetscCall(PetscLogFlops(bcr->info.flops * (info.solves - 1)));
   pc->failedreason = info.reached || PetscIsInfOrNanReal(info.residual) ? PC_NOERROR : PC_SUBPC_ERROR;
-  for (PetscInt i = 0; i < n && pc->failedreason; ++i)
-    u[i] = PETSC_INFINITY; /* no solution, as KSPCheckSolve() has it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,9 +185,9 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
 
     if (bcr->slab) {
       PetscCall(BCRMovesTake(&bcr->moves, fr, bcr->slab));
-      PetscCall(solve_slab(pc, transpose, bcr->slab, bcr->slab));
+      PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->slab, bcr->slab));
       PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, ur));
-    } else PetscCall(solve_slab(pc, transpose, fr, ur));
+    } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
@@ -200,8 +200,8 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device: whether the
-   solution is finite is for the norms of the KSP to see. */
+/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device, but where rows differ for the numbers of their
+   system: whether the solution is finite is for the norms of the KSP to see. */
 static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
                                    PetscScalar *u, PetscInt ldu)
 {
@@ -212,7 +212,9 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  if (!bcr->cap) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  for (PetscInt r = 0; r < nrhs && bcr->cap; ++r)
+    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, f + (size_t)r * ldf, u + (size_t)r * ldu));
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
@@ -286,7 +288,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscCall(
     BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
   PetscCall(follow(pc, a->place));
-  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab || bcr->cap))) {
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab))) {
     PetscCall(BCRArraysRestore(a));
     PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
   }

@@ -6,7 +6,6 @@
 #include "capacitance.h"
 #include "directions.h"
 #include "../base/agree.h"
-#include <petscsf.h>
 
 /* The residual that is asked for, in units of what rounding leaves of the system's right-hand side; and that with which a solve
    is none that failed, of the field itself */
@@ -26,39 +25,44 @@
 typedef struct {
   PetscInt component;
   PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
-  PetscScalar *terms[2];   /* [m] unit[0] G^T r, unit[1] E^T l */
-  PetscReal unit[2], norm; /* their units, and 2-norm in these */
+  PetscReal unit[2], norm; /* units of the border's terms unit[0] G^T r and unit[1] E^T l, and their 2-norm in these */
+  PetscReal magnitude;     /* of its row of the right-hand side */
 } BCRBorder;
 
-/* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts] */
+/* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts].
+   Lists are the host's, with tables of them where the numbers are; so are numbers, fields, and null vectors */
 struct _n_BCRCapacitance {
   MPI_Comm comm;
   PetscMPIInt rank;
   BCRSolver solver;
+  BCRNumbers c;
   PetscReal eps; /* relative accuracy of the solver's numbers */
   PetscInt dof, n, ghosts;
-  PetscSF sf;       /* roots: entries of all ranks; leaves: ghost. NULL: no rank has ghosts */
+  BCRGhosts exchange;
   PetscInt m;       /* rows that differ */
-  PetscInt numbers; /* of the system: m, and the borders', which all ranks have */
   PetscInt *row;    /* [m] */
-  PetscInt *start;  /* [m + 1] */
-  PetscInt *col;    /* [start[m]] */
-  PetscReal *value; /* [start[m]] of G^T */
   PetscReal *scale; /* [m] entries of E, */
   PetscReal *one;   /* [m] and of what stands for 1 in 1 + G^T M E: rows are scaled */
+  /* from fields to numbers: G^T, E^T; and back: E, G */
+  BCRSparse from[2], into[2];
   PetscInt masked, *mask;
   PetscReal *inverse; /* [masked] 1/d */
-  PetscInt links, *linkrow, *linkcol;
-  PetscReal *linkvalue; /* [links] */
-  PetscBool linked;     /* some rank has links */
+  BCRSparse masks[2]; /* the mask's entries of a field over d, or [1] as they are */
+  BCRSparse back[2];  /* its entries of a field from those, over d of themselves */
+  BCRSparse links[2]; /* of the mask's columns, and transposed */
+  PetscBool linked;   /* some rank has links */
   PetscInt borders;
-  BCRBorder *border;           /* [borders], their numbers w0 are behind the m */
+  BCRBorder *border;           /* [borders], their numbers w0 are shared ones of the system */
+  PetscScalar *terms[2];       /* [borders][m] */
   BCRDirections directions[2]; /* of solves, of transposed ones */
   PetscBool alone[2];          /* the system is so stiff that each is solved by itself */
-  PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
-  PetscScalar *b, *w, *change; /* [m + borders] */
-  PetscScalar *sums;           /* [2 borders] */
-  PetscReal *magnitude;        /* [m + borders] */
+  PetscReal *ones;             /* [m] one, where the numbers are */
+  PetscScalar *rhs, *unit;     /* [n] f~; what a product is of, zero but where its kind, last, has numbers */
+  PetscBool last;
+  PetscScalar *vector;         /* [n] a solve of vectors that are not where the numbers are; made by the first one */
+  BCRFew b, w, change;         /* [m], [borders] */
+  PetscScalar *sums;           /* [borders], on the host */
+  PetscReal *magnitude;        /* [m] */
   PetscReal size;              /* of b's numbers, whose unit it is */
   PetscScalar *ghost, *inside; /* [ghosts], [masked] */
   BCRCapacitanceInfo info;

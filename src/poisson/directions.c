@@ -1,6 +1,5 @@
 #include "directions.h"
 #include "../base/agree.h"
-#include <petscblaslapack.h>
 
 /* Of one solve, beyond those that are kept */
 #define BCR_DIRECTIONS_MORE 128
@@ -16,29 +15,40 @@
 /* Numbers of a step beside the products with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 #define BCR_DIRECTIONS_NUMBERS 4
 
-PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, PetscInt shared, PetscInt most, PetscInt few,
-                                   PetscBool all, BCRDirections *d)
+PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R, PetscInt most,
+                                   PetscInt few, PetscBool all, BCRDirections *d)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(d, sizeof(*d)));
-  d->comm = comm;
+  d->c = c;
   d->n = n;
   d->shared = shared;
-  d->ld = n + shared;
+  d->R = R;
   d->most = most;
   d->few = few;
   d->all = all;
+  ierr = BCRNumbersAlloc(c, n, "directions", &d->newz.v);
+  if (!ierr) ierr = BCRNumbersAlloc(c, n, "directions", &d->newq.v);
+  if (!ierr) ierr = PetscCalloc2(shared, &d->newz.shared, shared, &d->newq.shared);
+  PetscCall(BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDirectionsDestroy(BCRDirections *d)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(d->z));
-  PetscCall(PetscFree(d->q));
+  if (!d->c) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(d->c->be->free(d->z));
+  PetscCall(d->c->be->free(d->q));
+  PetscCall(d->c->be->free(d->newz.v));
+  PetscCall(d->c->be->free(d->newq.v));
+  PetscCall(PetscFree2(d->newz.shared, d->newq.shared));
+  PetscCall(PetscFree2(d->zs, d->qs));
   PetscCall(PetscFree(d->t));
   PetscCall(PetscFree3(d->y, d->x, d->sums));
-  d->k = d->lead = d->room = 0;
+  PetscCall(PetscMemzero(d, sizeof(*d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -49,9 +59,14 @@ void BCRDirectionsForget(BCRDirections *d)
 
 /* -------- memory -------- */
 
-static inline PetscScalar *vector(const BCRDirections *d, PetscScalar *v, PetscInt j)
+static inline BCRFew direction_z(const BCRDirections *d, PetscInt j)
 {
-  return v + (size_t)j * (size_t)d->ld;
+  return (BCRFew){d->z + (size_t)j * (size_t)d->n, d->zs + j * d->shared};
+}
+
+static inline BCRFew direction_q(const BCRDirections *d, PetscInt j)
+{
+  return (BCRFew){d->q + (size_t)j * (size_t)d->n, d->qs + j * d->shared};
 }
 
 static inline size_t column_start(PetscInt j)
@@ -64,27 +79,35 @@ static inline PetscScalar *column(const BCRDirections *d, PetscInt j)
   return d->t + column_start(j);
 }
 
-static PetscErrorCode larger(size_t known, size_t room, PetscScalar **v)
+static PetscErrorCode larger(BCRDirections *d, PetscInt room, PetscScalar **v)
 {
-  PetscScalar *more;
+  PetscScalar *more = NULL;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(PetscMax(room, 1), &more));
-  PetscCall(PetscArraycpy(more, *v, known));
-  PetscCall(PetscFree(*v));
+  PetscCall(d->c->be->alloc(PetscMax((size_t)room * (size_t)d->n, 1) * sizeof(PetscScalar), "directions", &more));
+  PetscCall(d->c->ops->copy(d->c, d->k * d->n, *v, more));
+  PetscCall(d->c->be->free(*v));
   *v = more;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode enlarge(BCRDirections *d, PetscInt room)
 {
-  const size_t ld = (size_t)d->ld, known = (size_t)d->k * ld;
-  PetscScalar *y, *x, *sums;
+  PetscScalar *y, *x, *sums, *zs, *qs, *t;
 
   PetscFunctionBegin;
-  PetscCall(larger(known, (size_t)room * ld, &d->z));
-  PetscCall(larger(known, (size_t)room * ld, &d->q));
-  PetscCall(larger(column_start(d->k), column_start(room), &d->t));
+  PetscCall(larger(d, room, &d->z));
+  PetscCall(larger(d, room, &d->q));
+  PetscCall(PetscMalloc2(room * d->shared, &zs, room * d->shared, &qs));
+  PetscCall(PetscArraycpy(zs, d->zs, d->k * d->shared));
+  PetscCall(PetscArraycpy(qs, d->qs, d->k * d->shared));
+  PetscCall(PetscFree2(d->zs, d->qs));
+  d->zs = zs;
+  d->qs = qs;
+  PetscCall(PetscMalloc1(column_start(room), &t));
+  PetscCall(PetscArraycpy(t, d->t, column_start(d->k)));
+  PetscCall(PetscFree(d->t));
+  d->t = t;
   PetscCall(PetscMalloc3(room, &y, room, &x, 2 * room + BCR_DIRECTIONS_NUMBERS + d->shared, &sums));
   PetscCall(PetscArraycpy(y, d->y, d->k));
   PetscCall(PetscFree3(d->y, d->x, d->sums));
@@ -100,12 +123,12 @@ static PetscErrorCode make_room(BCRDirections *d)
 {
   PetscFunctionBegin;
   if (d->k < d->room) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRFaultShare(d->comm, enlarge(d, PetscMin(d->most + BCR_DIRECTIONS_MORE, PetscMax(32, 2 * d->room))),
+  PetscCall(BCRFaultShare(d->c->comm, enlarge(d, PetscMin(d->most + BCR_DIRECTIONS_MORE, PetscMax(32, 2 * d->room))),
                           BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* -------- what is done with the numbers of this rank -------- */
+/* -------- vectors -------- */
 
 static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
 {
@@ -115,59 +138,73 @@ static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
   return s;
 }
 
-/* s[k][m] = X[k]^H Y[m] of this rank's own numbers, without the shared ones */
-static void products_of(const BCRDirections *d, PetscInt k, const PetscScalar *X, PetscInt m, const PetscScalar *Y,
-                        PetscScalar *s)
+/* What the shared numbers add to a sum of products */
+static PetscScalar shared(const BCRDirections *d, const BCRFew *x, const BCRFew *y)
 {
-  const PetscBLASInt n = (PetscBLASInt)d->n, ld = (PetscBLASInt)PetscMax(d->ld, 1), one = 1, kb = (PetscBLASInt)k,
-                     mb = (PetscBLASInt)m;
-  const PetscScalar alpha = 1, beta = 0;
-
-  if (n == 0)
-    for (PetscInt i = 0; i < k * m; i++) s[i] = 0;
-  else if (k && m == 1) BLASgemv_("C", &n, &kb, &alpha, X, &ld, Y, &one, &beta, s, &one);
-  else if (k && m) BLASgemm_("C", "N", &kb, &mb, &n, &alpha, X, &ld, Y, &ld, &beta, s, &kb);
+  return dot(d->shared, x->shared, y->shared);
 }
 
 /* Y[m] += alpha X[k] c[k][m]. Shared numbers are to be the same on all ranks to the last digit, as it depends on them who takes
    part in what: BLAS, whose order of additions depends on where a number stands, has this rank's own */
-static void combine(const BCRDirections *d, PetscInt k, const PetscScalar *X, PetscInt m, PetscScalar alpha,
-                    const PetscScalar *c, PetscScalar *Y)
+static PetscErrorCode combine(const BCRDirections *d, PetscInt k, const BCRFew *X, PetscInt m, PetscReal alpha,
+                              const PetscScalar *c, const BCRFew *Y)
 {
-  const PetscBLASInt n = (PetscBLASInt)d->n, ld = (PetscBLASInt)PetscMax(d->ld, 1), one = 1, kb = (PetscBLASInt)k,
-                     mb = (PetscBLASInt)m;
-  const PetscScalar beta = 1;
+  const BCRBlock block = {k, X->v, NULL, 0};
 
-  if (n && k && m == 1) BLASgemv_("N", &n, &kb, &alpha, X, &ld, c, &one, &beta, Y, &one);
-  else if (n && k && m) BLASgemm_("N", "N", &n, &mb, &kb, &alpha, X, &ld, c, &kb, &beta, Y, &ld);
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->combine(d->c, d->n, 1, &block, m, alpha, c, Y->v));
   for (PetscInt l = 0; l < m && d->shared; l++)
     for (PetscInt j = 0; j < k; j++)
-      for (PetscInt i = d->n; i < d->ld; i++)
-        Y[(size_t)l * d->ld + i] += alpha * X[(size_t)j * d->ld + i] * c[l * k + j];
-}
-
-/* -------- sums over all ranks -------- */
-
-static PetscErrorCode sum(const BCRDirections *d, PetscInt n, PetscScalar v[])
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_SCALAR, MPIU_SUM, d->comm));
+      for (PetscInt i = 0; i < d->shared; i++)
+        Y->shared[l * d->shared + i] += alpha * X->shared[j * d->shared + i] * c[l * k + j];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the shared numbers add to a sum of products */
-static PetscScalar shared(const BCRDirections *d, const PetscScalar *x, const PetscScalar *y)
+/* y = x times / over */
+static PetscErrorCode scale(const BCRDirections *d, PetscReal times, PetscReal over, const BCRFew *x, const BCRFew *y)
 {
-  return dot(d->shared, x + d->n, y + d->n);
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->scale(d->c, d->n, times, over, x->v, y->v));
+  for (PetscInt i = 0; i < d->shared; i++) y->shared[i] = x->shared[i] * times / over;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode copy(const BCRDirections *d, const BCRFew *x, const BCRFew *y)
+{
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->copy(d->c, d->n, x->v, y->v));
+  PetscCall(PetscArraycpy(y->shared, x->shared, d->shared));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode zero(const BCRDirections *d, const BCRFew *x)
+{
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->set(d->c, d->n, 0, x->v));
+  PetscCall(PetscArrayzero(x->shared, d->shared));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products of the blocks, of this rank's own numbers without the shared ones, summed over all ranks. Collective */
+static PetscErrorCode products_of(const BCRDirections *d, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *s)
+{
+  PetscInt n = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nblocks; l++) n += blocks[l].k * PetscMax(blocks[l].m, 1);
+  PetscCall(d->c->ops->dots(d->c, d->n, nblocks, blocks, s));
+  PetscCall(BCRNumbersSum(d->c, n, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* |b|. Collective */
-static PetscErrorCode norm_of(const BCRDirections *d, const PetscScalar *b, PetscReal *norm)
+static PetscErrorCode norm_of(const BCRDirections *d, const BCRFew *b, PetscReal *norm)
 {
-  PetscScalar s = dot(d->n, b, b);
+  const BCRBlock block = {1, b->v, b->v, 0};
+  PetscScalar s;
 
   PetscFunctionBegin;
-  PetscCall(sum(d, 1, &s));
+  PetscCall(products_of(d, 1, &block, &s));
   *norm = PetscSqrtReal(PetscRealPart(s + shared(d, b, b)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -175,25 +212,30 @@ static PetscErrorCode norm_of(const BCRDirections *d, const PetscScalar *b, Pets
 /* -------- the known directions -------- */
 
 /* y = what the known directions have of b, which keeps the rest; *norm: of the rest. Collective */
-static PetscErrorCode project(BCRDirections *d, PetscScalar *b, PetscReal *norm)
+static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm)
 {
+  const BCRFew Q = direction_q(d, 0);
   PetscReal left = 0, whole;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < d->k; j++) d->y[j] = 0;
   for (int pass = 0; pass < 2 && d->k; pass++) {
+    const BCRBlock blocks[] = {
+      {d->k, Q.v,  b->v, 0},
+      {1,    b->v, b->v, 0}
+    };
     PetscScalar *c = d->sums;
 
-    products_of(d, d->k, d->q, 1, b, c);
-    c[d->k] = dot(d->n, b, b);
-    PetscCall(sum(d, d->k + 1, c));
+    PetscCall(products_of(d, 2, blocks, c));
     whole = left = PetscRealPart(c[d->k] + shared(d, b, b));
     for (PetscInt j = 0; j < d->k; j++) {
-      c[j] += shared(d, vector(d, d->q, j), b);
+      const BCRFew q = direction_q(d, j);
+
+      c[j] += shared(d, &q, b);
       d->y[j] += c[j];
       left -= PetscRealPart(c[j] * PetscConj(c[j]));
     }
-    combine(d, d->k, d->q, 1, -1, c, b);
+    PetscCall(combine(d, d->k, &Q, 1, -1, c, b));
     if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) break;
   }
   PetscCall(norm_of(d, b, norm));
@@ -212,13 +254,16 @@ static void solve_triangle(const BCRDirections *d, PetscScalar *x)
 }
 
 /* w += Z T^-1 y; y = 0 */
-static PetscErrorCode collect(BCRDirections *d, PetscScalar *w)
+static PetscErrorCode collect(BCRDirections *d, const BCRFew *w)
 {
+  const BCRFew Z = direction_z(d, 0);
+
   PetscFunctionBegin;
-  if (d->k) PetscCall(PetscArraycpy(d->x, d->y, d->k));
+  if (!d->k) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscArraycpy(d->x, d->y, d->k));
   solve_triangle(d, d->x);
-  combine(d, d->k, d->z, 1, 1, d->x, w);
-  if (d->k) PetscCall(PetscArrayzero(d->y, d->k));
+  PetscCall(combine(d, d->k, &Z, 1, 1, d->x, w));
+  PetscCall(PetscArrayzero(d->y, d->k));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -233,16 +278,28 @@ typedef enum {
 } BCRSource;
 
 /* z, its shared numbers the same on all ranks */
-static void choose(const BCRDirections *d, BCRSource source, const PetscScalar *b, PetscReal norm, PetscScalar *z)
+static PetscErrorCode choose(const BCRDirections *d, BCRSource source, const BCRFew *b, PetscReal norm)
 {
-  const PetscScalar *last = d->k ? vector(d, d->q, d->k - 1) : b;
   uint32_t state = 2463534242u + 7919u * (uint32_t)d->k; /* numbers without a pattern, the same each time */
+  PetscScalar *v;
 
-  for (PetscInt i = d->ld - 1; i >= 0; i--) {
-    state = state * 1664525u + 1013904223u;
-    z[i] =
-      source == BCR_FROM_RESIDUAL ? b[i] / norm : (source == BCR_FROM_PRODUCT ? last[i] : state / 4294967296. - .5);
+  PetscFunctionBegin;
+  if (source == BCR_FROM_RESIDUAL) PetscCall(scale(d, 1, norm, b, &d->newz));
+  if (source == BCR_FROM_PRODUCT) {
+    const BCRFew last = direction_q(d, PetscMax(d->k, 1) - 1);
+
+    PetscCall(copy(d, d->k ? &last : b, &d->newz));
   }
+  if (source != BCR_FROM_NOWHERE) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(d->n + d->shared, &v));
+  for (PetscInt i = d->n + d->shared - 1; i >= 0; i--) {
+    state = state * 1664525u + 1013904223u;
+    v[i] = state / 4294967296. - .5;
+  }
+  PetscCall(d->c->be->put(d->c->stream, d->newz.v, v, (size_t)d->n * sizeof(*v)));
+  PetscCall(PetscArraycpy(d->newz.shared, v + d->n, d->shared));
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 typedef struct {
@@ -251,44 +308,86 @@ typedef struct {
 } BCRStep;
 
 /* The directions that a new one is made orthogonal to, as two blocks: the leading ones, and those of its own solve, from old on */
-static void products_in_step(const BCRDirections *d, PetscInt lead, PetscInt old, const PetscScalar *x, PetscScalar *c)
+typedef struct {
+  PetscInt lead, old, n; /* n: of both */
+} Known;
+
+static void known_blocks(const BCRDirections *d, const Known *known, const PetscScalar *x, BCRBlock blocks[2])
 {
-  products_of(d, lead, d->q, 1, x, c);
-  products_of(d, d->k - old, vector(d, d->q, old), 1, x, c + lead);
+  blocks[0] = (BCRBlock){known->lead, d->q, x, 0};
+  blocks[1] = (BCRBlock){d->k - known->old, direction_q(d, known->old).v, x, 0};
 }
 
-static void subtract_in_step(const BCRDirections *d, PetscInt lead, PetscInt old, const PetscScalar *c, PetscScalar *x)
+/* The number of direction j of both blocks */
+static PetscInt known_at(const Known *known, PetscInt j)
 {
-  combine(d, lead, d->q, 1, -1, c, x);
-  combine(d, d->k - old, vector(d, d->q, old), 1, -1, c + lead, x);
+  return j < known->lead ? j : known->old + j - known->lead;
 }
 
-/* K z, in q, is made orthogonal to these directions, again where little is left of it: column d->k of T, and q. A sum over the
-   ranks each time, which is also that of the shared numbers. b is orthogonal to them already, or with clean made so once more, as
-   it has become so much smaller than its rounding was. It sees what K does to z, for the size of K. Collective */
-static PetscErrorCode orthogonal(BCRDirections *d, PetscInt old, PetscBool clean, const PetscScalar *z, PetscScalar *q,
-                                 PetscScalar *b, BCRStep *step)
+/* x -= what the blocks give with coefficients c, of the shared numbers */
+static void known_subtract_shared(const BCRDirections *d, const Known *known, const PetscScalar *c, const BCRFew *x)
 {
-  const PetscInt lead = PetscMin(d->lead, old), n = lead + d->k - old;
-  PetscScalar *c = d->sums, *e = c + n, *t = column(d, d->k);
+  for (PetscInt j = 0; j < known->n && d->shared; j++) {
+    const BCRFew q = direction_q(d, known_at(known, j));
+
+    for (PetscInt i = 0; i < d->shared; i++) x->shared[i] -= c[j] * q.shared[i];
+  }
+}
+
+static PetscErrorCode known_subtract(const BCRDirections *d, const Known *known, const PetscScalar *c, const BCRFew *x)
+{
+  BCRBlock blocks[2];
+
+  PetscFunctionBegin;
+  known_blocks(d, known, NULL, blocks);
+  PetscCall(d->c->ops->combine(d->c, d->n, 2, blocks, 1, -1, c, x->v));
+  known_subtract_shared(d, known, c, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sums of a pass: with c the products of q with the known directions, e those of b (clean), s of the vectors among themselves,
+   and the shared numbers of K z (first). Collective */
+static PetscErrorCode pass_sums(BCRDirections *d, const Known *known, PetscBool clean, PetscBool first, const BCRFew *b,
+                                PetscScalar *c)
+{
+  const PetscScalar *z = d->newz.v, *q = d->newq.v;
+  const BCRBlock pairs[] = {
+    {1, q,    q,    0},
+    {1, q,    b->v, 0},
+    {1, z,    z,    0},
+    {1, b->v, b->v, 0}
+  };
+  BCRBlock blocks[BCR_NUMBERS_BLOCKS];
+  PetscInt n = 2;
+
+  PetscFunctionBegin;
+  known_blocks(d, known, q, blocks);
+  if (clean) known_blocks(d, known, b->v, blocks + 2), n = 4;
+  for (int k = 0; k < BCR_DIRECTIONS_NUMBERS; k++) blocks[n++] = pairs[k];
+  if (first && d->shared) blocks[n++] = (BCRBlock){d->shared, d->R, z, 0};
+  PetscCall(products_of(d, n, blocks, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* K z, in q, is made orthogonal to these directions, again where little is left of it: column d->k of T, and q, from which the
+   last coefficients, d->sums, are still to be subtracted. A sum over the ranks each time, which is also that of the shared
+   numbers. b is orthogonal to them already, or with clean made so once more, as it has become so much smaller than its rounding
+   was. It sees what K does to z, for the size of K. Collective */
+static PetscErrorCode orthogonal(BCRDirections *d, const Known *known, PetscBool clean, const BCRFew *b, BCRStep *step)
+{
+  const BCRFew *z = &d->newz, *q = &d->newq;
+  PetscScalar *c = d->sums, *e = c + known->n, *t = column(d, d->k);
   PetscReal whole = 0, before, after;
 
   PetscFunctionBegin;
   step->part = 0;
   PetscCall(PetscArrayzero(t, d->k + 1));
   for (int pass = 0; pass < 3; pass++) {
-    const PetscInt ne = clean && pass == 0 ? n : 0, ns = pass == 0 ? d->shared : 0;
-    PetscScalar *s = e + ne;
+    const PetscInt ne = clean && pass == 0 ? known->n : 0;
+    const PetscScalar *s = e + ne;
 
-    products_in_step(d, lead, old, q, c);
-    if (ne) products_in_step(d, lead, old, b, e);
-    s[0] = dot(d->n, q, q);
-    s[1] = dot(d->n, q, b);
-    s[2] = dot(d->n, z, z);
-    s[3] = dot(d->n, b, b);
-    for (PetscInt i = 0; i < ns; i++) s[BCR_DIRECTIONS_NUMBERS + i] = q[d->n + i];
-    PetscCall(sum(d, n + ne + BCR_DIRECTIONS_NUMBERS + ns, c));
-    for (PetscInt i = 0; i < ns; i++) q[d->n + i] = s[BCR_DIRECTIONS_NUMBERS + i];
+    PetscCall(pass_sums(d, known, (PetscBool)(ne > 0), (PetscBool)(pass == 0), b, c));
+    for (PetscInt i = 0; i < d->shared && pass == 0; i++) q->shared[i] = s[BCR_DIRECTIONS_NUMBERS + i];
     before = after = PetscRealPart(s[0] + shared(d, q, q));
     step->z = PetscSqrtReal(PetscRealPart(s[2] + shared(d, z, z)));
     step->b = PetscRealPart(s[3] + shared(d, b, b));
@@ -297,96 +396,117 @@ static PetscErrorCode orthogonal(BCRDirections *d, PetscInt old, PetscBool clean
       whole = before;
       d->size = PetscMax(d->size, before / PetscSqr(step->z));
     }
-    for (PetscInt j = 0; j < n; j++) {
-      const PetscInt at = j < lead ? j : old + j - lead;
+    for (PetscInt j = 0; j < known->n; j++) {
+      const PetscInt at = known_at(known, j);
+      const BCRFew mine = direction_q(d, at);
 
-      c[j] += shared(d, vector(d, d->q, at), q);
+      c[j] += shared(d, &mine, q);
       t[at] += c[j];
       after -= PetscRealPart(c[j] * PetscConj(c[j]));
       if (j >= ne) continue;
-      e[j] += shared(d, vector(d, d->q, at), b);
+      e[j] += shared(d, &mine, b);
       d->y[at] += e[j];
       step->y -= PetscConj(c[j]) * e[j];
       step->b -= PetscRealPart(e[j] * PetscConj(e[j]));
     }
-    subtract_in_step(d, lead, old, c, q);
-    if (ne) subtract_in_step(d, lead, old, e, b);
+    if (ne) PetscCall(known_subtract(d, known, e, b));
     step->b = PetscSqrtReal(PetscMax(step->b, 0));
     step->q = PetscSqrtReal(PetscMax(after, 0));
     if (after > PetscSqr(BCR_DIRECTIONS_AGAIN) * before) {
       step->part = PetscSqrtReal(after / whole);
       break;
     }
+    if (pass < 2) PetscCall(known_subtract(d, known, c, q));
   }
   t[d->k] = step->q;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* z, of which little more than what is known has come, without that: z - Z T^-1 t, with norm 1 */
-static PetscErrorCode without_known(BCRDirections *d, PetscScalar *z)
+static PetscErrorCode without_known(BCRDirections *d)
 {
+  const BCRFew Z = direction_z(d, 0);
   PetscReal norm;
 
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(d->x, column(d, d->k), d->k));
   solve_triangle(d, d->x);
-  combine(d, d->k, d->z, 1, -1, d->x, z);
-  PetscCall(norm_of(d, z, &norm));
-  for (PetscInt i = 0; i < d->ld; i++) z[i] /= norm;
+  PetscCall(combine(d, d->k, &Z, 1, -1, d->x, &d->newz));
+  PetscCall(norm_of(d, &d->newz, &norm));
+  PetscCall(scale(d, 1, norm, &d->newz, &d->newz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One more direction, behind the known ones, from source. Where little of its product is left, q = K z has lost digits, and is
-   computed again for what makes it a direction. *kept: it is one. Collective */
-static PetscErrorCode direction(BCRDirections *d, PetscInt old, BCRDirectionsProduct product, void *context,
-                                BCRSource source, PetscBool clean, PetscScalar *b, PetscReal norm, PetscInt *products,
-                                BCRStep *step, PetscBool *kept)
+/* One more direction, of newz. Where little of its product is left, q = K z has lost digits, and is computed again for what makes
+   it a direction. *kept: it is one, once take() has put it behind the known ones. Collective */
+static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
+                                PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step, PetscBool *kept)
 {
-  PetscScalar *z = vector(d, d->z, d->k), *q = vector(d, d->q, d->k);
-
   PetscFunctionBegin;
-  choose(d, source, b, norm, z);
   for (int again = 0; again < 2; again++) {
-    PetscCall((*product)(context, z, q));
+    PetscCall((*product)(context, &d->newz, d->newq.v));
     ++*products;
-    PetscCall(orthogonal(d, old, (PetscBool)(clean && !again), z, q, b, step));
+    PetscCall(orthogonal(d, known, (PetscBool)(clean && !again), b, step));
     if (again || step->part >= BCR_DIRECTIONS_PART || !(step->part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
-    PetscCall(without_known(d, z));
+    PetscCall(without_known(d));
   }
   /* nothing new, or rounding of what K takes to zero, or NaN */
   *kept = (PetscBool)(step->part >= BCR_DIRECTIONS_PART &&
                       PetscSqr(step->q) > PetscSqr(BCR_DIRECTIONS_ZERO * step->z) * d->size);
-  if (!*kept) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt i = 0; i < d->ld; i++) q[i] /= step->q;
   step->y /= step->q;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context, const PetscScalar *z)
+/* The direction that has been found becomes one of the known ones, and b -= y q. next: z = next b then, if it is not 0 */
+static PetscErrorCode take(BCRDirections *d, const Known *known, const BCRStep *step, PetscReal next, const BCRFew *b)
 {
-  PetscScalar *q;
+  const BCRFew z1 = direction_z(d, d->k), q1 = direction_q(d, d->k), *z = &d->newz, *q = &d->newq;
+  const BCRStepEnd end = {1 / step->q, next, step->y, q->v, z->v, b->v, q1.v, z1.v};
+  BCRBlock blocks[2];
+
+  PetscFunctionBegin;
+  known_blocks(d, known, NULL, blocks);
+  PetscCall(d->c->ops->step(d->c, d->n, 2, blocks, d->sums, &end));
+  known_subtract_shared(d, known, d->sums, q);
+  for (PetscInt i = 0; i < d->shared; i++) {
+    q1.shared[i] = q->shared[i] * end.unit;
+    z1.shared[i] = z->shared[i];
+    b->shared[i] -= step->y * q1.shared[i];
+    if (next != 0) z->shared[i] = next * b->shared[i];
+  }
+  d->y[d->k++] = step->y;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context, const BCRFew *z)
+{
+  const Known known = {d->k, d->k, d->k};
   BCRStep step;
+  BCRFew b;
 
   PetscFunctionBegin;
   if (d->k == d->most) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(make_room(d));
-  q = vector(d, d->q, d->k);
-  PetscCall(PetscArraycpy(vector(d, d->z, d->k), z, d->ld));
-  PetscCall((*product)(context, z, q));
-  PetscCall(orthogonal(d, d->k, PETSC_FALSE, z, q, vector(d, d->z, d->k), &step));
+  PetscCall(copy(d, z, &d->newz));
+  PetscCall((*product)(context, z, d->newq.v));
+  b = direction_z(d, d->k); /* of no use */
+  PetscCall(copy(d, z, &b));
+  PetscCall(orthogonal(d, &known, PETSC_FALSE, &b, &step));
   if (!(step.part >= BCR_DIRECTIONS_PART)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt i = 0; i < d->ld; i++) q[i] /= step.q;
-  d->lead = ++d->k;
+  step.y = 0;
+  PetscCall(take(d, &known, &step, 0, &d->newz));
+  d->lead = d->k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* -------- the end of a solve: its directions and those before it -------- */
 
 /* Those of this solve, from old on, with which it has the coefficients y, become one. Where that is one too many, those that are
-   not leading are forgotten first: what is solved now is likely to be like what comes next. work: [2][ld] */
-static PetscErrorCode become_one(BCRDirections *d, PetscInt *old, const PetscScalar y[], PetscScalar *work)
+   not leading are forgotten first: what is solved now is likely to be like what comes next */
+static PetscErrorCode become_one(BCRDirections *d, PetscInt *old, const PetscScalar y[])
 {
   const PetscInt own = d->k - *old, at = *old < d->most ? *old : d->lead;
+  const BCRFew Z = direction_z(d, 0), Q = direction_q(d, *old), z1 = direction_z(d, at), q1 = direction_q(d, at);
   PetscReal size = 0;
 
   PetscFunctionBegin;
@@ -397,12 +517,13 @@ static PetscErrorCode become_one(BCRDirections *d, PetscInt *old, const PetscSca
   }
   PetscCall(PetscArrayzero(d->x, *old));
   for (PetscInt j = 0; j < own; j++) d->x[*old + j] = y[j] / PetscSqrtReal(size);
-  PetscCall(PetscArrayzero(work, 2 * d->ld));
-  combine(d, own, vector(d, d->q, *old), 1, 1, d->x + *old, work + d->ld);
+  PetscCall(zero(d, &d->newz));
+  PetscCall(zero(d, &d->newq));
+  PetscCall(combine(d, own, &Q, 1, 1, d->x + *old, &d->newq));
   solve_triangle(d, d->x);
-  combine(d, d->k, d->z, 1, 1, d->x, work);
-  PetscCall(PetscArraycpy(vector(d, d->z, at), work, d->ld));
-  PetscCall(PetscArraycpy(vector(d, d->q, at), work + d->ld, d->ld));
+  PetscCall(combine(d, d->k, &Z, 1, 1, d->x, &d->newz));
+  PetscCall(copy(d, &d->newz, &z1));
+  PetscCall(copy(d, &d->newq, &q1));
   PetscCall(PetscArrayzero(column(d, at), at));
   column(d, at)[at] = 1;
   *old = at;
@@ -432,23 +553,28 @@ static PetscInt cholesky(PetscInt m, PetscScalar *H)
 static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S)
 {
   const PetscInt lead = d->lead, between = old - lead, own = d->k - old;
-  PetscScalar *q = vector(d, d->q, old), *known = vector(d, d->q, lead);
+  const BCRFew q = direction_q(d, old), known = direction_q(d, lead);
+  const BCRBlock products = {between, known.v, q.v, own};
   PetscInt good;
 
   PetscFunctionBegin;
-  products_of(d, between, known, own, q, C);
-  PetscCall(sum(d, between * own, C));
+  PetscCall(products_of(d, 1, &products, C));
   for (PetscInt j = 0; j < own; j++) {
-    for (PetscInt i = 0; i < between; i++) C[j * between + i] += shared(d, vector(d, known, i), vector(d, q, j));
+    for (PetscInt i = 0; i < between && d->shared; i++) {
+      const BCRFew x = direction_q(d, lead + i), y = direction_q(d, old + j);
+
+      C[j * between + i] += shared(d, &x, &y);
+    }
     for (PetscInt i = 0; i <= j; i++) S[j * own + i] = (i == j) - dot(between, C + i * between, C + j * between);
   }
   good = cholesky(own, S);
-  combine(d, between, known, good, -1, C, q);
+  PetscCall(combine(d, between, &known, good, -1, C, &q));
   for (PetscInt j = 0; j < good; j++) {
+    const BCRFew mine = direction_q(d, old + j);
     PetscScalar *t = column(d, old + j), *of = t + old;
 
-    combine(d, j, q, 1, -1, S + j * own, vector(d, q, j));
-    for (PetscInt i = 0; i < d->ld; i++) vector(d, q, j)[i] /= S[j * own + j];
+    PetscCall(combine(d, j, &q, 1, -1, S + j * own, &mine));
+    PetscCall(scale(d, 1, PetscRealPart(S[j * own + j]), &mine, &mine));
     for (PetscInt l = 0; l <= j; l++) /* T between: C t */
       for (PetscInt i = 0; i < between; i++) t[lead + i] += C[l * between + i] * of[l];
     for (PetscInt i = 0; i <= j; i++) { /* S t, in place: row i needs those behind it */
@@ -464,17 +590,17 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
 static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[])
 {
   const PetscInt own = d->k - old, columns = d->all ? own : 1;
-  PetscScalar *C = NULL, *S = NULL, *work = NULL;
+  PetscScalar *C = NULL, *S = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (d->lead == old && old <= d->few) d->lead = PetscMin(d->k, d->most);
   else if (own && (old < d->most || !d->all)) {
-    ierr = PetscMalloc3(columns * (old - d->lead), &C, columns * columns, &S, 2 * d->ld, &work);
-    PetscCall(BCRFaultShare(d->comm, ierr, BCR_NO_MEMORY));
-    if (!d->all) PetscCall(become_one(d, &old, y, work));
+    ierr = PetscMalloc2(columns * (old - d->lead), &C, columns * columns, &S);
+    PetscCall(BCRFaultShare(d->c->comm, ierr, BCR_NO_MEMORY));
+    if (!d->all) PetscCall(become_one(d, &old, y));
     if (old > d->lead) PetscCall(join(d, old, C, S));
-    PetscCall(PetscFree3(C, S, work));
+    PetscCall(PetscFree2(C, S));
   }
   d->k = PetscMin(d->k, d->most);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -482,35 +608,24 @@ static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[]
 
 /* -------- a solve -------- */
 
-/* b -= y q with the direction behind the known ones, which is one of them then; *norm: of b then. *exact: it is no difference of
-   numbers that are much larger */
-static void take(BCRDirections *d, const BCRStep *step, PetscScalar *b, PetscReal *norm, PetscBool *exact)
-{
-  const PetscScalar *q = vector(d, d->q, d->k);
-  const PetscReal whole = PetscSqr(step->b), left = whole - PetscRealPart(step->y * PetscConj(step->y));
-
-  for (PetscInt i = 0; i < d->ld; i++) b[i] -= step->y * q[i];
-  d->y[d->k++] = step->y;
-  *exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART) * whole);
-  *norm = PetscSqrtReal(PetscMax(left, 0));
-}
-
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
-                                  PetscInt steps, PetscScalar *b, PetscScalar *w, BCRDirectionsResult *result)
+                                  PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
 {
   const PetscInt old = d->k;
-  PetscReal norm, cleaned; /* cleaned: what it was when b was last made orthogonal to the directions */
-  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE,
-            clean; /* norm is that of b itself; see take() */
+  PetscReal norm, cleaned, left; /* cleaned: what norm was when b was last made orthogonal to the directions */
+  /* norm is that of b itself, or a difference of numbers that are not much larger; z is there */
+  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE, clean, chosen = PETSC_FALSE;
   BCRSource source = BCR_FROM_RESIDUAL;
   BCRStep step = {0, 0, 0, 0, 0};
 
   PetscFunctionBegin;
   result->products = 0;
-  PetscCall(PetscArrayzero(w, d->ld));
+  PetscCall(zero(d, w));
   PetscCall(project(d, b, &norm));
   cleaned = norm;
   while (PETSC_TRUE) {
+    Known known = {PetscMin(d->lead, old), old, 0};
+
     if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
       PetscCall(norm_of(d, b, &norm));
       measured = exact = PETSC_TRUE;
@@ -521,23 +636,30 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
       d->k = d->most;
     }
     PetscCall(make_room(d));
+    known.n = known.lead + d->k - old;
     clean = (PetscBool)(norm < PETSC_SQRT_MACHINE_EPSILON * cleaned);
     if (clean) cleaned = norm;
-    PetscCall(direction(d, old, product, context, source, clean, b, norm, &result->products, &step, &kept));
+    if (!chosen) PetscCall(choose(d, source, b, norm));
+    PetscCall(direction(d, &known, product, context, clean, b, &result->products, &step, &kept));
+    chosen = PETSC_FALSE;
     if (!kept) {
       if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanReal(step.q)) break;
       source = (BCRSource)(source + 1);
       continue;
     }
     source = PetscAbsScalar(step.y) < 0.01 * step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
-    take(d, &step, b, &norm, &exact);
+    left = PetscSqr(step.b) - PetscRealPart(step.y * PetscConj(step.y));
+    exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * step.b));
     measured = PETSC_FALSE;
+    norm = PetscSqrtReal(PetscMax(left, 0));
+    chosen = (PetscBool)(exact && source == BCR_FROM_RESIDUAL);
+    PetscCall(take(d, &known, &step, chosen ? 1 / norm : 0, b));
     if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
   if (!measured) PetscCall(norm_of(d, b, &norm));
   result->residual = norm;
   result->reached = (PetscBool)(norm <= tol);
-  PetscCall(PetscArraycpy(d->sums, d->y + old, d->k - old));
+  if (d->k > old) PetscCall(PetscArraycpy(d->sums, d->y + old, d->k - old));
   PetscCall(collect(d, w));
   PetscCall(keep(d, old, d->sums));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -10,23 +10,26 @@
 */
 #pragma once
 
-#include "../base/petscbcrimpl.h"
+#include "numbers.h"
 
 typedef struct {
-  MPI_Comm comm;
-  PetscInt n, shared, ld; /* numbers of this rank; numbers behind them, which all ranks have; n + shared */
+  BCRNumbers *c;          /* where they are */
+  PetscInt n, shared;     /* numbers of this rank; those that all ranks have */
+  const PetscScalar *R;   /* [shared][n] rows of K that give the shared ones, conjugate */
   PetscInt most, few;     /* directions that are kept at most; solves that begin with no more make all theirs leading */
   PetscBool all;          /* all of a solve are kept; else those of later solves become one, which is its solution */
   PetscInt k, lead, room; /* directions that are known, leading ones of them, and for which there is memory */
-  PetscScalar *z, *q;     /* [room][ld] */
+  PetscScalar *z, *q;     /* [room][n] */
+  PetscScalar *zs, *qs;   /* [room][shared], on the host as all that follows */
   PetscScalar *t;         /* columns of T without what is below the diagonal: j begins at j (j + 1) / 2 */
   PetscScalar *y, *x;     /* [room] of this solve: Q^H b; scratch */
   PetscScalar *sums;      /* [2 room + few more] sums of a step */
   PetscReal size;         /* |K|^2, as far as it has been seen */
+  BCRFew newz, newq;      /* of a step, where they are each time */
 } BCRDirections;
 
-/* q = K p, [n + shared] each; of the shared numbers of q this rank gives its part of a sum. Collective */
-typedef PetscErrorCode (*BCRDirectionsProduct)(void *context, const PetscScalar *p, PetscScalar *q);
+/* q = K p but for the shared numbers of q. Collective */
+typedef PetscErrorCode (*BCRDirectionsProduct)(void *context, const BCRFew *p, PetscScalar *q);
 
 typedef struct {
   PetscInt products;
@@ -34,17 +37,17 @@ typedef struct {
   PetscBool reached;  /* it is at most the tolerance */
 } BCRDirectionsResult;
 
-/* n numbers on this rank, of all on the ranks of comm, and shared ones; most >= 1. Collective */
-PETSC_INTERN PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, PetscInt shared, PetscInt most, PetscInt few,
-                                                PetscBool all, BCRDirections *d);
+/* n numbers on this rank, of all on those of c, which must outlive it as R must, and shared ones; most >= 1. Collective */
+PETSC_INTERN PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R,
+                                                PetscInt most, PetscInt few, PetscBool all, BCRDirections *d);
 PETSC_INTERN PetscErrorCode BCRDirectionsDestroy(BCRDirections *d);
 /* None is known any more */
 PETSC_INTERN void BCRDirectionsForget(BCRDirections *d);
 /* K z is known from now on, if there is anything new in it; to be called between solves that made leading directions only. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context,
-                                               const PetscScalar *z);
+                                               const BCRFew *z);
 /* w = K^-1 b to |b - K w| <= tol, in at most steps products; b becomes the residual. It ends early below 100 tol where no
    direction leads on: what is left is rounding's. A sum over the ranks for each product, and few more. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context,
-                                               PetscReal tol, PetscInt steps, PetscScalar *b, PetscScalar *w,
+                                               PetscReal tol, PetscInt steps, const BCRFew *b, const BCRFew *w,
                                                BCRDirectionsResult *result);

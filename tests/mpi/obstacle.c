@@ -2,12 +2,16 @@
   Obstacles, coasts, materials, wells and pinned rows, as programs write them: a solve with KSPPREONLY is a solution to rounding of
   the matrix (true residual; on one rank, small grids, against LAPACK), in as many solves of the box as CAPABILITIES promises
   whatever the grid, fewer for further right-hand sides. Real and complex, all ends, one and several ranks.
+  -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share.
   ranks: 1 2 3 5
 */
 #include "../petsc/testing.h"
 #include "../obstacles.h"
 #include <petscbcr.h>
 #include <petscksp.h>
+#include "../../src/poisson/solver.h"
+
+static PetscBool device; /* -backend cuda */
 
 static void CheckCase(PetscBool good, const Case *c, const char *what, double value, double bound)
 {
@@ -35,6 +39,10 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
                            n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  if (device) {
+    PetscCall(DMSetVecType(da, VECCUDA));
+    PetscCall(DMSetMatType(da, MATAIJCUSPARSE));
+  }
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(Assemble(c, da, A));
@@ -110,6 +118,7 @@ int main(int argc, char **argv)
   PetscInt n = 0;
   PetscBool print = PETSC_FALSE;
   PetscInt only = -1;
+  char backend[8] = "cpu";
   PetscMPIInt rank;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -119,7 +128,9 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-print", &print, NULL));
-  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscStrcmp(backend, "cuda", &device));
+  for (size_t i = 0; (!device || BCRSolverHaveDevice(NULL)) && i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
     if (only >= 0 && only != (PetscInt)i) continue;
     if (n) cases[i].n = cases[i].dim == 2 ? n : n / 4;
     PetscCall(Run(&cases[i], print));
