@@ -90,6 +90,9 @@ typedef struct {
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
+  PetscReal norm[2]; /* of the matrix, rows and columns; with which values */
+  PetscObjectId normid[2];
+  PetscObjectState normstate[2];
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
 
