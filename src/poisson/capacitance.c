@@ -743,16 +743,47 @@ static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
   list[11] = &cap->exchange.back;
 }
 
-/* v becomes a copy in the memory of c */
-static PetscErrorCode move(BCRCapacitance cap, BCRNumbers *c, PetscInt n, size_t size, void *v)
+/* An array, and its copy in other memory */
+typedef struct {
+  void **array, *there;
+  size_t bytes;
+} Moved;
+
+static PetscErrorCode moved_create(const BCRNumbers *c, PetscInt n, Moved v[])
 {
-  void **array = (void **)v, *there = NULL;
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(c->be->alloc(PetscMax(v[k].bytes, 1), "the capacitance system", &v[k].there));
+    if (*v[k].array) PetscCall(c->be->put(c->stream, v[k].there, *v[k].array, v[k].bytes));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Null vectors and terms of borders get the memory of c, which becomes that of the system; or all stays as it is, and c goes */
+static PetscErrorCode move_borders(BCRCapacitance cap, BCRNumbers *c)
+{
+  const size_t nodes = (size_t)(cap->n / cap->dof) * sizeof(PetscReal);
+  PetscInt n = 0;
+  PetscErrorCode ierr;
+  Moved *v;
 
   PetscFunctionBegin;
-  PetscCall(c->be->alloc((size_t)PetscMax(n, 1) * size, "the capacitance system", &there));
-  if (*array) PetscCall(c->be->put(c->stream, there, *array, (size_t)n * size));
-  PetscCall(cap->c.be->free(*array));
-  *array = there;
+  PetscCall(PetscCalloc1(2 * cap->borders + 2, &v));
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    v[n++] = (Moved){(void **)&cap->border[b].right, NULL, nodes};
+    v[n++] = (Moved){(void **)&cap->border[b].left, NULL, nodes};
+  }
+  for (int t = 0; t < 2; t++)
+    v[n++] = (Moved){(void **)&cap->terms[t], NULL, (size_t)(cap->borders * cap->m) * sizeof(PetscScalar)};
+  ierr = moved_create(c, n, v);
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(ierr ? c->be->free(v[k].there) : cap->c.be->free(*v[k].array));
+    if (!ierr) *v[k].array = v[k].there;
+  }
+  PetscCall(PetscFree(v));
+  PetscCall(BCRNumbersDestroy(ierr ? c : &cap->c));
+  PetscCall(ierr);
+  cap->c = *c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -763,13 +794,7 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
 
   PetscFunctionBegin;
   PetscCall(arrays_destroy(cap));
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    PetscCall(move(cap, c, cap->n / cap->dof, sizeof(PetscReal), &cap->border[b].right));
-    PetscCall(move(cap, c, cap->n / cap->dof, sizeof(PetscReal), &cap->border[b].left));
-  }
-  for (int t = 0; t < 2; t++) PetscCall(move(cap, c, cap->borders * cap->m, sizeof(PetscScalar), &cap->terms[t]));
-  PetscCall(BCRNumbersDestroy(&cap->c));
-  cap->c = *c;
+  PetscCall(move_borders(cap, c));
   PetscCall(arrays_create(cap));
   lists_of(cap, list);
   for (int k = 0; k < LISTS; k++) PetscCall(cap->c.ops->tables(&cap->c, list[k]));

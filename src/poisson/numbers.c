@@ -15,7 +15,7 @@ PetscErrorCode BCRNumbersCreate(MPI_Comm comm, BCRSolver solver, PetscBool host,
   c->comm = comm;
   PetscCallMPI(MPI_Comm_rank(comm, &c->rank));
   PetscCallMPI(MPI_Comm_size(comm, &c->size));
-  PetscCall(BCRFaultShare(comm, c->ops->create(c), BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(comm, c->ops->create(c), BCR_NO_MEMORY), (void)BCRNumbersDestroy(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
