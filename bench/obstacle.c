@@ -2,10 +2,13 @@ static char help[] =
   "Times PCBCRPOISSON with rows that differ: a disc, a coast, a sphere, two materials in a box. The first and the tenth of\n\
 random right-hand sides, to rounding, by KSPPREONLY; one solve of the box without anything in it; set-up, reading included;\n\
 beside CG with the fit, with GAMG and with BoomerAMG, to -rtol of the true residual.\n\
+  -backend <cpu>  cuda: vectors and matrices on the device; a solve of the box is one of many in a row there\n\
   -n2 <511,1023>  nodes along each side of the square\n\
   -n3 <63,127>    and of the cube\n\
   -rtol <1e-8>    for the others\n\
   -peers <1>      0: without the others\n\
+  -only <-1>      number of the only case, from 0\n\
+  -peers_most <n> not with more unknowns than that\n\
   -reps <3>       times each pair of ten solves is repeated, each with a new solver; the least counts\n\
   -csv <file>     adds the results to this file\n\n";
 
@@ -13,10 +16,32 @@ beside CG with the fit, with GAMG and with BoomerAMG, to -rtol of the true resid
 #include "tests/obstacles.h"
 #include <petscbcr.h>
 #include <petscksp.h>
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "base/device.h"
+  #include "base/stream.h"
+#endif
 
 enum {
-  SOLVES = 10 /* right-hand sides of a solver */
+  SOLVES = 10, /* right-hand sides of a solver */
+  ROW = 50     /* solves of the box in a row, on a device */
 };
+
+static PetscBool device; /* -backend cuda */
+
+/* What has been launched is done */
+static PetscErrorCode Wait(void)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (device) {
+    void *stream;
+
+    PetscCall(BCRGetStream(&stream));
+    PetscCallBCRCuda(BCRCudaSynchronize(stream));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 typedef struct {
   const char *name;
@@ -56,6 +81,10 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, none, none, none, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE,
                            PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
+  if (device) {
+    PetscCall(DMSetVecType(*da, VECCUDA));
+    PetscCall(DMSetMatType(*da, MATAIJCUSPARSE));
+  }
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(Assemble(c, *da, *A));
@@ -63,7 +92,7 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
     MatNullSpace constant;
 
     PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constant));
-    if (c->what == NONE || c->what == MATERIAL) PetscCall(MatSetNullSpace(*A, constant));
+    if (c->what == MATERIAL) PetscCall(MatSetNullSpace(*A, constant));
     PetscCall(MatNullSpaceDestroy(&constant));
   }
   PetscCall(MatCreateVecs(*A, x, b));
@@ -71,9 +100,9 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
 }
 
 /* Seconds of set-up, of each of the solves, of a copy of the vector; iterations of the last one, the largest residual of them,
-   solves of the box of each */
+   solves of the box of each; inrow: of one of many applications in a row, or NULL */
 static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal rtol, PetscInt solves, double *setup,
-                           double t[], double *copy, PetscInt *its, PetscReal *residual, PetscInt *rows,
+                           double t[], double *inrow, double *copy, PetscInt *its, PetscReal *residual, PetscInt *rows,
                            PetscInt boxes[])
 {
   PetscRandom random;
@@ -97,6 +126,7 @@ static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal r
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(BenchClockStart(&start));
   PetscCall(KSPSetUp(ksp));
+  PetscCall(Wait());
   PetscCall(BenchClockRead(start, setup));
   *residual = 0;
   for (PetscInt k = 0; k < solves; k++) {
@@ -106,9 +136,11 @@ static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal r
     PetscCall(MatMult(A, x, b));
     PetscCall(BenchClockStart(&start));
     PetscCall(VecCopy(b, r));
+    PetscCall(Wait());
     PetscCall(BenchClockRead(start, copy));
     PetscCall(BenchClockStart(&start));
     PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(Wait());
     PetscCall(BenchClockRead(start, &t[k]));
     PetscCall(MatMult(A, x, r));
     PetscCall(VecAYPX(r, -1, b));
@@ -119,6 +151,13 @@ static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal r
     PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, rows, &now));
     boxes[k] = now;
   }
+  if (inrow) {
+    PetscCall(BenchClockStart(&start));
+    for (int k = 0; k < ROW; k++) PetscCall(PCApply(pc, b, x));
+    PetscCall(Wait());
+    PetscCall(BenchClockRead(start, inrow));
+    *inrow /= ROW;
+  }
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&r));
   PetscCall(PetscRandomDestroy(&random));
@@ -127,7 +166,8 @@ static PetscErrorCode Time(Mat A, Vec x, Vec b, const char *options, PetscReal r
 
 static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscReal rtol, PetscBool others, FILE *csv)
 {
-  double setup = HUGE_VAL, t[SOLVES], first = HUGE_VAL, tenth = HUGE_VAL, copy = HUGE_VAL, box = HUGE_VAL, s, cp;
+  double setup = HUGE_VAL, t[SOLVES], first = HUGE_VAL, tenth = HUGE_VAL, copy = HUGE_VAL, box = HUGE_VAL, s, cp,
+         inrow = 0;
   PetscInt its, rows = 0, boxes[SOLVES] = {0}, counts[2] = {0, 0};
   Case c = named->c, empty = named->c;
   PetscReal residual = 0, res;
@@ -142,8 +182,10 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   empty.what = NONE;
   PetscCall(Grid(&empty, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
-    PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
-    for (int k = 1; k < SOLVES; k++) box = PetscMin(box, t[k]);
+    PetscCall(
+      Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, device ? &inrow : NULL, &cp, &its, &res, &rows, boxes));
+    for (int k = 1; k < SOLVES && !device; k++) box = PetscMin(box, t[k]);
+    if (device) box = PetscMin(box, inrow);
     copy = PetscMin(copy, cp);
   }
   PetscCall(VecDestroy(&x));
@@ -152,7 +194,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   PetscCall(DMDestroy(&da));
   PetscCall(Grid(&c, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
-    PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, &cp, &its, &res, &rows, boxes));
+    PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, NULL, &cp, &its, &res, &rows, boxes));
     setup = PetscMin(setup, s);
     if (t[0] < first) first = t[0], counts[0] = boxes[0];
     if (t[SOLVES - 1] < tenth) tenth = t[SOLVES - 1], counts[1] = boxes[SOLVES - 1];
@@ -183,7 +225,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   row.iterations = counts[1];
   BenchWriteRow(csv, &row);
   for (size_t k = 0; others && k < PETSC_STATIC_ARRAY_LENGTH(peers); k++) {
-    PetscCall(Time(A, x, b, peers[k].options, rtol, 2, &s, t, &cp, &its, &res, &rows, boxes));
+    PetscCall(Time(A, x, b, peers[k].options, rtol, 2, &s, t, NULL, &cp, &its, &res, &rows, boxes));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                           "    %-14s set-up %9.3f ms, solve %9.3f ms, %4d iterations, residual %.1e, %.1f times\n",
                           peers[k].name, 1e3 * s, 1e3 * t[1], (int)its, (double)res, t[1] / first));
@@ -207,9 +249,10 @@ int main(int argc, char **argv)
     {511, 1023},
     {63,  127 }
   };
-  PetscInt count[2] = {2, 2}, reps = 3, max = 8;
+  PetscInt count[2] = {2, 2}, reps = 3, max = 8, only = -1, most = PETSC_MAX_INT;
   PetscReal rtol = (PetscReal)1e-8;
   PetscBool others = PETSC_TRUE, given;
+  char backend[8] = "cpu";
   FILE *csv = NULL;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -220,15 +263,23 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n3", sizes[1], &max, &given));
   if (given) count[1] = max;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &others, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-peers_most", &most, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscStrcmp(backend, "cuda", &device));
   PetscCall(BenchOpen("rows that differ; others: CG to 1e-8 of the true residual, setup in setup_ms, time of a solve "
                       "of the empty box in first_ms",
                       &csv));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
     const int three = cases[i].c.dim == 3;
 
-    for (PetscInt k = 0; k < count[three]; k++) PetscCall(Run(&cases[i], sizes[three][k], reps, rtol, others, csv));
+    for (PetscInt k = 0; k < count[three] && (only < 0 || only == (PetscInt)i); k++) {
+      const PetscInt n = sizes[three][k];
+
+      PetscCall(Run(&cases[i], n, reps, rtol, (PetscBool)(others && n * n * (three ? n : 1) <= most), csv));
+    }
   }
   if (csv) fclose(csv);
   PetscCall(PetscFinalize());

@@ -126,8 +126,10 @@ PETSC_EXTERN const char *const PCBCRPoissonFits[];
   operator, as those of obstacles, of other materials, of wells
 
   Values:
-+ `PCBCRPOISSON_CAPACITANCE_AUTO` - (`auto`) solves with it, by a system of as many numbers as rows differ
-- `PCBCRPOISSON_CAPACITANCE_OFF`  - (`off`) treats it as any other matrix that is not separable, `PCBCRPoissonFit`
++ `PCBCRPOISSON_CAPACITANCE_AUTO`      - (`auto`) solves with it, by a system of as many numbers as rows differ
+. `PCBCRPOISSON_CAPACITANCE_OFF`       - (`off`) treats it as any other matrix that is not separable, `PCBCRPoissonFit`
+- `PCBCRPOISSON_CAPACITANCE_EXTENSION` - (`extension`) where they differ by a mask of identity-like rows: one solve of the
+  box without the mask's rows, whose own is their diagonal; a symmetric preconditioner for `KSPCG`, no solution
 
   Level: intermediate
 
@@ -135,7 +137,8 @@ PETSC_EXTERN const char *const PCBCRPoissonFits[];
 E*/
 typedef enum {
   PCBCRPOISSON_CAPACITANCE_AUTO,
-  PCBCRPOISSON_CAPACITANCE_OFF
+  PCBCRPOISSON_CAPACITANCE_OFF,
+  PCBCRPOISSON_CAPACITANCE_EXTENSION
 } PCBCRPoissonCapacitance;
 PETSC_EXTERN const char *const PCBCRPoissonCapacitances[];
 

@@ -57,6 +57,8 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   PC its;
 
   PetscFunctionBegin;
+  if (!pc->setupcalled)
+    PetscCall(PCSetUp(pc)); /* a KSP with new vectors for the same matrix leaves that to PCApply() */
   PetscCall(BCRPoissonSetUpWith(pc, b, x));
   c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
@@ -118,7 +120,8 @@ PetscBool BCRPoissonSingular(PC pc)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
 
-  return (PetscBool)(bcr->ops[0].singular && !(bcr->cap && BCRCapacitanceIsRegular(bcr->cap)));
+  return (PetscBool)(bcr->ops[0].singular && !BCRPoissonExtends(bcr) &&
+                     !(bcr->cap && BCRCapacitanceIsRegular(bcr->cap)));
 }
 
 PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
@@ -135,7 +138,8 @@ PetscErrorCode BCRPoissonUpdateRemoved(PC pc)
 }
 
 /* In the solver's slabs, with the rows that differ */
-static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscBool transpose, const PetscScalar *f,
+                                 PetscScalar *u)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const PetscInt n = bcr->slab ? bcr->dof * bcr->moves.nodes : bcr->n;
@@ -143,19 +147,26 @@ static PetscErrorCode solve_slab(PC pc, PetscBool transpose, const PetscScalar *
 
   PetscFunctionBegin;
   if (!bcr->cap) {
-    PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, n, u, n));
+    PetscCall(BCRSolverSolve(bcr->solver, where, stream, transpose, 1, f, n, u, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRCapacitanceSolve(bcr->cap, transpose, f, u));
+  if (BCRPoissonExtends(bcr)) {
+    PetscCall(BCRCapacitanceExtend(bcr->cap, where, stream, transpose, f, u));
+    bcr->boxes = 1;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt i = 0; i < n && bcr->factor && !transpose; ++i) u[i] = bcr->factor[i] * f[i]; /* of the host */
+  PetscCall(BCRCapacitanceSolve(bcr->cap, where, stream, transpose, bcr->factor && !transpose ? u : f, u));
+  for (PetscInt i = 0; i < n && bcr->factor && transpose; ++i) u[i] *= bcr->factor[i];
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
+  bcr->boxes += info.solves;
   PetscCall(PetscInfo(pc,
                       "%" PetscInt_FMT " rows differ: %" PetscInt_FMT " solves of the box, %" PetscInt_FMT
                       " directions known, residual %g of rounding\n",
                       info.rows, info.solves, info.known, (double)info.residual));
-  PetscCall(PetscLogFlops(bcr->info.flops * (info.solves - 1)));
+  if (bcr->device) PetscCall(PetscLogGpuFlops(bcr->info.flops * (info.solves - 1)));
+  else PetscCall(PetscLogFlops(bcr->info.flops * (info.solves - 1)));
   pc->failedreason = info.reached || PetscIsInfOrNanReal(info.residual) ? PC_NOERROR : PC_SUBPC_ERROR;
-  for (PetscInt i = 0; i < n && pc->failedreason; ++i)
-    u[i] = PETSC_INFINITY; /* no solution, as KSPCheckSolve() has it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,9 +185,9 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
 
     if (bcr->slab) {
       PetscCall(BCRMovesTake(&bcr->moves, fr, bcr->slab));
-      PetscCall(solve_slab(pc, transpose, bcr->slab, bcr->slab));
+      PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->slab, bcr->slab));
       PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, ur));
-    } else PetscCall(solve_slab(pc, transpose, fr, ur));
+    } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
@@ -189,8 +200,8 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device: whether the
-   solution is finite is for the norms of the KSP to see. */
+/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device, but where rows differ for the numbers of their
+   system: whether the solution is finite is for the norms of the KSP to see. */
 static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
                                    PetscScalar *u, PetscInt ldu)
 {
@@ -201,7 +212,9 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  if (!bcr->cap) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  for (PetscInt r = 0; r < nrhs && bcr->cap; ++r)
+    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, f + (size_t)r * ldf, u + (size_t)r * ldu));
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
@@ -276,7 +289,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscCall(
     BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
   PetscCall(follow(pc, a->place));
-  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab || bcr->cap))) {
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab))) {
     PetscCall(BCRArraysRestore(a));
     PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
   }
@@ -305,19 +318,77 @@ static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Without the means of the right-hand side on the ponds, and of the solution */
+static PetscErrorCode apply_without_ponds(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRPonds *ponds = &bcr->ponds;
+
+  PetscFunctionBegin;
+  PetscCall(VecCopy(x, ponds->rhs));
+  PetscCall(BCRPondsRemove(ponds, ponds->rhs, ponds->sum));
+  for (PetscInt k = 0; k < ponds->n; ++k)
+    PetscCall(PetscInfo(pc,
+                        "Pond %" PetscInt_FMT " of %" PetscInt_FMT ", %" PetscInt_FMT " rows from %" PetscInt_FMT
+                        " on: the right-hand side has the sum %g there, which should vanish; its mean is removed\n",
+                        k + 1, ponds->n, ponds->rows[k], ponds->row[k], (double)PetscAbsScalar(ponds->sum[k])));
+  PetscCall(apply_vec(pc, transpose, ponds->rhs, y));
+  if (!pc->failedreason) PetscCall(BCRPondsRemove(ponds, y, ponds->mean));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A system of rows that differ that is not solved may be one without a solution, for this right-hand side: then ponds are looked
+   for. Else a fit is what comes next */
+static PetscErrorCode apply_any(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (!bcr->ponds.n) PetscCall(apply_vec(pc, transpose, x, y));
+  if (bcr->cap && pc->failedreason && !bcr->ponds.known) PetscCall(BCRPondsFind(pc->pmat, &bcr->ponds));
+  if (bcr->ponds.n) PetscCall(apply_without_ponds(pc, transpose, x, y));
+  if (!bcr->cap || !pc->failedreason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The system of the rows that differ is not solved: this solve fails%s\n",
+                      bcr->fit == PCBCRPOISSON_FIT_AUTO ? ", the next one sets up with a fit" : ""));
+  if (bcr->fit != PCBCRPOISSON_FIT_AUTO) PetscFunctionReturn(PETSC_SUCCESS);
+  bcr->stagnated = PETSC_TRUE;
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The extension is no solution, and what refinement makes of it no simple preconditioner */
 static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
 {
+  if (BCRPoissonExtends(bcr)) return PETSC_FALSE;
   return (PetscBool)(bcr->grading > BCR_GRADED || bcr->condition > BCR_CONDITION_REFINE ||
                      (transpose && bcr->skewness > BCR_SKEWED));
 }
 
-/* The last application had rows that differ, and these were much larger than others, or numbers on the way than the solution */
+/* There are rows that differ, and some are much larger than others */
 static PetscBool loses_digits(const PC_BCRPoisson *bcr)
 {
-  BCRCapacitanceInfo info = {.grading = 0, .cancelled = 0};
+  BCRCapacitanceInfo info = {.grading = 0};
 
-  if (bcr->cap) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
-  return (PetscBool)(info.grading > BCR_GRADED_ROW || info.cancelled > BCR_GRADED_ROW);
+  if (bcr->cap && !BCRPoissonExtends(bcr)) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
+  return (PetscBool)(info.grading > BCR_GRADED_ROW);
+}
+
+/* Largest sum of a column of the matrix, or of a row. PETSc takes it on the host, in more time than a solve on a device: once for
+   the same values */
+static PetscErrorCode norm_of(PC pc, PetscBool columns, PetscReal *norm)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  if (bcr->normid[columns] != ((PetscObject)pc->pmat)->id || bcr->normstate[columns] != state) {
+    PetscCall(MatNorm(pc->pmat, columns ? NORM_1 : NORM_INFINITY, &bcr->norm[columns]));
+    bcr->normid[columns] = ((PetscObject)pc->pmat)->id;
+    bcr->normstate[columns] = state;
+  }
+  *norm = bcr->norm[columns];
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* r = x - A y; *small: it is rounding's, of the largest sizes */
@@ -333,7 +404,7 @@ static PetscErrorCode residual_of(PC pc, PetscBool transpose, Vec x, Vec y, Vec 
   PetscCall(VecNorm(r, NORM_INFINITY, &norm[0]));
   PetscCall(VecNorm(y, NORM_INFINITY, &norm[1]));
   PetscCall(VecNorm(x, NORM_INFINITY, &norm[2]));
-  PetscCall(MatNorm(pc->pmat, transpose ? NORM_1 : NORM_INFINITY, &norm[3]));
+  PetscCall(norm_of(pc, transpose, &norm[3]));
   *small = (PetscBool)(norm[0] <= 16 * PETSC_MACHINE_EPSILON * (norm[3] * norm[1] + norm[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,7 +418,8 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
   int steps;
 
   PetscFunctionBegin;
-  PetscCall(apply_vec(pc, transpose, x, y));
+  bcr->boxes = 0;
+  PetscCall(apply_any(pc, transpose, x, y));
   lost = loses_digits(bcr);
   steps = lost ? 3 : refines_once(bcr, transpose) ? 1 : 0;
   for (int k = 0; k < 2 && steps; ++k) /* few programs solve transposed systems: made when the first one is */
@@ -356,7 +428,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
     if (bcr->cap && pc->failedreason) break; /* on all ranks */
     PetscCall(residual_of(pc, transpose, x, y, bcr->graded[0], lost ? &small : NULL));
     if (small) break;
-    PetscCall(apply_vec(pc, transpose, bcr->graded[0], bcr->graded[1]));
+    PetscCall(apply_any(pc, transpose, bcr->graded[0], bcr->graded[1]));
     PetscCall(VecAXPY(y, 1, bcr->graded[1]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -23,7 +23,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_precision (double|single|mixed)          - precision of the work inside, see `PCBCRPoissonSetPrecision()`
 . -pc_bcrpoisson_operator (matrix|user)                   - where the coefficients come from, see `PCBCRPoissonSetOperatorSource()`
 . -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
-. -pc_bcrpoisson_capacitance (auto|off)                   - what to do with a matrix of which some rows differ, see `PCBCRPoissonSetCapacitance()`
+. -pc_bcrpoisson_capacitance (auto|off|extension)                   - what to do with a matrix of which some rows differ, see `PCBCRPoissonSetCapacitance()`
 . -pc_bcrpoisson_capacitance_max_rows rows                - directions kept of their system, see `PCBCRPoissonSetCapacitanceMaxRows()`
 . -pc_bcrpoisson_recursive (off|on)                       - recursion in three dimensions with a given radix or schedule, see `PCBCRPoissonSetRecursive()`
 . -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`

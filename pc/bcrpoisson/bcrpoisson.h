@@ -25,6 +25,15 @@
    symmetric: the same for how much it varies */
 #define BCR_SKEWED 4
 
+/* Pieces of the matrix that take their constant to zero: ponds.c */
+typedef struct {
+  PetscBool known;         /* they have been looked for */
+  PetscInt n, *row, *rows; /* [n] the first row of each, and how many it has */
+  PetscInt *piece;         /* [rows of this rank] in which it is, -1: none */
+  PetscScalar *sum, *mean; /* [n] of the last right-hand side; scratch */
+  Vec rhs;                 /* without them */
+} BCRPonds;
+
 typedef struct {
   BCROptionsOwner owner; /* first */
 
@@ -64,6 +73,10 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
   BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
+  PetscScalar *factor;  /* of each row of the right-hand side, in the solver's slabs, see factors.c; or NULL */
+  PetscBool stagnated;  /* the system of rows that differ was not solved once: a fit, from the next set-up on */
+  BCRPonds ponds;       /* looked for where it was not solved at first */
+  PetscInt boxes;       /* solves of the box in the last application, where rows differ */
   PetscBool device;     /* the solver works on a CUDA device */
   const char *nodevice; /* why it does not, though the vectors are there */
   PetscBool possible;   /* every rank has a device */
@@ -79,8 +92,17 @@ typedef struct {
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
+  PetscReal norm[2]; /* of the matrix, rows and columns; with which values */
+  PetscObjectId normid[2];
+  PetscObjectState normstate[2];
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
+
+/* Rows differ by a mask, and the extension is asked for */
+static inline PetscBool BCRPoissonExtends(const PC_BCRPoisson *bcr)
+{
+  return bcr->cap && bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? PETSC_TRUE : PETSC_FALSE;
+}
 
 /* options.c */
 PETSC_INTERN const BCROptions BCRPoissonOptions;
@@ -95,6 +117,13 @@ PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
 /* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
    the grid is cut along, else the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
+/* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */
+PETSC_INTERN PetscErrorCode BCRPondsFind(Mat A, BCRPonds *ponds);
+PETSC_INTERN PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[]);
+PETSC_INTERN PetscErrorCode BCRPondsDestroy(BCRPonds *ponds);
+/* factors.c, collective: takes row factors out of operators that were read; to the solver's slabs */
+PETSC_INTERN PetscErrorCode BCRFactorsTake(PC pc);
+PETSC_INTERN PetscErrorCode BCRFactorsMove(PC pc);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);

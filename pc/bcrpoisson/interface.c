@@ -385,10 +385,10 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 
   Input Parameters:
 + pc          - the preconditioner context
-- capacitance - `PCBCRPOISSON_CAPACITANCE_AUTO` or `PCBCRPOISSON_CAPACITANCE_OFF`
+- capacitance - `PCBCRPOISSON_CAPACITANCE_AUTO`, `PCBCRPOISSON_CAPACITANCE_OFF` or `PCBCRPOISSON_CAPACITANCE_EXTENSION`
 
   Options Database Key:
-. -pc_bcrpoisson_capacitance (auto|off) - what to do with it
+. -pc_bcrpoisson_capacitance (auto|off|extension) - what to do with it
 
   Level: intermediate
 
@@ -400,6 +400,12 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 
   A matrix of which more than an eighth of the rows differ is fitted, `PCBCRPoissonSetFit()`, as is any with
   `PCBCRPOISSON_CAPACITANCE_OFF` and where a fit has been chosen by name.
+
+  With `PCBCRPOISSON_CAPACITANCE_EXTENSION` an application is one solve of the box with a right-hand side that is zero in
+  the mask, without what the solution is there, and the right-hand side over the diagonal in the mask. It is symmetric if
+  the box is, and positive definite, for `KSPCG` on a symmetric matrix; the number of iterations does not grow with the
+  grid where there is no flux into the mask, and slowly where the solution is held there. `PCSetUp()`
+  raises `PETSC_ERR_SUP` where rows differ by more than a mask.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -455,8 +461,9 @@ PetscErrorCode PCBCRPoissonGetCapacitance(PC pc, PCBCRPoissonCapacitance *capaci
 
   Notes:
   With `m` rows that differ, `k` directions take `2 m k` numbers. They serve all further right-hand sides; where all `m` are
-  known a solve is two solves of the box. Beyond the limit the first ones are kept. Whatever the limit, no more than 32
-  are kept where they take more memory than 8 vectors do.
+  known a solve is two solves of the box. Where the limit is less, those of the first solves are kept, and one for each
+  later right-hand side; when these are too many they are forgotten. Whatever the limit, no more than 32 are kept where
+  they take more memory than 8 vectors do.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for a number below 1.
 

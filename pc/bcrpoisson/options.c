@@ -15,8 +15,8 @@ const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoiss
                                                    "PCBCRPOISSON_OPERATOR_", NULL};
 const char *const PCBCRPoissonFits[] = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_",
                                         NULL};
-const char *const PCBCRPoissonCapacitances[] = {"auto", "off", "PCBCRPoissonCapacitance", "PCBCRPOISSON_CAPACITANCE_",
-                                                NULL};
+const char *const PCBCRPoissonCapacitances[] = {
+  "auto", "off", "extension", "PCBCRPoissonCapacitance", "PCBCRPOISSON_CAPACITANCE_", NULL};
 const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_neumann",  "cell_dirichlet",
                                         "periodic",  "PCBCRPoissonEnd", "PCBCRPOISSON_", NULL};
 
@@ -220,7 +220,7 @@ static PetscErrorCode get_capacitance_solves(PC pc, PetscInt *rows, PetscInt *so
   if (!bcr->cap) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
   if (rows) *rows = info.rows;
-  if (solves) *solves = info.solves;
+  if (solves) *solves = bcr->boxes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

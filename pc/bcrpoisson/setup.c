@@ -14,10 +14,12 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(BCRMovesDestroy(&bcr->moves));
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
+  PetscCall(BCRPondsDestroy(&bcr->ponds));
+  PetscCall(PetscFree(bcr->factor));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
   bcr->n = 0;
-  bcr->switched = PETSC_FALSE;
+  bcr->switched = bcr->stagnated = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -276,15 +278,57 @@ static PetscErrorCode create_anywhere(PC pc, BCRSolverOptions *options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The system of rows that differ, where there are any, from the solver's slabs */
-static PetscErrorCode set_capacitance(PC pc)
+/* With -pc_bcrpoisson_capacitance extension rows may differ by a mask only */
+static PetscErrorCode check_mask(PC pc, const BCRGrid *layout)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt *n = layout->n, *lo = layout->lo;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscInt row = -1;
+
+  PetscFunctionBegin;
+  if (bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < bcr->dof; ++c)
+    PetscCheck(bcr->ops[c].differ || !strcmp(bcr->ops[c].fit, "exact"), layout->comm, PETSC_ERR_SUP,
+               "-%spc_bcrpoisson_capacitance extension is for a box with a mask in it, rows with nothing but their "
+               "diagonal, and rows beside them; this matrix is fitted (%s): use auto or off",
+               BCRPrefix(pc), bcr->ops[c].fit);
+  if (bcr->cap) PetscCall(BCRCapacitanceBeyondMask(bcr->cap, &row));
+  if (row >= 0) {
+    const PetscInt node = row / bcr->dof;
+
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP,
+                          "-%spc_bcrpoisson_capacitance extension is for rows that differ by a mask; the row of grid "
+                          "point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+                          " differs otherwise (another material, a well, a link that is missing): use auto or off",
+                          BCRPrefix(pc), lo[0] + node % n[0], lo[1] + node / n[0] % n[1], lo[2] + node / n[0] / n[1]));
+  }
+  PetscCall(BCRFaultAgree(layout->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The system of rows that differ, where there are any, of vectors in this layout */
+static PetscErrorCode make_capacitance(PC pc, const BCRGrid *layout)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const BCRGrid *grid = &bcr->place.grid;
   /* of solves in single; of corrected ones, which stop a little above rounding; of others */
   const PetscReal eps = bcr->precision == PCBCRPOISSON_PRECISION_SINGLE  ? (PetscReal)1.2e-7
                         : bcr->precision == PCBCRPOISSON_PRECISION_MIXED ? 16 * PETSC_MACHINE_EPSILON
                                                                          : PETSC_MACHINE_EPSILON;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver,
+                                 bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? 0 : bcr->directions, eps,
+                                 &bcr->cap));
+  PetscCall(check_mask(pc, layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same from the solver's slabs */
+static PetscErrorCode set_capacitance(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const BCRGrid *grid = &bcr->place.grid;
   PetscInt parts[3] = {1, 1, 1}, *len = NULL;
   const PetscInt *widths[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
@@ -293,7 +337,7 @@ static PetscErrorCode set_capacitance(PC pc)
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceDestroy(&bcr->cap));
   if (!bcr->slab) {
-    PetscCall(BCRCapacitanceCreate(grid, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap));
+    PetscCall(make_capacitance(pc, grid));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRFaultShare(grid->comm, PetscMalloc1(grid->size, &len), BCR_NO_MEMORY));
@@ -303,7 +347,7 @@ static PetscErrorCode set_capacitance(PC pc)
   ierr = BCRGridCreateBoxes(grid->comm, grid->id, grid->dim, grid->dof, grid->N, grid->periodic, parts, widths, &slabs);
   PetscCall(PetscFree(len));
   PetscCall(ierr);
-  ierr = BCRCapacitanceCreate(&slabs, bcr->dof, bcr->ops, bcr->solver, bcr->directions, eps, &bcr->cap);
+  ierr = make_capacitance(pc, &slabs);
   PetscCall(BCRGridDestroy(&slabs));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -413,7 +457,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
   /* a fit that was chosen by name is what is wanted */
-  bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF &&
+  bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   /* what neither a device nor block cyclic reduction of a given radix has a plan for: vectors of a device come to the host
@@ -430,13 +474,17 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(set_grading(pc));
+  PetscCall(BCRFactorsTake(pc));
   PetscCall(set_slabs(pc));
+  PetscCall(BCRFactorsMove(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
     PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));
   } else PetscCall(set_capacitance(pc));
   bcr->removed = 0;
+  pc->failedreason = PC_NOERROR;
+  PetscCall(BCRPondsDestroy(&bcr->ponds)); /* the values may be others */
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "%s: grid %s, fit %s, largest deviation %g%s, plan %s\n",

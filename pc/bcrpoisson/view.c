@@ -236,12 +236,24 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     BCRCapacitanceInfo info;
 
     PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "rows that differ: %" PetscInt_FMT ", %" PetscInt_FMT
-                                     " in a mask; last solve: %" PetscInt_FMT " of the box, %" PetscInt_FMT
-                                     " of %" PetscInt_FMT " directions known\n",
-                                     info.rows, info.masked, info.solves, info.known, info.most));
+    if (BCRPoissonExtends(bcr))
+      PetscCall(PetscViewerASCIIPrintf(viewer,
+                                       "rows that differ: %" PetscInt_FMT ", %" PetscInt_FMT
+                                       " in a mask; extension by zero into it, a preconditioner only\n",
+                                       info.rows, info.masked));
+    else
+      PetscCall(PetscViewerASCIIPrintf(viewer,
+                                       "rows that differ: %" PetscInt_FMT ", %" PetscInt_FMT
+                                       " in a mask; last solve: %" PetscInt_FMT " of the box, %" PetscInt_FMT
+                                       " of %" PetscInt_FMT " directions known\n",
+                                       info.rows, info.masked, info.solves, info.known, info.most));
   }
+  if (bcr->stagnated)
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "rows that differ: their system could not be solved, so they are fitted\n"));
+  if (bcr->ponds.n)
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "ponds: %" PetscInt_FMT ", solutions have zero mean on each\n", bcr->ponds.n));
   if (BCRPoissonUnchosenFit(pc) >= 0)
     PetscCall(PetscViewerASCIIPrintf(viewer, "preconditioner only: the operator is not the matrix, but a fit of it\n"));
   PetscCall(BCRPoissonUpdateRemoved(pc));

@@ -671,6 +671,13 @@ static PetscErrorCode cuda_time(void *stream, int (*run)(void *), void *context,
   PetscCallBCRCuda(BCRCudaTime(stream, run, context, (int)repeat, seconds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode BCRSolverTransport(BCRSolver s, void *transport)
+{
+  PetscFunctionBegin;
+  *(BCRTransport *)transport = ((CudaState *)s->state)->transport;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 #endif
 
 const BCRBackend *BCRBackendCuda(void)

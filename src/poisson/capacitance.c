@@ -3,122 +3,118 @@
 */
 #include "capimpl.h"
 
-/* -------- the sparse products -------- */
+/* -------- fields and numbers -------- */
 
-/* What other ranks have of x, to ghost. Collective */
-static PetscErrorCode fetch(BCRCapacitance cap, const PetscScalar *x)
+static BCRSpread field_spread(const BCRCapacitance cap, const PetscScalar *x)
 {
+  return (BCRSpread){(PetscScalar *)x, cap->ghost, cap->n};
+}
+
+static BCRSpread list_spread(const PetscScalar *x)
+{
+  return (BCRSpread){(PetscScalar *)x, NULL, PETSC_MAX_INT};
+}
+
+/* g = G^T x + beta one g0, or with E^T; and how large the terms of the first are, magnitude[m], or NULL. Collective */
+static PetscErrorCode from(BCRCapacitance cap, PetscBool transpose, const PetscScalar *x, PetscReal beta,
+                           const PetscScalar *g0, PetscScalar *g, PetscReal *magnitude)
+{
+  const BCRSparseProduct p = {.A = &cap->from[transpose],
+                              .alpha = 1,
+                              .x = field_spread(cap, x),
+                              .y = list_spread(g),
+                              .beta = beta,
+                              .d = g0 ? cap->ones : NULL,
+                              .z = g0,
+                              .magnitude = magnitude};
+
   PetscFunctionBegin;
-  if (!cap->sf) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscSFBcastBegin(cap->sf, MPIU_SCALAR, x, cap->ghost, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(cap->sf, MPIU_SCALAR, x, cap->ghost, MPI_REPLACE));
+  if (!transpose && cap->exchange.sf) PetscCall(cap->c.ops->fetch(&cap->c, &cap->exchange, &p.x));
+  PetscCall(cap->c.ops->product(&cap->c, &p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* x += what is in ghost for this and other ranks. Collective */
-static PetscErrorCode give(BCRCapacitance cap, PetscScalar *x)
+/* x = (x) + alpha E w, or with G. Where it is not added, entries that it has none for stay. Collective */
+static PetscErrorCode into(BCRCapacitance cap, PetscBool transpose, PetscReal alpha, const PetscScalar *w,
+                           PetscBool add, PetscScalar *x)
 {
+  const BCRSparseProduct p = {
+    .A = &cap->into[transpose], .alpha = alpha, .x = list_spread(w), .y = field_spread(cap, x), .add = add};
+
   PetscFunctionBegin;
-  if (!cap->sf) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscSFReduceBegin(cap->sf, MPIU_SCALAR, cap->ghost, x, MPIU_SUM));
-  PetscCall(PetscSFReduceEnd(cap->sf, MPIU_SCALAR, cap->ghost, x, MPIU_SUM));
+  if (transpose) PetscCall(cap->c.ops->set(&cap->c, cap->ghosts, 0, cap->ghost));
+  PetscCall(cap->c.ops->product(&cap->c, &p));
+  if (transpose && cap->exchange.sf) PetscCall(cap->c.ops->give(&cap->c, &cap->exchange, &p.y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static inline PetscScalar *entry(BCRCapacitance cap, PetscScalar *x, PetscInt col)
+/* Other ranks add to entries that this one has nothing in */
+static PetscBool unit_sums(const BCRCapacitance cap, PetscBool transpose)
 {
-  return col < cap->n ? x + col : cap->ghost + (col - cap->n);
+  return (PetscBool)(transpose && cap->exchange.sf);
 }
 
-/* g = G^T x, and how large its terms are, magnitude[m], or NULL. Collective */
-static PetscErrorCode rows_of(BCRCapacitance cap, PetscScalar *x, PetscScalar *g, PetscReal *magnitude)
+/* unit is zero but where into_unit() puts numbers */
+static PetscErrorCode clear_unit(BCRCapacitance cap, PetscBool transpose)
 {
   PetscFunctionBegin;
-  PetscCall(fetch(cap, x));
-  for (PetscInt i = 0; i < cap->m; i++) {
-    PetscScalar sum = 0;
-    PetscReal size = 0;
-
-    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) {
-      const PetscScalar term = cap->value[k] * *entry(cap, x, cap->col[k]);
-
-      sum += term;
-      size += PetscAbsScalar(term);
-    }
-    g[i] = sum;
-    if (magnitude) magnitude[i] = size;
-  }
+  if (unit_sums(cap, transpose) || cap->last != transpose) PetscCall(cap->c.ops->set(&cap->c, cap->n, 0, cap->unit));
+  cap->last = transpose;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* x += alpha G w. Collective */
-static PetscErrorCode columns_of(BCRCapacitance cap, PetscScalar alpha, const PetscScalar *w, PetscScalar *x)
+/* unit = E w, or G w, and no more, once it is cleared. Collective */
+static PetscErrorCode into_unit(BCRCapacitance cap, PetscBool transpose, const PetscScalar *w)
 {
   PetscFunctionBegin;
-  PetscCall(PetscArrayzero(cap->ghost, cap->ghosts));
-  for (PetscInt i = 0; i < cap->m; i++)
-    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++)
-      *entry(cap, x, cap->col[k]) += alpha * cap->value[k] * w[i];
-  PetscCall(give(cap, x));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* x += alpha E w, or alpha G w for the transpose */
-static PetscErrorCode into(BCRCapacitance cap, PetscBool transpose, PetscScalar alpha, const PetscScalar *w,
-                           PetscScalar *x)
-{
-  PetscFunctionBegin;
-  if (transpose) PetscCall(columns_of(cap, alpha, w, x));
-  else
-    for (PetscInt i = 0; i < cap->m; i++) x[cap->row[i]] += alpha * cap->scale[i] * w[i];
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* g = G^T x, or E^T x */
-static PetscErrorCode from(BCRCapacitance cap, PetscBool transpose, PetscScalar *x, PetscScalar *g,
-                           PetscReal *magnitude)
-{
-  PetscFunctionBegin;
-  if (!transpose) PetscCall(rows_of(cap, x, g, magnitude));
-  for (PetscInt i = 0; i < cap->m && transpose; i++) {
-    g[i] = cap->scale[i] * x[cap->row[i]];
-    if (magnitude) magnitude[i] = PetscAbsScalar(g[i]);
-  }
+  PetscCall(into(cap, transpose, 1, w, unit_sums(cap, transpose), cap->unit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* -------- the mask -------- */
 
+/* y = (y) + alpha A x, fields or the mask's own numbers */
+static PetscErrorCode mask_product(BCRCapacitance cap, const BCRSparse *A, PetscReal alpha, BCRSpread x, PetscBool add,
+                                   BCRSpread y)
+{
+  const BCRSparseProduct p = {.A = A, .alpha = alpha, .x = x, .y = y, .add = add};
+
+  PetscFunctionBegin;
+  PetscCall(cap->c.ops->product(&cap->c, &p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
+  const BCRSpread x = field_spread(cap, rhs), inside = list_spread(cap->inside);
+
   PetscFunctionBegin;
-  PetscCall(PetscArraycpy(rhs, f, cap->n));
-  for (PetscInt i = 0; i < cap->masked; i++) {
-    cap->inside[i] = rhs[cap->mask[i]] * (transpose ? 1 : cap->inverse[i]);
-    rhs[cap->mask[i]] = cap->inside[i];
-  }
+  PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
+  PetscCall(mask_product(cap, &cap->masks[transpose], 1, x, PETSC_FALSE, inside));
   if (!transpose && cap->linked) {
-    PetscCall(fetch(cap, rhs));
-    for (PetscInt k = 0; k < cap->links; k++)
-      rhs[cap->linkrow[k]] -= cap->linkvalue[k] * *entry(cap, rhs, cap->linkcol[k]);
+    PetscCall(mask_product(cap, &cap->back[0], 1, inside, PETSC_FALSE, x));
+    if (cap->exchange.sf) PetscCall(cap->c.ops->fetch(&cap->c, &cap->exchange, &x));
+    PetscCall(mask_product(cap, &cap->links[0], -1, x, PETSC_TRUE, x));
   }
-  for (PetscInt i = 0; i < cap->masked; i++) rhs[cap->mask[i]] = 0;
+  PetscCall(mask_product(cap, &cap->back[0], 0, inside, PETSC_FALSE, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The mask's part of u. Collective */
 static PetscErrorCode mask_end(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
 {
+  const BCRSpread x = field_spread(cap, u);
+
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < cap->masked; i++) u[cap->mask[i]] = cap->inside[i];
+  PetscCall(mask_product(cap, &cap->back[0], 1, list_spread(cap->inside), PETSC_FALSE, x));
   if (!transpose) PetscFunctionReturn(PETSC_SUCCESS);
   if (cap->linked) { /* u = (f - links^T u of the fluid) / d */
-    PetscCall(PetscArrayzero(cap->ghost, cap->ghosts));
-    for (PetscInt k = 0; k < cap->links; k++) *entry(cap, u, cap->linkcol[k]) -= cap->linkvalue[k] * u[cap->linkrow[k]];
-    PetscCall(give(cap, u));
+    PetscCall(cap->c.ops->set(&cap->c, cap->ghosts, 0, cap->ghost));
+    PetscCall(mask_product(cap, &cap->links[1], -1, x, PETSC_TRUE, x));
+    if (cap->exchange.sf) PetscCall(cap->c.ops->give(&cap->c, &cap->exchange, &x));
   }
-  for (PetscInt i = 0; i < cap->masked; i++) u[cap->mask[i]] *= cap->inverse[i];
+  PetscCall(mask_product(cap, &cap->back[1], 1, x, PETSC_FALSE, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -135,34 +131,15 @@ static const PetscReal *border_range(const BCRBorder *b, PetscBool transpose)
   return transpose ? b->right : b->left;
 }
 
-/* sums[b] = l^T x of each border. Collective */
-static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose, const PetscScalar *x)
-{
-  const PetscInt nodes = cap->n / cap->dof;
-
-  PetscFunctionBegin;
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    const PetscReal *l = border_range(&cap->border[b], transpose);
-
-    cap->sums[b] = 0;
-    for (PetscInt i = 0; i < nodes; i++) cap->sums[b] += l[i] * x[cap->border[b].component + cap->dof * i];
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cap->sums, (PetscMPIInt)cap->borders, MPIU_SCALAR, MPIU_SUM, cap->comm));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* sums[b] = l^T E w in the unit of the border's row, and behind those the numbers w0, which the first rank has. Collective */
-static PetscErrorCode border_numbers(BCRCapacitance cap, PetscBool transpose, const PetscScalar *w)
+/* sums[b] = l^T rhs of each border, in the unit of its row. Collective */
+static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose)
 {
   PetscFunctionBegin;
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    const PetscScalar *l = cap->border[b].terms[!transpose];
-
-    cap->sums[b] = 0;
-    for (PetscInt i = 0; i < cap->m; i++) cap->sums[b] += l[i] * w[i];
-    cap->sums[cap->borders + b] = cap->rank == 0 ? w[cap->m + b] : 0;
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, cap->sums, 2 * (PetscMPIInt)cap->borders, MPIU_SCALAR, MPIU_SUM, cap->comm));
+  for (PetscInt b = 0; b < cap->borders; b++)
+    PetscCall(cap->c.ops->nodes_sum(&cap->c, cap->n / cap->dof, cap->dof, border_range(&cap->border[b], transpose),
+                                    cap->rhs + cap->border[b].component, &cap->sums[b]));
+  PetscCall(BCRNumbersSum(&cap->c, cap->borders, cap->sums));
+  for (PetscInt b = 0; b < cap->borders; b++) cap->sums[b] *= cap->border[b].unit[!transpose];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,148 +148,301 @@ static PetscErrorCode border_numbers(BCRCapacitance cap, PetscBool transpose, co
 typedef struct {
   BCRCapacitance cap;
   PetscBool transpose;
-  PetscScalar *y; /* scratch, [n] */
+  PetscScalar *y; /* scratch, [n]. NULL: the m numbers are zeros, and so is M E p */
 } Product;
 
 static PetscErrorCode solve_box(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
   PetscFunctionBegin;
-  PetscCall(BCRSolverSolve(cap->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, f, cap->n, u, cap->n));
-  cap->info.solves++;
+  PetscCall(BCRSolverSolve(cap->solver, cap->c.ops->where, cap->c.stream, transpose, 1, f, cap->n, u, cap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* q = p + G^T M E p - w0 G^T r; l^T E p. Collective */
-static PetscErrorCode product(void *context, const PetscScalar *p, PetscScalar *q)
+/* What a product launches, q = p + G^T M E p; no padding, as it is the key of its graph, too */
+typedef struct {
+  const PetscScalar *p;
+  PetscScalar *q, *y;
+  PetscInt64 transpose;
+} LaunchKey;
+
+typedef struct {
+  BCRCapacitance cap;
+  LaunchKey key;
+} Launch;
+
+static PetscErrorCode product_launch(void *context)
+{
+  const Launch *l = (const Launch *)context;
+  const PetscBool transpose = l->key.transpose ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(into_unit(l->cap, transpose, l->key.p));
+  PetscCall(solve_box(l->cap, transpose, l->cap->unit, l->key.y));
+  PetscCall(from(l->cap, transpose, l->key.y, 1, l->key.p, l->key.q, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* q = p + G^T M E p - w0 G^T r. w0 are the shared numbers of p. Collective */
+static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
 {
   const Product *k = (const Product *)context;
   BCRCapacitance cap = k->cap;
-  const PetscBool transpose = k->transpose;
+  const BCRBlock terms = {cap->borders, cap->terms[k->transpose], NULL, 0};
+  Launch launch = {
+    cap, {p->v, q, k->y, k->transpose ? 1 : 0}
+  };
 
   PetscFunctionBegin;
-  PetscCall(into(cap, transpose, 1, p, cap->unit));
-  if (cap->borders) PetscCall(border_numbers(cap, transpose, p));
-  PetscCall(solve_box(cap, transpose, cap->unit, k->y));
-  if (transpose) PetscCall(PetscArrayzero(cap->unit, cap->n));
-  for (PetscInt i = 0; i < cap->m && !transpose; i++) cap->unit[cap->row[i]] = 0;
-  PetscCall(from(cap, transpose, k->y, q, NULL));
-  for (PetscInt i = 0; i < cap->m; i++) q[i] += cap->one[i] * p[i];
-  for (PetscInt b = 0; b < cap->borders; b++) {
-    const BCRBorder *border = &cap->border[b];
+  if (k->y) {
+    PetscCall(clear_unit(cap, k->transpose));
+    PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), product_launch, &launch));
+    cap->info.solves++;
+  } else {
+    const BCRSparseProduct one = {
+      .A = &cap->from[1], .x = list_spread(p->v), .y = list_spread(q), .beta = 1, .d = cap->ones, .z = p->v};
 
-    for (PetscInt i = 0; i < cap->m; i++) q[i] -= cap->sums[cap->borders + b] * border->terms[transpose][i];
-    if (cap->rank == 0) q[cap->m + b] = cap->sums[b];
+    PetscCall(cap->c.ops->product(&cap->c, &one));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* b = G^T M f~ with the borders' l^T f~ behind it, over cap->size, which is the largest of these numbers: their squares may be
-   none; and what rounding leaves of it, 2-norm. Collective */
-static PetscErrorCode reduced_rhs(BCRCapacitance cap, PetscBool transpose, PetscScalar *y, PetscReal *rounding)
-{
-  PetscReal sum = 0, largest = 0;
-
-  PetscFunctionBegin;
-  PetscCall(solve_box(cap, transpose, cap->rhs, y));
-  PetscCall(from(cap, transpose, y, cap->b, cap->magnitude));
-  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++) {
-    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-    cap->magnitude[cap->m + b] = PetscAbsScalar(cap->b[cap->m + b]);
-  }
-  for (PetscInt i = 0; i < cap->numbers; i++) largest = PetscMax(largest, cap->magnitude[i]);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
-  cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
-  for (PetscInt i = 0; i < cap->numbers; i++) {
-    cap->b[i] /= cap->size;
-    sum += PetscSqr(cap->magnitude[i] / cap->size);
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
-  *rounding = cap->eps * PetscSqrtReal(sum);
+  if (cap->borders) PetscCall(cap->c.ops->combine(&cap->c, cap->m, 1, &terms, 1, -1, p->shared, q));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* u = M (f~ - E w) + w0 r, rhs with the change of w. Collective */
 static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
 {
-  const PetscInt nodes = cap->n / cap->dof;
-
   PetscFunctionBegin;
-  PetscCall(into(cap, transpose, -1, cap->change, cap->rhs));
+  PetscCall(into(cap, transpose, -1, cap->change.v, PETSC_TRUE, cap->rhs));
   PetscCall(solve_box(cap, transpose, cap->rhs, u));
-  if (!cap->borders) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(border_numbers(cap, transpose, cap->w));
+  cap->info.solves++;
   for (PetscInt b = 0; b < cap->borders; b++) {
     const BCRBorder *border = &cap->border[b];
-    const PetscScalar w0 = cap->sums[cap->borders + b] * border->unit[transpose];
-    const PetscReal *r = border_null(border, transpose);
+    const PetscScalar w0 = cap->w.shared[b] * border->unit[transpose];
 
-    for (PetscInt i = 0; i < nodes; i++) u[border->component + cap->dof * i] += w0 * r[i];
+    if (w0 != (PetscScalar)0)
+      PetscCall(cap->c.ops->nodes_add(&cap->c, cap->n / cap->dof, cap->dof, w0, border_null(border, transpose),
+                                      u + border->component));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm, and what rounding
-   leaves of it. Collective */
-static PetscErrorCode true_residual(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
-                                    PetscReal *rounding)
+   leaves of it. fresh: the size becomes that of the largest of the terms, as squares of others may be none. Collective */
+static PetscErrorCode residual(BCRCapacitance cap, PetscBool transpose, PetscBool fresh, PetscScalar *u,
+                               PetscReal *norm, PetscReal *rounding)
 {
-  PetscReal sum[2] = {0, 0};
+  PetscReal own[2][2], sum[2], largest;
 
   PetscFunctionBegin;
-  PetscCall(from(cap, transpose, u, cap->b, cap->magnitude));
-  if (cap->borders) PetscCall(border_sums(cap, transpose, cap->rhs));
-  for (PetscInt i = 0; i < cap->m; i++) cap->b[i] -= cap->one[i] * cap->w[i];
-  for (PetscInt b = 0; b < cap->borders && cap->rank == 0; b++)
-    cap->b[cap->m + b] = cap->sums[b] * cap->border[b].unit[!transpose];
-  for (PetscInt i = 0; i < cap->numbers; i++) {
-    cap->b[i] /= cap->size;
-    sum[0] += PetscRealPart(cap->b[i] * PetscConj(cap->b[i]));
-    if (i < cap->m) sum[1] += PetscSqr(cap->magnitude[i] / cap->size);
+  PetscCall(from(cap, transpose, u, -1, cap->w.v, cap->b.v, cap->magnitude));
+  if (cap->borders) PetscCall(border_sums(cap, transpose));
+  PetscCall(cap->c.ops->largest(&cap->c, cap->m, cap->magnitude, cap->b.v, own));
+  if (fresh) {
+    largest = own[0][0];
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+    cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
   }
+  PetscCall(cap->c.ops->scale(&cap->c, cap->m, 1, cap->size, cap->b.v, cap->b.v));
+  for (int k = 0; k < 2; k++) sum[k] = own[k][1] * (own[k][0] > 0 ? PetscSqr(own[k][0] / cap->size) : 1);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
-  *norm = PetscSqrtReal(sum[0]);
-  *rounding = cap->eps * PetscSqrtReal(sum[1]);
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    cap->b.shared[b] = cap->sums[b] / cap->size;
+    sum[0] += PetscSqr(cap->border[b].magnitude / cap->size);
+    sum[1] += PetscRealPart(cap->b.shared[b] * PetscConj(cap->b.shared[b]));
+  }
+  *norm = PetscSqrtReal(sum[1]);
+  *rounding = cap->eps * PetscSqrtReal(sum[0]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is left of the rows that differ is measured, at no cost, in the field itself. Where it is more than rounding, as
-   directions of an earlier right-hand side were not exact enough, it is solved for once more, and a second time from the
-   beginning, without them */
-PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+/* w, so that the borders' rows hold and else of the least norm. Where that is all of w (a pinned row), what is left is w0, of which
+   K is known without a solve. Then the field and what is left of the system, as residual() has it. Collective */
+static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar *u, PetscReal *norm,
+                            PetscReal *rounding)
+{
+  const BCRBlock terms = {cap->borders, cap->terms[!transpose], NULL, 0}; /* real numbers */
+  Product context = {cap, transpose, NULL};
+  BCRDirections *directions = &cap->directions[transpose];
+
+  PetscFunctionBegin;
+  PetscCall(cap->c.ops->set(&cap->c, cap->m, 0, cap->change.v));
+  PetscCall(PetscArrayzero(cap->change.shared, cap->borders));
+  for (PetscInt b = 0; b < cap->borders && cap->info.rows == cap->borders && directions->k < cap->borders; b++) {
+    cap->change.shared[b] = 1;
+    PetscCall(BCRDirectionsTeach(directions, product, &context, &cap->change));
+    cap->change.shared[b] = 0;
+  }
+  if (cap->borders) PetscCall(border_sums(cap, transpose));
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    cap->border[b].magnitude = PetscAbsScalar(cap->sums[b]);
+    cap->sums[b] /= PetscSqr(cap->border[b].norm);
+  }
+  if (cap->borders) PetscCall(cap->c.ops->combine(&cap->c, cap->m, 1, &terms, 1, 1, cap->sums, cap->change.v));
+  PetscCall(cap->c.ops->copy(&cap->c, cap->m, cap->change.v, cap->w.v));
+  PetscCall(PetscArraycpy(cap->w.shared, cap->change.shared, cap->borders));
+  PetscCall(field(cap, transpose, u));
+  PetscCall(residual(cap, transpose, PETSC_TRUE, u, norm, rounding));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What rounding leaves of the residual where u is large, though not in the rows that differ. Collective */
+static PetscErrorCode rounding_of_field(BCRCapacitance cap, const PetscScalar *u, PetscReal *rounding)
+{
+  PetscReal own[2][2];
+
+  PetscFunctionBegin;
+  PetscCall(cap->c.ops->largest(&cap->c, cap->n, NULL, u, own));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &own[1][0], 1, MPIU_REAL, MPIU_MAX, cap->comm));
+  *rounding = PetscMax(*rounding, cap->eps * PetscSqrtReal((PetscReal)cap->info.rows) * own[1][0] / cap->size);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* w += its change, which is in the unit of b */
+static PetscErrorCode add_change(BCRCapacitance cap)
+{
+  PetscFunctionBegin;
+  PetscCall(cap->c.ops->scale(&cap->c, cap->m, cap->size, 1, cap->change.v, cap->change.v));
+  PetscCall(cap->c.ops->add(&cap->c, cap->m, 1, cap->change.v, cap->w.v));
+  for (PetscInt b = 0; b < cap->borders; b++) cap->w.shared[b] += cap->change.shared[b] *= cap->size;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is left of the rows that differ is measured, at no cost, in the field itself, against what rounding leaves of the field
+   before the system is solved (rounding) and of the solution (own). Where it is more, as directions of an earlier right-hand side
+   were not exact enough or as the solution is a difference of larger numbers, it is solved for once more; where it is much more, a
+   second time from the beginning, without them */
+static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
-  PetscReal rounding = 0, again = 0, left = 0, own = 0, size;
+  PetscReal rounding = 0, tol, left = 0, own = 0, size;
+  PetscInt old;
 
   PetscFunctionBegin;
-  cap->info.solves = 0;
+  if (cap->alone[transpose]) BCRDirectionsForget(directions);
+  old = directions->k;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
-  PetscCall(reduced_rhs(cap, transpose, u, &rounding));
-  PetscCall(PetscArrayzero(cap->w, cap->numbers));
-  for (int round = 0; round < 3; round++) {
+  PetscCall(begin(cap, transpose, u, &left, &rounding));
+  tol = BCR_CAPACITANCE_ROUNDING * rounding;
+  cap->info.reached = (PetscBool)(left <= tol);
+  for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
+    if (round == 2 && !old) break;
     if (round == 2) { /* from the beginning */
-      directions->k = 0;
-      PetscCall(into(cap, transpose, 1, cap->w, cap->rhs));
-      PetscCall(PetscArrayzero(cap->w, cap->numbers));
+      PetscReal again;
+
+      BCRDirectionsForget(directions);
+      PetscCall(into(cap, transpose, 1, cap->w.v, PETSC_TRUE, cap->rhs));
       size = cap->size;
-      PetscCall(reduced_rhs(cap, transpose, u, &again));
+      PetscCall(begin(cap, transpose, u, &left, &again));
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
+      tol = BCR_CAPACITANCE_ROUNDING * rounding;
     }
-    PetscCall(BCRDirectionsSolve(directions, product, &context, BCR_CAPACITANCE_ROUNDING * rounding,
-                                 BCR_CAPACITANCE_STEPS, cap->b, cap->change, &result));
-    for (PetscInt i = 0; i < cap->numbers; i++) cap->w[i] += cap->change[i] *= cap->size;
+    PetscCall(
+      BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, &cap->b, &cap->change, &result));
+    PetscCall(add_change(cap));
     PetscCall(field(cap, transpose, u));
-    PetscCall(true_residual(cap, transpose, u, &left, &own));
+    PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
-    if (cap->info.reached || PetscIsInfOrNanReal(left)) break;
+    if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
+      break; /* nothing else would do better */
+    if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
+    PetscCall(rounding_of_field(cap, u, &own));
+    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
+    tol = BCR_CAPACITANCE_FINE / 3 * own;
   }
   PetscCall(mask_end(cap, transpose, u));
+  if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
-  cap->info.cancelled = own > 0 ? rounding / own : 1;
+  if (!cap->info.reached && !PetscIsInfOrNanReal(left)) /* no solution, as KSPCheckSolve() has it */
+    PetscCall(cap->c.ops->set(&cap->c, cap->n, (PetscScalar)PETSC_INFINITY, u));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the extension by zero -------- */
+
+static PetscErrorCode extend(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
+{
+  const BCRSpread inside = list_spread(cap->inside);
+
+  PetscFunctionBegin;
+  PetscCall(mask_product(cap, &cap->masks[0], 1, field_spread(cap, f), PETSC_FALSE, inside));
+  PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, cap->rhs));
+  PetscCall(mask_product(cap, &cap->back[0], 0, inside, PETSC_FALSE, field_spread(cap, cap->rhs)));
+  PetscCall(solve_box(cap, transpose, cap->rhs, u));
+  cap->info.solves++;
+  PetscCall(mask_product(cap, &cap->back[0], 1, inside, PETSC_FALSE, field_spread(cap, u)));
+  cap->info.reached = PETSC_TRUE;
+  cap->info.residual = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceBeyondMask(BCRCapacitance cap, PetscInt *row)
+{
+  const BCRSparse *G = &cap->from[0];
+  PetscScalar *in, *ghost;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(cap->comm, PetscCalloc2(cap->n, &in, cap->ghosts, &ghost), BCR_NO_MEMORY));
+  for (PetscInt i = 0; i < cap->masked; i++) in[cap->mask[i]] = 1;
+  if (cap->exchange.sf) {
+    PetscCall(PetscSFBcastBegin(cap->exchange.sf, MPIU_SCALAR, in, ghost, MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(cap->exchange.sf, MPIU_SCALAR, in, ghost, MPI_REPLACE));
+  }
+  *row = -1;
+  for (PetscInt i = 0; i < cap->m && *row < 0; i++) {
+    const PetscBool mine = (PetscBool)(in[cap->row[i]] != (PetscScalar)0);
+    PetscBool some = mine, others = PETSC_FALSE;
+
+    for (PetscInt k = G->start[i]; k < G->start[i + 1]; k++) {
+      const PetscInt col = G->from[k];
+
+      if ((col < cap->n ? in[col] : ghost[col - cap->n]) != (PetscScalar)0) some = PETSC_TRUE;
+      else if (col != cap->row[i] && !mine) others = PETSC_TRUE;
+    }
+    if (!some || others) *row = cap->row[i];
+  }
+  PetscCall(PetscFree2(in, ghost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- where vectors are -------- */
+
+/* solve(f) = u, where the numbers are, of vectors in any memory; u may be f */
+static PetscErrorCode
+solve_there(BCRCapacitance cap, PetscMemType where, void *stream, PetscBool transpose, const PetscScalar *f,
+            PetscScalar *u, PetscErrorCode (*solve)(BCRCapacitance, PetscBool, const PetscScalar *, PetscScalar *))
+{
+  const BCRBackend *be = cap->c.be;
+  const size_t bytes = (size_t)cap->n * sizeof(PetscScalar);
+  const PetscBool device = PetscMemTypeHost(cap->c.ops->where) ? PETSC_FALSE : PETSC_TRUE,
+                  staged = (PetscBool)(device && PetscMemTypeHost(where));
+
+  PetscFunctionBegin;
+  PetscCheck(device || PetscMemTypeHost(where), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solver was made for the host");
+  cap->info.solves = 0;
+  cap->c.stream = staged ? cap->solver->options.stream : stream;
+  if (staged) {
+    if (!cap->vector)
+      PetscCall(BCRFaultShare(
+        cap->comm, BCRNumbersAlloc(&cap->c, cap->n, "a copy of a vector of the host", &cap->vector), BCR_NO_MEMORY));
+    PetscCall(be->put(cap->c.stream, cap->vector, f, bytes));
+    PetscCall((*solve)(cap, transpose, cap->vector, cap->vector));
+    PetscCall(be->get(cap->c.stream, u, cap->vector, bytes));
+  } else PetscCall((*solve)(cap, transpose, f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscMemType where, void *stream, PetscBool transpose,
+                                   const PetscScalar *f, PetscScalar *u)
+{
+  return solve_there(cap, where, stream, transpose, f, u, solve);
+}
+
+PetscErrorCode BCRCapacitanceExtend(BCRCapacitance cap, PetscMemType where, void *stream, PetscBool transpose,
+                                    const PetscScalar *f, PetscScalar *u)
+{
+  return solve_there(cap, where, stream, transpose, f, u, extend);
 }
 
 PetscBool BCRCapacitanceIsRegular(BCRCapacitance cap)
@@ -473,6 +603,8 @@ static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscIn
    d/s there */
 static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator ops[])
 {
+  const BCRSparse *G = &cap->from[0];
+
   for (PetscInt i = 0; i < cap->m; i++) {
     const PetscInt c = cap->row[i] % cap->dof, node = cap->row[i] / cap->dof;
     const PetscInt ix[3] = {g->lo[0] + node % g->n[0], g->lo[1] + node / g->n[0] % g->n[1],
@@ -480,8 +612,8 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
     const PetscReal diag = row_size(&ops[c], g, ix);
     PetscReal s = 0;
 
-    for (PetscInt k = cap->start[i]; k < cap->start[i + 1]; k++) s = PetscMax(s, PetscAbsReal(cap->value[k]));
-    for (PetscInt k = cap->start[i]; k < cap->start[i + 1] && s > 0; k++) cap->value[k] /= s;
+    for (PetscInt k = G->start[i]; k < G->start[i + 1]; k++) s = PetscMax(s, PetscAbsReal(G->value[k]));
+    for (PetscInt k = G->start[i]; k < G->start[i + 1] && s > 0; k++) G->value[k] /= s;
     cap->info.grading = PetscMax(cap->info.grading, s / diag);
     cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * diag / s) : 1;
     cap->scale[i] = s * cap->one[i];
@@ -491,13 +623,13 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
 /* The vectors of border b. Collective */
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
-  const PetscInt *n = layout->n;
+  const PetscInt *n = layout->n, nodes = n[0] * n[1] * n[2];
   PetscReal *axis[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = PetscMalloc2(n[0] * n[1] * n[2], &b->right, n[0] * n[1] * n[2], &b->left);
-  if (!ierr) ierr = PetscMalloc2(cap->m, &b->terms[0], cap->m, &b->terms[1]);
+  ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
+  if (!ierr) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
   for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
   BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
               (void)PetscFree(axis[2]));
@@ -517,21 +649,22 @@ static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpo
 {
   const PetscReal *r = border_null(b, transpose);
   const PetscInt dof = cap->dof, c = b->component;
+  const BCRSparse *G = &cap->from[0];
 
-  if (cap->sf && !transpose)
+  if (cap->exchange.sf && !transpose)
     for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? r[i] : 0;
   else if (transpose)
     for (PetscInt i = 0; i < cap->m; i++) {
       if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? r[cap->row[i] / dof] : 0;
     }
   else
-    for (PetscInt k = 0; k < cap->start[cap->m]; k++)
-      if (cap->col[k] % dof == c) cap->unit[cap->col[k]] = there ? r[cap->col[k] / dof] : 0;
+    for (PetscInt k = 0; k < G->start[cap->m]; k++)
+      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? r[G->from[k] / dof] : 0;
 }
 
-/* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1. The other one of
-   the two is its row. *regular: neither is zero, so that the constant is the matrix' no more. Collective */
-static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *regular)
+/* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1, terms[2]. The
+   other one of the two is its row. *regular: neither is zero, so that the constant is the matrix' no more. Collective */
+static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscScalar *terms[2], PetscBool *regular)
 {
   PetscFunctionBegin;
   *regular = PETSC_TRUE;
@@ -539,98 +672,236 @@ static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscBool *
     PetscReal largest[2] = {0, 0}, sum = 0; /* of the terms, of what they are sums of */
 
     border_put(cap, b, (PetscBool)t, PETSC_TRUE);
-    PetscCall(from(cap, (PetscBool)t, cap->unit, b->terms[t], cap->magnitude));
+    PetscCall(from(cap, (PetscBool)t, cap->unit, 0, NULL, terms[t], cap->magnitude));
     border_put(cap, b, (PetscBool)t, PETSC_FALSE);
     for (PetscInt i = 0; i < cap->m; i++) {
-      largest[0] = PetscMax(largest[0], PetscAbsScalar(b->terms[t][i]));
+      largest[0] = PetscMax(largest[0], PetscAbsScalar(terms[t][i]));
       largest[1] = PetscMax(largest[1], cap->magnitude[i]);
     }
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPIU_REAL, MPIU_MAX, cap->comm));
     *regular = (PetscBool)(*regular && largest[0] > 256 * PETSC_MACHINE_EPSILON * largest[1]);
     if (!*regular) break;
-    for (PetscInt i = 0; i < cap->m; i++) sum += PetscSqr(PetscAbsScalar(b->terms[t][i]) / largest[0]);
+    for (PetscInt i = 0; i < cap->m; i++) sum += PetscSqr(PetscAbsScalar(terms[t][i]) / largest[0]);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_REAL, MPIU_SUM, cap->comm));
     b->unit[t] = 1 / largest[0] / PetscSqrtReal(sum);
-    for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= b->unit[t];
+    for (PetscInt i = 0; i < cap->m; i++) terms[t][i] *= b->unit[t];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The border's numbers are as large as what G^T M E has of the size of its row: else the system would be close to singular. One
    solve of the box; u: scratch, [n]. Collective */
-static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar *u)
+static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar *terms[2], PetscScalar *u)
 {
   PetscReal largest = 0;
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < cap->m; i++) cap->w[i] = PetscConj(b->terms[1][i]);
-  PetscCall(into(cap, PETSC_FALSE, 1, cap->w, cap->unit));
+  for (PetscInt i = 0; i < cap->m; i++) cap->w.v[i] = PetscConj(terms[1][i]);
+  PetscCall(into_unit(cap, PETSC_FALSE, cap->w.v));
   PetscCall(solve_box(cap, PETSC_FALSE, cap->unit, u));
+  PetscCall(from(cap, PETSC_FALSE, u, 0, NULL, cap->b.v, NULL));
   PetscCall(PetscArrayzero(cap->unit, cap->n));
-  PetscCall(from(cap, PETSC_FALSE, u, cap->b, NULL));
-  for (PetscInt i = 0; i < cap->m; i++) largest = PetscMax(largest, PetscAbsScalar(cap->b[i]));
+  for (PetscInt i = 0; i < cap->m; i++) largest = PetscMax(largest, PetscAbsScalar(cap->b.v[i]));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   if (PetscIsInfOrNanReal(largest)) largest = 1;
   for (int t = 0; t < 2; t++) {
     b->unit[t] *= PetscMax(1, largest);
-    for (PetscInt i = 0; i < cap->m; i++) b->terms[t][i] *= PetscMax(1, largest);
+    for (PetscInt i = 0; i < cap->m; i++) terms[t][i] *= PetscMax(1, largest);
   }
+  b->norm = PetscMax(1, largest);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode border_destroy(BCRBorder *b)
+static PetscErrorCode border_destroy(BCRCapacitance cap, BCRBorder *b)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree2(b->right, b->left));
-  PetscCall(PetscFree2(b->terms[0], b->terms[1]));
+  PetscCall(cap->c.be->free(b->right));
+  PetscCall(cap->c.be->free(b->left));
+  b->right = b->left = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* On the host */
 static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[])
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  PetscCall(BCRFaultShare(cap->comm, PetscCalloc1(cap->dof, &cap->border), BCR_NO_MEMORY));
+  ierr = PetscCalloc1(cap->dof, &cap->border);
+  for (int t = 0; t < 2; t++) {
+    if (!ierr) ierr = BCRNumbersAlloc(&cap->c, cap->dof * cap->m, "borders", &cap->terms[t]);
+  }
+  PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt c = 0; c < cap->dof; c++) {
     BCRBorder *b = &cap->border[cap->borders];
+    PetscScalar *terms[2] = {cap->terms[0] + cap->borders * cap->m, cap->terms[1] + cap->borders * cap->m};
     PetscBool regular;
 
     if (!ops[c].singular || !ops[c].differ) continue;
     b->component = c;
     PetscCall(border_vectors(cap, layout, &ops[c], b));
-    PetscCall(border_terms(cap, b, &regular));
+    PetscCall(border_terms(cap, b, terms, &regular));
     if (regular) {
       cap->borders++; /* for its destruction */
-      PetscCall(border_scale(cap, b, cap->rhs));
-    } else PetscCall(border_destroy(b));
+      PetscCall(border_scale(cap, b, terms, cap->rhs));
+    } else PetscCall(border_destroy(cap, b));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode arrays_destroy(BCRCapacitance cap)
+{
+  PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
+                            &cap->w.v,    &cap->change.v, &cap->ghost,
+                            &cap->inside, &cap->vector,   &cap->exchange.packed};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
+    PetscCall(cap->c.be->free(*arrays[k]));
+    *arrays[k] = NULL;
+  }
+  PetscCall(cap->c.be->free(cap->magnitude));
+  PetscCall(cap->c.be->free(cap->ones));
+  cap->magnitude = cap->ones = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode arrays_create(BCRCapacitance cap)
 {
-  const PetscInt numbers = cap->m + cap->dof;
+  const struct {
+    PetscScalar **v;
+    PetscInt n;
+  } arrays[] = {
+    {&cap->rhs,             cap->n                   },
+    {&cap->unit,            cap->n                   },
+    {&cap->b.v,             cap->m                   },
+    {&cap->w.v,             cap->m                   },
+    {&cap->change.v,        cap->m                   },
+    {&cap->ghost,           cap->ghosts              },
+    {&cap->inside,          cap->masked              },
+    {&cap->exchange.packed, cap->exchange.wanted.rows}
+  };
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(cap->n, &cap->rhs));
-  PetscCall(PetscCalloc1(cap->n, &cap->unit));
-  PetscCall(PetscMalloc5(numbers, &cap->b, numbers, &cap->w, numbers, &cap->change, numbers, &cap->magnitude,
-                         2 * cap->dof, &cap->sums));
-  PetscCall(PetscMalloc2(cap->ghosts, &cap->ghost, cap->masked, &cap->inside));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++)
+    PetscCall(BCRNumbersAlloc(&cap->c, arrays[k].n, "the capacitance system", arrays[k].v));
+  PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
+  PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->ones));
+  PetscCall(cap->c.be->put(cap->c.stream, cap->ones, cap->one, (size_t)cap->m * sizeof(PetscReal)));
+  cap->last = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The transposes of what capentries.c has made, and lists of what it has */
+static PetscErrorCode lists_create(BCRCapacitance cap)
+{
+  PetscFunctionBegin;
+  cap->into[0] = (BCRSparse){.rows = cap->m, .to = cap->row, .value = cap->scale};
+  cap->from[1] = (BCRSparse){.rows = cap->m, .from = cap->row, .value = cap->scale};
+  cap->masks[0] = (BCRSparse){.rows = cap->masked, .from = cap->mask, .value = cap->inverse};
+  cap->masks[1] = (BCRSparse){.rows = cap->masked, .from = cap->mask};
+  cap->back[0] = (BCRSparse){.rows = cap->masked, .to = cap->mask};
+  cap->back[1] = (BCRSparse){.rows = cap->masked, .to = cap->mask, .from = cap->mask, .value = cap->inverse};
+  PetscCall(BCRSparseTranspose(&cap->from[0], &cap->into[1]));
+  PetscCall(BCRSparseTranspose(&cap->links[0], &cap->links[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+enum {
+  LISTS = 12
+};
+
+static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
+{
+  BCRSparse *pairs[] = {cap->from, cap->into, cap->masks, cap->back, cap->links};
+
+  for (int k = 0; k < 10; k++) list[k] = pairs[k / 2] + k % 2;
+  list[10] = &cap->exchange.wanted;
+  list[11] = &cap->exchange.back;
+}
+
+/* An array, and its copy in other memory */
+typedef struct {
+  void **array, *there;
+  size_t bytes;
+} Moved;
+
+static PetscErrorCode moved_create(const BCRNumbers *c, PetscInt n, Moved v[])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(c->be->alloc(PetscMax(v[k].bytes, 1), "the capacitance system", &v[k].there));
+    if (*v[k].array) PetscCall(c->be->put(c->stream, v[k].there, *v[k].array, v[k].bytes));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Null vectors and terms of borders get the memory of c, which becomes that of the system; or all stays as it is, and c goes */
+static PetscErrorCode move_borders(BCRCapacitance cap, BCRNumbers *c)
+{
+  const size_t nodes = (size_t)(cap->n / cap->dof) * sizeof(PetscReal);
+  PetscInt n = 0;
+  PetscErrorCode ierr;
+  Moved *v;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(2 * cap->borders + 2, &v));
+  for (PetscInt b = 0; b < cap->borders; b++) {
+    v[n++] = (Moved){(void **)&cap->border[b].right, NULL, nodes};
+    v[n++] = (Moved){(void **)&cap->border[b].left, NULL, nodes};
+  }
+  for (int t = 0; t < 2; t++)
+    v[n++] = (Moved){(void **)&cap->terms[t], NULL, (size_t)(cap->borders * cap->m) * sizeof(PetscScalar)};
+  ierr = moved_create(c, n, v);
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(ierr ? c->be->free(v[k].there) : cap->c.be->free(*v[k].array));
+    if (!ierr) *v[k].array = v[k].there;
+  }
+  PetscCall(PetscFree(v));
+  PetscCall(BCRNumbersDestroy(ierr ? c : &cap->c));
+  PetscCall(ierr);
+  cap->c = *c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Everything, to where the solver works */
+static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
+{
+  BCRSparse *list[LISTS];
+
+  PetscFunctionBegin;
+  PetscCall(arrays_destroy(cap));
+  PetscCall(move_borders(cap, c));
+  PetscCall(arrays_create(cap));
+  lists_of(cap, list);
+  for (int k = 0; k < LISTS; k++) PetscCall(cap->c.ops->tables(&cap->c, list[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
 {
-  PetscInt all[3];
+  PetscInt all[3], few;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCall(BCRNumbersCreate(cap->comm, cap->solver, PETSC_TRUE, &cap->c));
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
-  PetscCall(BCRFaultShare(cap->comm, arrays_create(cap), BCR_NO_MEMORY));
   rows_scale(cap, layout, ops);
+  ierr = lists_create(cap);
+  if (!ierr) ierr = arrays_create(cap);
+  if (!ierr)
+    ierr = PetscMalloc4(cap->dof, &cap->b.shared, cap->dof, &cap->w.shared, cap->dof, &cap->change.shared, cap->dof,
+                        &cap->sums);
+  PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
-  PetscCall(borders_create(cap, layout, ops));
+  if (most) PetscCall(borders_create(cap, layout, ops));
+  if (cap->solver->be->flags & BCR_BACKEND_DEVICE) {
+    BCRNumbers c;
+
+    PetscCall(BCRNumbersCreate(cap->comm, cap->solver, PETSC_FALSE, &c));
+    PetscCall(BCRFaultShare(cap->comm, move_all(cap, &c), BCR_NO_MEMORY));
+  }
   cap->info.solves = 0; /* of applications */
-  cap->numbers = cap->m + (cap->rank == 0 ? cap->borders : 0);
   all[0] = cap->m;
   all[1] = cap->masked;
   all[2] = cap->n;
@@ -641,8 +912,10 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   cap->info.most =
     PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
   cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
+  few = all[2] / (BCR_CAPACITANCE_SHARE * PetscMax(all[0], 1));
   for (int t = 0; t < 2; t++)
-    PetscCall(BCRDirectionsCreate(cap->comm, cap->numbers, cap->info.most, &cap->directions[t]));
+    PetscCall(BCRDirectionsCreate(&cap->c, cap->m, cap->borders, cap->terms[!t], cap->info.most, few,
+                                  (PetscBool)(cap->info.most == all[0] + cap->borders), &cap->directions[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -673,21 +946,29 @@ PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const B
 PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *capacitance)
 {
   BCRCapacitance cap = *capacitance;
+  BCRSparse *list[LISTS];
 
   PetscFunctionBegin;
   if (!cap) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt b = 0; b < cap->borders; b++) PetscCall(border_destroy(&cap->border[b]));
-  PetscCall(PetscFree(cap->border));
+  lists_of(cap, list);
+  for (int k = 0; k < LISTS && cap->c.ops; k++)
+    if (cap->c.ops->tables_destroy) PetscCall(cap->c.ops->tables_destroy(list[k]));
   for (int t = 0; t < 2; t++) PetscCall(BCRDirectionsDestroy(&cap->directions[t]));
-  PetscCall(PetscSFDestroy(&cap->sf));
-  PetscCall(PetscFree4(cap->row, cap->start, cap->scale, cap->one));
-  PetscCall(PetscFree2(cap->col, cap->value));
+  if (cap->c.ops) {
+    PetscCall(arrays_destroy(cap));
+    for (PetscInt b = 0; b < cap->borders; b++) PetscCall(border_destroy(cap, &cap->border[b]));
+    for (int t = 0; t < 2; t++) PetscCall(cap->c.be->free(cap->terms[t]));
+  }
+  for (int t = 0; t < 2; t++) PetscCall(BCRSparseFree(&cap->links[t]));
+  PetscCall(BCRSparseFree(&cap->from[0]));
+  PetscCall(BCRSparseFree(&cap->into[1]));
+  PetscCall(BCRGhostsDestroy(&cap->exchange));
+  PetscCall(BCRNumbersDestroy(&cap->c));
+  PetscCall(PetscFree(cap->border));
+  PetscCall(PetscFree4(cap->b.shared, cap->w.shared, cap->change.shared, cap->sums));
+  PetscCall(PetscFree(cap->row));
+  PetscCall(PetscFree2(cap->scale, cap->one));
   PetscCall(PetscFree2(cap->mask, cap->inverse));
-  PetscCall(PetscFree3(cap->linkrow, cap->linkcol, cap->linkvalue));
-  PetscCall(PetscFree(cap->rhs));
-  PetscCall(PetscFree(cap->unit));
-  PetscCall(PetscFree5(cap->b, cap->w, cap->change, cap->magnitude, cap->sums));
-  PetscCall(PetscFree2(cap->ghost, cap->inside));
   PetscCall(PetscFree(*capacitance));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

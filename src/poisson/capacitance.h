@@ -19,16 +19,24 @@
 
 typedef struct _n_BCRCapacitance *BCRCapacitance;
 
-/* Vectors are those of the solver, on the host, with rows on ranks as in layout (its slabs; on one rank the grid). ops: of dof
-   components; their rows that differ may be on any rank, all else is on those of layout. most: directions that are kept at
-   most; eps: relative accuracy of the solver. The solver must outlive it. Collective; *cap is NULL after an error, and where no
-   operator has rows that differ */
+/* Vectors are those of the solver, with rows on ranks as in layout (its slabs; on one rank the grid). ops: of dof
+   components; their rows that differ may be on any rank, all else is on those of layout. most: directions that are kept
+   at most, 0: only BCRCapacitanceExtend() is asked for; eps: relative accuracy of the solver. The solver must outlive
+   it. Collective; *cap is NULL after an error, and where no operator has rows that differ */
 PETSC_INTERN PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const BCROperator ops[],
                                                  BCRSolver solver, PetscInt most, PetscReal eps, BCRCapacitance *cap);
 PETSC_INTERN PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *cap);
-/* One right-hand side; u may be f. Collective */
-PETSC_INTERN PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f,
-                                                PetscScalar *u);
+/* One right-hand side; u may be f. where: the memory that they are in, as in BCRSolverSolve(). On a device the host waits for the
+   few numbers of each step. Collective */
+PETSC_INTERN PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscMemType where, void *stream,
+                                                PetscBool transpose, const PetscScalar *f, PetscScalar *u);
+
+/* u = R M R f + (1 - R) f/d, R: without the mask, whose diagonal is d. Symmetric where M is; u may be f. Collective */
+PETSC_INTERN PetscErrorCode BCRCapacitanceExtend(BCRCapacitance cap, PetscMemType where, void *stream,
+                                                 PetscBool transpose, const PetscScalar *f, PetscScalar *u);
+/* Of the rows that differ, those that do so by more than columns of a mask, or what these have on the diagonal: the first one on
+   this rank, in the order of its vectors, -1: none. Collective */
+PETSC_INTERN PetscErrorCode BCRCapacitanceBeyondMask(BCRCapacitance cap, PetscInt *row);
 
 /* Some singular operator is regular with its rows that differ */
 PETSC_INTERN PetscBool BCRCapacitanceIsRegular(BCRCapacitance cap);
@@ -39,7 +47,6 @@ typedef struct {
   PetscInt known, most;  /* directions */
   PetscReal residual;    /* of the last solve, over what rounding leaves */
   PetscReal grading;     /* the largest entry of a row that differs, over the operator's diagonal there */
-  PetscReal cancelled;   /* how much larger numbers on the way were than those of the solution, and so its rounding */
   PetscBool reached;     /* the last solve is one to rounding */
 } BCRCapacitanceInfo;
 PETSC_INTERN PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *info);

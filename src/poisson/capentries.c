@@ -161,7 +161,6 @@ static PetscErrorCode entries_send(PetscLayout rows, PetscInt *n, Entry **entrie
 static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt n, const Entry *e, PetscInt **ghost)
 {
   PetscInt first, last, at = 0;
-  PetscMPIInt some;
 
   PetscFunctionBegin;
   PetscCall(PetscLayoutGetRange(rows, &first, &last));
@@ -170,11 +169,41 @@ static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt
     if (e[k].col < first || e[k].col >= last) (*ghost)[at++] = e[k].col;
   PetscCall(PetscSortRemoveDupsInt(&at, *ghost));
   cap->ghosts = at;
-  some = at > 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, cap->comm));
-  if (!some) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscSFCreate(cap->comm, &cap->sf));
-  PetscCall(PetscSFSetGraphLayout(cap->sf, rows, at, NULL, PETSC_COPY_VALUES, *ghost));
+  PetscCall(BCRGhostsCreate(rows, at, *ghost, &cap->exchange));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where this rank has an entry of that number on all ranks */
+static PetscErrorCode make_col(BCRCapacitance cap, PetscInt first, const PetscInt *ghost, PetscInt number,
+                               PetscInt *col)
+{
+  PetscFunctionBegin;
+  *col = number - first;
+  if (*col >= 0 && *col < cap->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFindInt(number, cap->ghosts, ghost, col));
+  *col += cap->n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of n entries: to[i], or row[i], is what they are */
+static PetscErrorCode make_rows(BCRCapacitance cap, PetscInt first, PetscInt n, const Entry *e, const PetscInt *ghost,
+                                PetscInt **row, BCRSparse *A)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) A->rows += k == 0 || e[k].row != e[k - 1].row;
+  PetscCall(PetscMalloc1(A->rows, row));
+  PetscCall(PetscMalloc1(A->rows + 1, &A->start));
+  PetscCall(PetscMalloc1(n, &A->from));
+  PetscCall(PetscMalloc1(n, &A->value));
+  for (PetscInt k = 0, i = 0; k < n; k++) {
+    if (k == 0 || e[k].row != e[k - 1].row) {
+      (*row)[i] = e[k].row - first;
+      A->start[i++] = k;
+    }
+    PetscCall(make_col(cap, first, ghost, e[k].col, &A->from[k]));
+    A->value[k] = e[k].value;
+  }
+  A->start[A->rows] = n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,45 +211,19 @@ static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt
 static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const PetscInt count[KINDS], const Entry *e,
                                  const PetscInt *ghost)
 {
-  PetscInt col;
+  const Entry *mask = e + count[DIFFERS], *links = mask + count[MASKED];
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < count[DIFFERS]; k++) cap->m += k == 0 || e[k].row != e[k - 1].row;
+  PetscCall(make_rows(cap, first, count[DIFFERS], e, ghost, &cap->row, &cap->from[0]));
+  PetscCall(make_rows(cap, first, count[LINKED], links, ghost, &cap->links[0].to, &cap->links[0]));
+  cap->m = cap->from[0].rows;
   cap->masked = count[MASKED];
-  cap->links = count[LINKED];
-  PetscCall(PetscMalloc4(cap->m, &cap->row, cap->m + 1, &cap->start, cap->m, &cap->scale, cap->m, &cap->one));
-  PetscCall(PetscMalloc2(count[DIFFERS], &cap->col, count[DIFFERS], &cap->value));
+  PetscCall(PetscMalloc2(cap->m, &cap->scale, cap->m, &cap->one));
   PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
-  PetscCall(PetscMalloc3(cap->links, &cap->linkrow, cap->links, &cap->linkcol, cap->links, &cap->linkvalue));
-  for (PetscInt k = 0, i = 0; k < count[DIFFERS] + count[MASKED] + count[LINKED]; k++) {
-    PetscInt at = k;
-
-    col = e[k].col - first;
-    if (col < 0 || col >= cap->n) {
-      PetscCall(PetscFindInt(e[k].col, cap->ghosts, ghost, &col));
-      col += cap->n;
-    }
-    if (e[k].kind == DIFFERS) {
-      if (k == 0 || e[k].row != e[k - 1].row) {
-        cap->row[i] = e[k].row - first;
-        cap->start[i++] = k;
-      }
-      cap->col[k] = col;
-      cap->value[k] = e[k].value;
-      continue;
-    }
-    at -= count[DIFFERS];
-    if (e[k].kind == MASKED) {
-      cap->mask[at] = col;
-      cap->inverse[at] = e[k].value;
-      continue;
-    }
-    at -= count[MASKED];
-    cap->linkrow[at] = e[k].row - first;
-    cap->linkcol[at] = col;
-    cap->linkvalue[at] = e[k].value;
+  for (PetscInt k = 0; k < cap->masked; k++) {
+    cap->mask[k] = mask[k].row - first;
+    cap->inverse[k] = mask[k].value;
   }
-  cap->start[cap->m] = count[DIFFERS];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,7 +251,7 @@ PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, 
   PetscCall(PetscFree(e));
   PetscCall(PetscLayoutDestroy(&rows));
   PetscCall(ierr);
-  linked = cap->links > 0;
+  linked = cap->links[0].rows > 0;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &linked, 1, MPI_INT, MPI_MAX, cap->comm));
   cap->linked = (PetscBool)linked;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -6,54 +6,63 @@
 #include "capacitance.h"
 #include "directions.h"
 #include "../base/agree.h"
-#include <petscsf.h>
 
 /* The residual that is asked for, in units of what rounding leaves of the system's right-hand side; and that with which a solve
    is none that failed, of the field itself */
 #define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
-#define BCR_CAPACITANCE_STEPS    300 /* products at most */
-#define BCR_CAPACITANCE_LARGE    100 /* entries of that many of the operator's diagonals are large */
+/* The same in units of what rounding leaves of the solution, if that is less */
+#define BCR_CAPACITANCE_FINE  30
+#define BCR_CAPACITANCE_STEPS 300 /* products at most */
+#define BCR_CAPACITANCE_LARGE 100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
 #define BCR_CAPACITANCE_VECTORS 8
 #define BCR_CAPACITANCE_FEW     32
+/* Those of earlier solves that a step looks at have at most one in so many of the numbers of a vector */
+#define BCR_CAPACITANCE_SHARE 4
 
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
   PetscInt component;
   PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
-  PetscScalar *terms[2];   /* [m] unit[0] G^T r, unit[1] E^T l */
-  PetscReal unit[2];       /* so that these have norm 1 */
+  PetscReal unit[2], norm; /* units of the border's terms unit[0] G^T r and unit[1] E^T l, and their 2-norm in these */
+  PetscReal magnitude;     /* of its row of the right-hand side */
 } BCRBorder;
 
-/* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts] */
+/* Entries of vectors are numbered as on this rank, [n], and behind them those of other ranks that its rows refer to, [ghosts].
+   Lists are the host's, with tables of them where the numbers are; so are numbers, fields, and null vectors */
 struct _n_BCRCapacitance {
   MPI_Comm comm;
   PetscMPIInt rank;
   BCRSolver solver;
+  BCRNumbers c;
   PetscReal eps; /* relative accuracy of the solver's numbers */
   PetscInt dof, n, ghosts;
-  PetscSF sf;       /* roots: entries of all ranks; leaves: ghost. NULL: no rank has ghosts */
+  BCRGhosts exchange;
   PetscInt m;       /* rows that differ */
-  PetscInt numbers; /* of the system on this rank: m, and the borders' on the first one */
   PetscInt *row;    /* [m] */
-  PetscInt *start;  /* [m + 1] */
-  PetscInt *col;    /* [start[m]] */
-  PetscReal *value; /* [start[m]] of G^T */
   PetscReal *scale; /* [m] entries of E, */
   PetscReal *one;   /* [m] and of what stands for 1 in 1 + G^T M E: rows are scaled */
+  /* from fields to numbers: G^T, E^T; and back: E, G */
+  BCRSparse from[2], into[2];
   PetscInt masked, *mask;
   PetscReal *inverse; /* [masked] 1/d */
-  PetscInt links, *linkrow, *linkcol;
-  PetscReal *linkvalue; /* [links] */
-  PetscBool linked;     /* some rank has links */
+  BCRSparse masks[2]; /* the mask's entries of a field over d, or [1] as they are */
+  BCRSparse back[2];  /* its entries of a field from those, over d of themselves */
+  BCRSparse links[2]; /* of the mask's columns, and transposed */
+  PetscBool linked;   /* some rank has links */
   PetscInt borders;
-  BCRBorder *border;           /* [borders], their numbers w0 are behind the m of the first rank */
+  BCRBorder *border;           /* [borders], their numbers w0 are shared ones of the system */
+  PetscScalar *terms[2];       /* [borders][m] */
   BCRDirections directions[2]; /* of solves, of transposed ones */
-  PetscScalar *rhs, *unit;     /* [n] f~; zero between products */
-  PetscScalar *b, *w, *change; /* [m + borders] */
-  PetscScalar *sums;           /* [2 borders] */
-  PetscReal *magnitude;        /* [m + borders] */
+  PetscBool alone[2];          /* the system is so stiff that each is solved by itself */
+  PetscReal *ones;             /* [m] one, where the numbers are */
+  PetscScalar *rhs, *unit;     /* [n] f~; what a product is of, zero but where its kind, last, has numbers */
+  PetscBool last;
+  PetscScalar *vector;         /* [n] a solve of vectors that are not where the numbers are; made by the first one */
+  BCRFew b, w, change;         /* [m], [borders] */
+  PetscScalar *sums;           /* [borders], on the host */
+  PetscReal *magnitude;        /* [m] */
   PetscReal size;              /* of b's numbers, whose unit it is */
   PetscScalar *ghost, *inside; /* [ghosts], [masked] */
   BCRCapacitanceInfo info;

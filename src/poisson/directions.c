@@ -1,6 +1,5 @@
 #include "directions.h"
 #include "../base/agree.h"
-#include <petscblaslapack.h>
 
 /* Of one solve, beyond those that are kept */
 #define BCR_DIRECTIONS_MORE 128
@@ -11,76 +10,125 @@
 #define BCR_DIRECTIONS_ENOUGH 100
 /* Of a product, what has to be left of it behind the known directions */
 #define BCR_DIRECTIONS_PART ((PetscReal)0.01)
+/* What is subtracted leaves rounding of all that there was: it is done again where less than this is left */
+#define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
+/* Numbers of a step beside the products with directions: |q|^2, q^H b, |z|^2, |b|^2 */
+#define BCR_DIRECTIONS_NUMBERS 4
 
-PetscErrorCode BCRDirectionsCreate(MPI_Comm comm, PetscInt n, PetscInt most, BCRDirections *d)
+PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R, PetscInt most,
+                                   PetscInt few, PetscBool all, BCRDirections *d)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(d, sizeof(*d)));
-  d->comm = comm;
+  d->c = c;
   d->n = n;
+  d->shared = shared;
+  d->R = R;
   d->most = most;
-  PetscCall(BCRFaultShare(comm, PetscMalloc1(most + BCR_DIRECTIONS_MORE + 3, &d->dots), BCR_NO_MEMORY));
+  d->few = few;
+  d->all = all;
+  ierr = BCRNumbersAlloc(c, n, "directions", &d->newz.v);
+  if (!ierr) ierr = BCRNumbersAlloc(c, n, "directions", &d->newq.v);
+  if (!ierr) ierr = PetscCalloc2(shared, &d->newz.shared, shared, &d->newq.shared);
+  PetscCall(BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDirectionsDestroy(BCRDirections *d)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(d->p));
-  PetscCall(PetscFree(d->q));
-  PetscCall(PetscFree(d->dots));
-  d->k = d->room = 0;
+  if (!d->c) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(d->c->be->free(d->z));
+  PetscCall(d->c->be->free(d->q));
+  PetscCall(d->c->be->free(d->newz.v));
+  PetscCall(d->c->be->free(d->newq.v));
+  PetscCall(PetscFree2(d->newz.shared, d->newq.shared));
+  PetscCall(PetscFree2(d->zs, d->qs));
+  PetscCall(PetscFree(d->t));
+  PetscCall(PetscFree3(d->y, d->x, d->sums));
+  PetscCall(PetscMemzero(d, sizeof(*d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode larger(PetscInt known, size_t room, PetscInt n, PetscScalar **v)
+void BCRDirectionsForget(BCRDirections *d)
 {
-  PetscScalar *more;
+  d->k = d->lead = 0;
+}
+
+/* -------- memory -------- */
+
+static inline BCRFew direction_z(const BCRDirections *d, PetscInt j)
+{
+  return (BCRFew){d->z + (size_t)j * (size_t)d->n, d->zs + j * d->shared};
+}
+
+static inline BCRFew direction_q(const BCRDirections *d, PetscInt j)
+{
+  return (BCRFew){d->q + (size_t)j * (size_t)d->n, d->qs + j * d->shared};
+}
+
+static inline size_t column_start(PetscInt j)
+{
+  return (size_t)j * (size_t)(j + 1) / 2;
+}
+
+static inline PetscScalar *column(const BCRDirections *d, PetscInt j)
+{
+  return d->t + column_start(j);
+}
+
+static PetscErrorCode larger(BCRDirections *d, PetscInt room, PetscScalar **v)
+{
+  PetscScalar *more = NULL;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(PetscMax(room * (size_t)n, 1), &more));
-  PetscCall(PetscArraycpy(more, *v, (size_t)known * (size_t)n));
-  PetscCall(PetscFree(*v));
+  PetscCall(d->c->be->alloc(PetscMax((size_t)room * (size_t)d->n, 1) * sizeof(PetscScalar), "directions", &more));
+  PetscCall(d->c->ops->copy(d->c, d->k * d->n, *v, more));
+  PetscCall(d->c->be->free(*v));
   *v = more;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory for one more direction; a solve that needs too many goes on without those that are its own */
-static PetscErrorCode make_room(BCRDirections *d)
+static PetscErrorCode enlarge(BCRDirections *d, PetscInt room)
 {
-  PetscErrorCode ierr;
-  PetscInt room;
+  PetscScalar *y, *x, *sums, *zs, *qs, *t;
 
   PetscFunctionBegin;
-  if (d->k == d->most + BCR_DIRECTIONS_MORE) d->k = d->most;
-  if (d->k < d->room) PetscFunctionReturn(PETSC_SUCCESS);
-  room = PetscMin(d->most + BCR_DIRECTIONS_MORE, PetscMax(32, 2 * d->room));
-  ierr = larger(d->k, (size_t)room, d->n, &d->p);
-  if (!ierr) ierr = larger(d->k, (size_t)room, d->n, &d->q);
-  PetscCall(BCRFaultShare(d->comm, ierr, BCR_NO_MEMORY));
+  PetscCall(larger(d, room, &d->z));
+  PetscCall(larger(d, room, &d->q));
+  PetscCall(PetscMalloc2(room * d->shared, &zs, room * d->shared, &qs));
+  PetscCall(PetscArraycpy(zs, d->zs, d->k * d->shared));
+  PetscCall(PetscArraycpy(qs, d->qs, d->k * d->shared));
+  PetscCall(PetscFree2(d->zs, d->qs));
+  d->zs = zs;
+  d->qs = qs;
+  PetscCall(PetscMalloc1(column_start(room), &t));
+  PetscCall(PetscArraycpy(t, d->t, column_start(d->k)));
+  PetscCall(PetscFree(d->t));
+  d->t = t;
+  PetscCall(PetscMalloc3(room, &y, room, &x, 2 * room + BCR_DIRECTIONS_NUMBERS + d->shared, &sums));
+  PetscCall(PetscArraycpy(y, d->y, d->k));
+  PetscCall(PetscFree3(d->y, d->x, d->sums));
+  d->y = y;
+  d->x = x;
+  d->sums = sums;
   d->room = room;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode sum(const BCRDirections *d, PetscInt n, PetscScalar v[])
+/* Memory for one more direction */
+static PetscErrorCode make_room(BCRDirections *d)
 {
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_SCALAR, MPIU_SUM, d->comm));
+  if (d->k < d->room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(d->c->comm, enlarge(d, PetscMin(d->most + BCR_DIRECTIONS_MORE, PetscMax(32, 2 * d->room))),
+                          BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = alpha B x + beta y, or with the conjugate transpose of B: [k][n], of which the rows are the vectors */
-static void times(const BCRDirections *d, PetscBool dots, const PetscScalar *B, PetscScalar alpha, const PetscScalar *x,
-                  PetscScalar beta, PetscScalar *y)
-{
-  const PetscBLASInt n = (PetscBLASInt)d->n, k = (PetscBLASInt)d->k, one = 1, ld = n > 0 ? n : 1;
-
-  if (n == 0 || k == 0) {
-    for (PetscInt i = 0; dots && i < d->k; i++) y[i] *= beta;
-    return;
-  }
-  BLASgemv_(dots ? "C" : "N", &n, &k, &alpha, B, &ld, x, &one, &beta, y, &one);
-}
+/* -------- vectors -------- */
 
 static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
 {
@@ -90,48 +138,136 @@ static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
   return s;
 }
 
-/* w = what the known directions have of b, which keeps the rest */
-static PetscErrorCode project(BCRDirections *d, PetscScalar *b, PetscScalar *w)
+/* What the shared numbers add to a sum of products */
+static PetscScalar shared(const BCRDirections *d, const BCRFew *x, const BCRFew *y)
 {
+  return dot(d->shared, x->shared, y->shared);
+}
+
+/* Y[m] += alpha X[k] c[k][m]. Shared numbers are to be the same on all ranks to the last digit, as it depends on them who takes
+   part in what: BLAS, whose order of additions depends on where a number stands, has this rank's own */
+static PetscErrorCode combine(const BCRDirections *d, PetscInt k, const BCRFew *X, PetscInt m, PetscReal alpha,
+                              const PetscScalar *c, const BCRFew *Y)
+{
+  const BCRBlock block = {k, X->v, NULL, 0};
+
   PetscFunctionBegin;
-  PetscCall(PetscArrayzero(w, d->n));
-  for (int pass = 0; pass < 2 && d->k; pass++) { /* twice: the first leaves rounding of all of b */
-    times(d, PETSC_TRUE, d->q, 1, b, 0, d->dots);
-    PetscCall(sum(d, d->k, d->dots));
-    times(d, PETSC_FALSE, d->q, -1, d->dots, 1, b);
-    times(d, PETSC_FALSE, d->p, 1, d->dots, 1, w);
-  }
+  PetscCall(d->c->ops->combine(d->c, d->n, 1, &block, m, alpha, c, Y->v));
+  for (PetscInt l = 0; l < m && d->shared; l++)
+    for (PetscInt j = 0; j < k; j++)
+      for (PetscInt i = 0; i < d->shared; i++)
+        Y->shared[l * d->shared + i] += alpha * X->shared[j * d->shared + i] * c[l * k + j];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* q and p, behind the known directions, are made orthogonal to those (q), again where little is left of it. *part: of |q|
-   that is left, 0: nothing. It sees what K does to p, for the size of K */
-static PetscErrorCode orthogonal(BCRDirections *d, PetscScalar *p, PetscScalar *q, PetscReal *part)
+/* y = x times / over */
+static PetscErrorCode scale(const BCRDirections *d, PetscReal times, PetscReal over, const BCRFew *x, const BCRFew *y)
 {
-  PetscReal whole = 0, before, after;
-
   PetscFunctionBegin;
-  *part = 0;
-  for (int pass = 0; pass < 3; pass++) {
-    times(d, PETSC_TRUE, d->q, 1, q, 0, d->dots);
-    d->dots[d->k] = dot(d->n, q, q);
-    d->dots[d->k + 1] = dot(d->n, p, p);
-    PetscCall(sum(d, d->k + 2, d->dots));
-    before = after = PetscRealPart(d->dots[d->k]);
-    if (pass == 0) {
-      whole = before;
-      d->size = PetscMax(d->size, before / PetscRealPart(d->dots[d->k + 1]));
-    }
-    for (PetscInt i = 0; i < d->k; i++) after -= PetscRealPart(d->dots[i] * PetscConj(d->dots[i]));
-    times(d, PETSC_FALSE, d->q, -1, d->dots, 1, q);
-    times(d, PETSC_FALSE, d->p, -1, d->dots, 1, p);
-    if (after > 0.25 * before) {
-      *part = PetscSqrtReal(after / whole);
-      break;
-    }
-  }
+  PetscCall(d->c->ops->scale(d->c, d->n, times, over, x->v, y->v));
+  for (PetscInt i = 0; i < d->shared; i++) y->shared[i] = x->shared[i] * times / over;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static PetscErrorCode copy(const BCRDirections *d, const BCRFew *x, const BCRFew *y)
+{
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->copy(d->c, d->n, x->v, y->v));
+  PetscCall(PetscArraycpy(y->shared, x->shared, d->shared));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode zero(const BCRDirections *d, const BCRFew *x)
+{
+  PetscFunctionBegin;
+  PetscCall(d->c->ops->set(d->c, d->n, 0, x->v));
+  PetscCall(PetscArrayzero(x->shared, d->shared));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products of the blocks, of this rank's own numbers without the shared ones, summed over all ranks. Collective */
+static PetscErrorCode products_of(const BCRDirections *d, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *s)
+{
+  PetscInt n = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nblocks; l++) n += blocks[l].k * PetscMax(blocks[l].m, 1);
+  PetscCall(d->c->ops->dots(d->c, d->n, nblocks, blocks, s));
+  PetscCall(BCRNumbersSum(d->c, n, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* |b|. Collective */
+static PetscErrorCode norm_of(const BCRDirections *d, const BCRFew *b, PetscReal *norm)
+{
+  const BCRBlock block = {1, b->v, b->v, 0};
+  PetscScalar s;
+
+  PetscFunctionBegin;
+  PetscCall(products_of(d, 1, &block, &s));
+  *norm = PetscSqrtReal(PetscRealPart(s + shared(d, b, b)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the known directions -------- */
+
+/* y = what the known directions have of b, which keeps the rest; *norm: of the rest. Collective */
+static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm)
+{
+  const BCRFew Q = direction_q(d, 0);
+  PetscReal left = 0, whole;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < d->k; j++) d->y[j] = 0;
+  for (int pass = 0; pass < 2 && d->k; pass++) {
+    const BCRBlock blocks[] = {
+      {d->k, Q.v,  b->v, 0},
+      {1,    b->v, b->v, 0}
+    };
+    PetscScalar *c = d->sums;
+
+    PetscCall(products_of(d, 2, blocks, c));
+    whole = left = PetscRealPart(c[d->k] + shared(d, b, b));
+    for (PetscInt j = 0; j < d->k; j++) {
+      const BCRFew q = direction_q(d, j);
+
+      c[j] += shared(d, &q, b);
+      d->y[j] += c[j];
+      left -= PetscRealPart(c[j] * PetscConj(c[j]));
+    }
+    PetscCall(combine(d, d->k, &Q, 1, -1, c, b));
+    if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) break;
+  }
+  PetscCall(norm_of(d, b, norm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* x = T^-1 x */
+static void solve_triangle(const BCRDirections *d, PetscScalar *x)
+{
+  for (PetscInt j = d->k - 1; j >= 0; j--) {
+    const PetscScalar *t = column(d, j);
+
+    x[j] /= t[j];
+    for (PetscInt i = 0; i < j; i++) x[i] -= t[i] * x[j];
+  }
+}
+
+/* w += Z T^-1 y; y = 0 */
+static PetscErrorCode collect(BCRDirections *d, const BCRFew *w)
+{
+  const BCRFew Z = direction_z(d, 0);
+
+  PetscFunctionBegin;
+  if (!d->k) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscArraycpy(d->x, d->y, d->k));
+  solve_triangle(d, d->x);
+  PetscCall(combine(d, d->k, &Z, 1, 1, d->x, w));
+  PetscCall(PetscArrayzero(d->y, d->k));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- one more direction -------- */
 
 /* Where the next direction comes from: the next one of these where what a source gives does not lead on, as when the
    residual is a combination of directions (K of which it is orthogonal to). Any vector will do, in the end */
@@ -141,85 +277,390 @@ typedef enum {
   BCR_FROM_NOWHERE
 } BCRSource;
 
-static void choose(const BCRDirections *d, BCRSource source, const PetscScalar *b, PetscScalar *p)
+/* z, its shared numbers the same on all ranks */
+static PetscErrorCode choose(const BCRDirections *d, BCRSource source, const BCRFew *b, PetscReal norm)
 {
-  const PetscScalar *last = d->k ? d->q + (size_t)(d->k - 1) * (size_t)d->n : b;
   uint32_t state = 2463534242u + 7919u * (uint32_t)d->k; /* numbers without a pattern, the same each time */
-
-  for (PetscInt i = 0; i < d->n; i++) {
-    state = state * 1664525u + 1013904223u;
-    p[i] = source == BCR_FROM_RESIDUAL ? b[i] : (source == BCR_FROM_PRODUCT ? last[i] : state / 4294967296. - .5);
-  }
-}
-
-/* One more direction, behind the known ones, from source. Where little of its product is left, q = K p has lost digits, and is
-   computed again. s[0] = |q|^2, s[1] = q^H b; *kept: it is one */
-static PetscErrorCode direction(BCRDirections *d, BCRDirectionsProduct product, void *context, BCRSource source,
-                                const PetscScalar *b, PetscScalar s[3], PetscInt *products, PetscBool *kept)
-{
-  PetscScalar *p = d->p + (size_t)d->k * (size_t)d->n, *q = d->q + (size_t)d->k * (size_t)d->n;
-  PetscReal part = 0;
+  PetscScalar *v;
 
   PetscFunctionBegin;
-  choose(d, source, b, p);
-  for (int again = 0; again < 2; again++) {
-    PetscCall((*product)(context, p, q));
-    ++*products;
-    PetscCall(orthogonal(d, p, q, &part));
-    s[0] = dot(d->n, q, q);
-    s[1] = dot(d->n, q, b);
-    s[2] = dot(d->n, p, p);
-    PetscCall(sum(d, 3, s));
-    if (part >= BCR_DIRECTIONS_PART || !(part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
-    for (PetscInt i = 0; i < d->n; i++) p[i] /= PetscSqrtReal(PetscRealPart(s[2]));
+  if (source == BCR_FROM_RESIDUAL) PetscCall(scale(d, 1, norm, b, &d->newz));
+  if (source == BCR_FROM_PRODUCT) {
+    const BCRFew last = direction_q(d, PetscMax(d->k, 1) - 1);
+
+    PetscCall(copy(d, d->k ? &last : b, &d->newz));
   }
-  /* nothing new, or rounding of what K takes to zero, or NaN */
-  *kept = (PetscBool)(part >= BCR_DIRECTIONS_PART &&
-                      PetscRealPart(s[0]) > PetscSqr(BCR_DIRECTIONS_ZERO) * d->size * PetscRealPart(s[2]));
+  if (source != BCR_FROM_NOWHERE) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(d->n + d->shared, &v));
+  for (PetscInt i = d->n + d->shared - 1; i >= 0; i--) {
+    state = state * 1664525u + 1013904223u;
+    v[i] = state / 4294967296. - .5;
+  }
+  PetscCall(d->c->be->put(d->c->stream, d->newz.v, v, (size_t)d->n * sizeof(*v)));
+  PetscCall(PetscArraycpy(d->newz.shared, v + d->n, d->shared));
+  PetscCall(PetscFree(v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
-                                  PetscInt steps, PetscScalar *b, PetscScalar *w, BCRDirectionsResult *result)
+typedef struct {
+  PetscReal q, z, b, part; /* norms; of the product, what is left of it behind the directions. 0: nothing */
+  PetscScalar y;           /* q^H b */
+} BCRStep;
+
+/* The directions that a new one is made orthogonal to, as two blocks: the leading ones, and those of its own solve, from old on */
+typedef struct {
+  PetscInt lead, old, n; /* n: of both */
+} Known;
+
+static void known_blocks(const BCRDirections *d, const Known *known, const PetscScalar *x, BCRBlock blocks[2])
 {
+  blocks[0] = (BCRBlock){known->lead, d->q, x, 0};
+  blocks[1] = (BCRBlock){d->k - known->old, direction_q(d, known->old).v, x, 0};
+}
+
+/* The number of direction j of both blocks */
+static PetscInt known_at(const Known *known, PetscInt j)
+{
+  return j < known->lead ? j : known->old + j - known->lead;
+}
+
+/* x -= what the blocks give with coefficients c, of the shared numbers */
+static void known_subtract_shared(const BCRDirections *d, const Known *known, const PetscScalar *c, const BCRFew *x)
+{
+  for (PetscInt j = 0; j < known->n && d->shared; j++) {
+    const BCRFew q = direction_q(d, known_at(known, j));
+
+    for (PetscInt i = 0; i < d->shared; i++) x->shared[i] -= c[j] * q.shared[i];
+  }
+}
+
+static PetscErrorCode known_subtract(const BCRDirections *d, const Known *known, const PetscScalar *c, const BCRFew *x)
+{
+  BCRBlock blocks[2];
+
+  PetscFunctionBegin;
+  known_blocks(d, known, NULL, blocks);
+  PetscCall(d->c->ops->combine(d->c, d->n, 2, blocks, 1, -1, c, x->v));
+  known_subtract_shared(d, known, c, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sums of a pass: with c the products of q with the known directions, e those of b (clean), s of the vectors among themselves,
+   and the shared numbers of K z (first). Collective */
+static PetscErrorCode pass_sums(BCRDirections *d, const Known *known, PetscBool clean, PetscBool first, const BCRFew *b,
+                                PetscScalar *c)
+{
+  const PetscScalar *z = d->newz.v, *q = d->newq.v;
+  const BCRBlock pairs[] = {
+    {1, q,    q,    0},
+    {1, q,    b->v, 0},
+    {1, z,    z,    0},
+    {1, b->v, b->v, 0}
+  };
+  BCRBlock blocks[BCR_NUMBERS_BLOCKS];
+  PetscInt n = 2;
+
+  PetscFunctionBegin;
+  known_blocks(d, known, q, blocks);
+  if (clean) known_blocks(d, known, b->v, blocks + 2), n = 4;
+  for (int k = 0; k < BCR_DIRECTIONS_NUMBERS; k++) blocks[n++] = pairs[k];
+  if (first && d->shared) blocks[n++] = (BCRBlock){d->shared, d->R, z, 0};
+  PetscCall(products_of(d, n, blocks, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* K z, in q, is made orthogonal to these directions, again where little is left of it: column d->k of T, and q, from which the
+   last coefficients, d->sums, are still to be subtracted. A sum over the ranks each time, which is also that of the shared
+   numbers. b is orthogonal to them already, or with clean made so once more, as it has become so much smaller than its rounding
+   was. It sees what K does to z, for the size of K. Collective */
+static PetscErrorCode orthogonal(BCRDirections *d, const Known *known, PetscBool clean, const BCRFew *b, BCRStep *step)
+{
+  const BCRFew *z = &d->newz, *q = &d->newq;
+  PetscScalar *c = d->sums, *e = c + known->n, *t = column(d, d->k);
+  PetscReal whole = 0, before, after;
+
+  PetscFunctionBegin;
+  step->part = 0;
+  PetscCall(PetscArrayzero(t, d->k + 1));
+  for (int pass = 0; pass < 3; pass++) {
+    const PetscInt ne = clean && pass == 0 ? known->n : 0;
+    const PetscScalar *s = e + ne;
+
+    PetscCall(pass_sums(d, known, (PetscBool)(ne > 0), (PetscBool)(pass == 0), b, c));
+    for (PetscInt i = 0; i < d->shared && pass == 0; i++) q->shared[i] = s[BCR_DIRECTIONS_NUMBERS + i];
+    before = after = PetscRealPart(s[0] + shared(d, q, q));
+    step->z = PetscSqrtReal(PetscRealPart(s[2] + shared(d, z, z)));
+    step->b = PetscRealPart(s[3] + shared(d, b, b));
+    step->y = s[1] + shared(d, q, b);
+    if (pass == 0) {
+      whole = before;
+      d->size = PetscMax(d->size, before / PetscSqr(step->z));
+    }
+    for (PetscInt j = 0; j < known->n; j++) {
+      const PetscInt at = known_at(known, j);
+      const BCRFew mine = direction_q(d, at);
+
+      c[j] += shared(d, &mine, q);
+      t[at] += c[j];
+      after -= PetscRealPart(c[j] * PetscConj(c[j]));
+      if (j >= ne) continue;
+      e[j] += shared(d, &mine, b);
+      d->y[at] += e[j];
+      step->y -= PetscConj(c[j]) * e[j];
+      step->b -= PetscRealPart(e[j] * PetscConj(e[j]));
+    }
+    if (ne) PetscCall(known_subtract(d, known, e, b));
+    step->b = PetscSqrtReal(PetscMax(step->b, 0));
+    step->q = PetscSqrtReal(PetscMax(after, 0));
+    if (after > PetscSqr(BCR_DIRECTIONS_AGAIN) * before) {
+      step->part = PetscSqrtReal(after / whole);
+      break;
+    }
+    if (pass < 2) PetscCall(known_subtract(d, known, c, q));
+  }
+  t[d->k] = step->q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z, of which little more than what is known has come, without that: z - Z T^-1 t, with norm 1 */
+static PetscErrorCode without_known(BCRDirections *d)
+{
+  const BCRFew Z = direction_z(d, 0);
   PetscReal norm;
+
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(d->x, column(d, d->k), d->k));
+  solve_triangle(d, d->x);
+  PetscCall(combine(d, d->k, &Z, 1, -1, d->x, &d->newz));
+  PetscCall(norm_of(d, &d->newz, &norm));
+  PetscCall(scale(d, 1, norm, &d->newz, &d->newz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One more direction, of newz. Where little of its product is left, q = K z has lost digits, and is computed again for what makes
+   it a direction. *kept: it is one, once take() has put it behind the known ones. Collective */
+static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
+                                PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step, PetscBool *kept)
+{
+  PetscFunctionBegin;
+  for (int again = 0; again < 2; again++) {
+    PetscCall((*product)(context, &d->newz, d->newq.v));
+    ++*products;
+    PetscCall(orthogonal(d, known, (PetscBool)(clean && !again), b, step));
+    if (again || step->part >= BCR_DIRECTIONS_PART || !(step->part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
+    PetscCall(without_known(d));
+  }
+  /* nothing new, or rounding of what K takes to zero, or NaN */
+  *kept = (PetscBool)(step->part >= BCR_DIRECTIONS_PART &&
+                      PetscSqr(step->q) > PetscSqr(BCR_DIRECTIONS_ZERO * step->z) * d->size);
+  step->y /= step->q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The direction that has been found becomes one of the known ones, and b -= y q. next: z = next b then, if it is not 0 */
+static PetscErrorCode take(BCRDirections *d, const Known *known, const BCRStep *step, PetscReal next, const BCRFew *b)
+{
+  const BCRFew z1 = direction_z(d, d->k), q1 = direction_q(d, d->k), *z = &d->newz, *q = &d->newq;
+  const BCRStepEnd end = {1 / step->q, next, step->y, q->v, z->v, b->v, q1.v, z1.v};
+  BCRBlock blocks[2];
+
+  PetscFunctionBegin;
+  known_blocks(d, known, NULL, blocks);
+  PetscCall(d->c->ops->step(d->c, d->n, 2, blocks, d->sums, &end));
+  known_subtract_shared(d, known, d->sums, q);
+  for (PetscInt i = 0; i < d->shared; i++) {
+    q1.shared[i] = q->shared[i] * end.unit;
+    z1.shared[i] = z->shared[i];
+    b->shared[i] -= step->y * q1.shared[i];
+    if (next != 0) z->shared[i] = next * b->shared[i];
+  }
+  d->y[d->k++] = step->y;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context, const BCRFew *z)
+{
+  const Known known = {d->k, d->k, d->k};
+  BCRStep step;
+  BCRFew b;
+
+  PetscFunctionBegin;
+  if (d->k == d->most) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(make_room(d));
+  PetscCall(copy(d, z, &d->newz));
+  PetscCall((*product)(context, z, d->newq.v));
+  b = direction_z(d, d->k); /* of no use */
+  PetscCall(copy(d, z, &b));
+  PetscCall(orthogonal(d, &known, PETSC_FALSE, &b, &step));
+  if (!(step.part >= BCR_DIRECTIONS_PART)) PetscFunctionReturn(PETSC_SUCCESS);
+  step.y = 0;
+  PetscCall(take(d, &known, &step, 0, &d->newz));
+  d->lead = d->k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the end of a solve: its directions and those before it -------- */
+
+/* Those of this solve, from old on, with which it has the coefficients y, become one. Where that is one too many, those that are
+   not leading are forgotten first: what is solved now is likely to be like what comes next */
+static PetscErrorCode become_one(BCRDirections *d, PetscInt *old, const PetscScalar y[])
+{
+  const PetscInt own = d->k - *old, at = *old < d->most ? *old : d->lead;
+  const BCRFew Z = direction_z(d, 0), Q = direction_q(d, *old), z1 = direction_z(d, at), q1 = direction_q(d, at);
+  PetscReal size = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < own; j++) size += PetscRealPart(y[j] * PetscConj(y[j]));
+  if (!(size > 0) || at >= d->most) { /* or NaN, or leading ones are all that there may be */
+    d->k = *old;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscArrayzero(d->x, *old));
+  for (PetscInt j = 0; j < own; j++) d->x[*old + j] = y[j] / PetscSqrtReal(size);
+  PetscCall(zero(d, &d->newz));
+  PetscCall(zero(d, &d->newq));
+  PetscCall(combine(d, own, &Q, 1, 1, d->x + *old, &d->newq));
+  solve_triangle(d, d->x);
+  PetscCall(combine(d, d->k, &Z, 1, 1, d->x, &d->newz));
+  PetscCall(copy(d, &d->newz, &z1));
+  PetscCall(copy(d, &d->newq, &q1));
+  PetscCall(PetscArrayzero(column(d, at), at));
+  column(d, at)[at] = 1;
+  *old = at;
+  d->k = at + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* S, upper triangular, S^H S = H, both [m][m] by columns and in the same place: as many columns as leave more than a small part of
+   H's diagonal, which is 1 where nothing is known */
+static PetscInt cholesky(PetscInt m, PetscScalar *H)
+{
+  for (PetscInt j = 0; j < m; j++) {
+    PetscScalar *h = H + j * m;
+
+    for (PetscInt i = 0; i <= j; i++) {
+      h[i] -= dot(i, H + i * m, h);
+      if (i < j) h[i] /= PetscRealPart(H[i * m + i]);
+    }
+    if (!(PetscRealPart(h[j]) > PetscSqr(BCR_DIRECTIONS_PART))) return j;
+    h[j] = PetscSqrtReal(PetscRealPart(h[j]));
+  }
+  return m;
+}
+
+/* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
+   with these, Q' = (Q - Q_between C) S^-1, S^H S = 1 - C^H C. C: [own][between], S: [own][own]. Collective */
+static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S)
+{
+  const PetscInt lead = d->lead, between = old - lead, own = d->k - old;
+  const BCRFew q = direction_q(d, old), known = direction_q(d, lead);
+  const BCRBlock products = {between, known.v, q.v, own};
+  PetscInt good;
+
+  PetscFunctionBegin;
+  PetscCall(products_of(d, 1, &products, C));
+  for (PetscInt j = 0; j < own; j++) {
+    for (PetscInt i = 0; i < between && d->shared; i++) {
+      const BCRFew x = direction_q(d, lead + i), y = direction_q(d, old + j);
+
+      C[j * between + i] += shared(d, &x, &y);
+    }
+    for (PetscInt i = 0; i <= j; i++) S[j * own + i] = (i == j) - dot(between, C + i * between, C + j * between);
+  }
+  good = cholesky(own, S);
+  PetscCall(combine(d, between, &known, good, -1, C, &q));
+  for (PetscInt j = 0; j < good; j++) {
+    const BCRFew mine = direction_q(d, old + j);
+    PetscScalar *t = column(d, old + j), *of = t + old;
+
+    PetscCall(combine(d, j, &q, 1, -1, S + j * own, &mine));
+    PetscCall(scale(d, 1, PetscRealPart(S[j * own + j]), &mine, &mine));
+    for (PetscInt l = 0; l <= j; l++) /* T between: C t */
+      for (PetscInt i = 0; i < between; i++) t[lead + i] += C[l * between + i] * of[l];
+    for (PetscInt i = 0; i <= j; i++) { /* S t, in place: row i needs those behind it */
+      of[i] *= S[i * own + i];
+      for (PetscInt l = i + 1; l <= j; l++) of[i] += S[l * own + i] * of[l];
+    }
+  }
+  d->k = old + good;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is kept of a solve that began with old directions; y: coefficients of its own. Collective */
+static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[])
+{
+  const PetscInt own = d->k - old, columns = d->all ? own : 1;
+  PetscScalar *C = NULL, *S = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (d->lead == old && old <= d->few) d->lead = PetscMin(d->k, d->most);
+  else if (own && (old < d->most || !d->all)) {
+    ierr = PetscMalloc2(columns * (old - d->lead), &C, columns * columns, &S);
+    PetscCall(BCRFaultShare(d->c->comm, ierr, BCR_NO_MEMORY));
+    if (!d->all) PetscCall(become_one(d, &old, y));
+    if (old > d->lead) PetscCall(join(d, old, C, S));
+    PetscCall(PetscFree2(C, S));
+  }
+  d->k = PetscMin(d->k, d->most);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- a solve -------- */
+
+PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
+                                  PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
+{
+  const PetscInt old = d->k;
+  PetscReal norm, cleaned, left; /* cleaned: what norm was when b was last made orthogonal to the directions */
+  /* norm is that of b itself, or a difference of numbers that are not much larger; z is there */
+  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE, clean, chosen = PETSC_FALSE;
   BCRSource source = BCR_FROM_RESIDUAL;
+  BCRStep step = {0, 0, 0, 0, 0};
 
   PetscFunctionBegin;
   result->products = 0;
-  PetscCall(project(d, b, w));
+  PetscCall(zero(d, w));
+  PetscCall(project(d, b, &norm));
+  cleaned = norm;
   while (PETSC_TRUE) {
-    const PetscInt n = d->n;
-    PetscScalar *p, *q, s[3] = {dot(n, b, b), 0, 0};
-    PetscBool kept = PETSC_FALSE;
+    Known known = {PetscMin(d->lead, old), old, 0};
 
-    PetscCall(sum(d, 1, s));
-    result->residual = norm = PetscSqrtReal(PetscRealPart(s[0]));
-    result->reached = (PetscBool)(norm <= tol);
-    if (result->reached || result->products >= steps || PetscIsInfOrNanReal(norm)) break;
+    if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
+      PetscCall(norm_of(d, b, &norm));
+      measured = exact = PETSC_TRUE;
+    }
+    if (norm <= tol || result->products >= steps || PetscIsInfOrNanReal(norm)) break;
+    if (d->k == d->most + BCR_DIRECTIONS_MORE) { /* goes on without those that are its own */
+      PetscCall(collect(d, w));
+      d->k = d->most;
+    }
     PetscCall(make_room(d));
-    p = d->p + (size_t)d->k * (size_t)n;
-    q = d->q + (size_t)d->k * (size_t)n;
-    PetscCall(direction(d, product, context, source, b, s, &result->products, &kept));
+    known.n = known.lead + d->k - old;
+    clean = (PetscBool)(norm < PETSC_SQRT_MACHINE_EPSILON * cleaned);
+    if (clean) cleaned = norm;
+    if (!chosen) PetscCall(choose(d, source, b, norm));
+    PetscCall(direction(d, &known, product, context, clean, b, &result->products, &step, &kept));
+    chosen = PETSC_FALSE;
     if (!kept) {
-      if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanScalar(s[0])) break;
+      if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanReal(step.q)) break;
       source = (BCRSource)(source + 1);
       continue;
     }
-    s[2] = 1 / PetscSqrtReal(PetscRealPart(s[0]));
-    for (PetscInt i = 0; i < n; i++) {
-      p[i] *= s[2];
-      q[i] *= s[2];
-    }
-    s[1] *= s[2];
-    for (PetscInt i = 0; i < n; i++) {
-      w[i] += s[1] * p[i];
-      b[i] -= s[1] * q[i];
-    }
-    d->k++;
-    source = PetscAbsScalar(s[1]) < 0.01 * norm ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
+    source = PetscAbsScalar(step.y) < 0.01 * step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
+    left = PetscSqr(step.b) - PetscRealPart(step.y * PetscConj(step.y));
+    exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * step.b));
+    measured = PETSC_FALSE;
+    norm = PetscSqrtReal(PetscMax(left, 0));
+    chosen = (PetscBool)(exact && source == BCR_FROM_RESIDUAL);
+    PetscCall(take(d, &known, &step, chosen ? 1 / norm : 0, b));
     if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
-  d->k = PetscMin(d->k, d->most);
+  if (!measured) PetscCall(norm_of(d, b, &norm));
+  result->residual = norm;
+  result->reached = (PetscBool)(norm <= tol);
+  if (d->k > old) PetscCall(PetscArraycpy(d->sums, d->y + old, d->k - old));
+  PetscCall(collect(d, w));
+  PetscCall(keep(d, old, d->sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,10 +3,18 @@
   places by random entries, a mask with random links to it, singular operators that these rows make regular, and some that
   stay singular. The true residual of the whole matrix, which this test puts together entry by entry, row by row; solves
   again, transposed, in place; directions that are forgotten.
+  -backend cuda: on the CUDA devices that the ranks have, or share, vectors there and on the host.
   ranks: 1 2 3 5
 */
 #include "slabs.h"
+#include "../../src/poisson/backend.h"
 #include "../../src/poisson/capacitance.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
+
+static PetscBool device; /* -backend cuda */
+static PetscInt transport;
 
 /* A matrix of nodes x nodes and what makes it one */
 typedef struct {
@@ -194,6 +202,30 @@ static void Consistent(PetscInt N, const double *A, PetscBool transpose, PetscIn
   free(u);
 }
 
+/* u may be f. there: on the device */
+static PetscErrorCode SolveOnce(BCRCapacitance cap, PetscBool there, PetscBool transpose, PetscInt n,
+                                const PetscScalar *f, PetscScalar *u)
+{
+  const BCRBackend *be = BCRBackendCuda();
+  const size_t bytes = (size_t)n * sizeof(PetscScalar);
+  PetscScalar *df, *du;
+
+  PetscFunctionBegin;
+  if (!there) {
+    PetscCall(BCRCapacitanceSolve(cap, PETSC_MEMTYPE_HOST, NULL, transpose, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(be->alloc(bytes + 1, "a test", &df));
+  PetscCall(be->alloc(bytes + 1, "a test", &du));
+  PetscCall(be->put(NULL, df, f, bytes));
+  PetscCall(be->put(NULL, du, u, bytes));
+  PetscCall(BCRCapacitanceSolve(cap, PETSC_MEMTYPE_DEVICE, NULL, transpose, df, f == u ? df : du));
+  PetscCall(be->get(NULL, u, f == u ? df : du, bytes));
+  PetscCall(be->free(df));
+  PetscCall(be->free(du));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Solves(BCRCapacitance cap, PetscInt dof, const Problem p[], const Whole w[], const int kinds[],
                              int axis, PetscInt start, PetscInt len, const char *name)
 {
@@ -215,7 +247,7 @@ static PetscErrorCode Solves(BCRCapacitance cap, PetscInt dof, const Problem p[]
     Copy(p[0].N, dof, axis, start, len, PETSC_FALSE, f, fl);
     for (PetscInt i = 0; i < local; i++) ul[i] = (PetscScalar)NAN;
     if (k > 3) PetscCall(PetscArraycpy(ul, fl, local));
-    PetscCall(BCRCapacitanceSolve(cap, transpose, k > 3 ? ul : fl, ul));
+    PetscCall(SolveOnce(cap, (PetscBool)(device && k % 4 < 2), transpose, local, k > 3 ? ul : fl, ul));
     PetscCall(BCRCapacitanceGetInfo(cap, &info));
     Check(info.rows == rows, name, "rows", (double)info.rows, (double)rows);
     Check(info.reached, name, "to rounding", (double)info.residual, 1);
@@ -276,6 +308,8 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   }
   memset(&options, 0, sizeof(options));
   options.core.isa = -1;
+  options.device = device;
+  options.transport = (int)transport;
   PetscCall(BCRSolverCreate(dof, parts, &options, size > 1 ? &slab : NULL, &solver));
   PetscCall(BCRCapacitanceCreate(&layout, dof, parts, solver, most, PETSC_MACHINE_EPSILON, &cap));
   PetscCall(PetscSNPrintf(name, sizeof(name),
@@ -310,13 +344,24 @@ int main(int argc, char **argv)
   };
   const int flags[] = {0,       NEUMANN,           LEFT | ROWSCALE,   NEUMANN | LEFT | ROWSCALE,  WEIGHTS,
                        GENERAL, NEUMANN | WEIGHTS, NEUMANN | GENERAL, NEUMANN | GENERAL | WEIGHTS};
+  const char *const transports[] = {"auto", "mpi", "nccl", "host"};
+  char backend[8] = "cpu";
+  PetscInt count = 144;
   int total[2];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(TestSeed());
-  for (int i = 0; i < 144; i++) {
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &count, NULL));
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscStrcmp(backend, "cuda", &device));
+  if (device && !BCRSolverHaveDevice(NULL)) count = 0;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (device && count) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* one for each rank, as far as there are */
+#endif
+  for (int i = 0; i < count; i++) {
     const PetscInt *n = sizes[i % 6];
     const PetscInt dim = n[2] > 1 ? 3 : (n[1] > 1 ? 2 : 1);
     int planes[3][2] = {

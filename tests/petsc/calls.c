@@ -2,8 +2,9 @@
   What an application of PCBCRPOISSON and PCNEATO to vectors on a CUDA device asks of CUDA, by
   counting calls (cudacalls.h): from the first application on nothing is allocated or freed, the
   host does not wait, nothing is copied between host and device; with graphs an application is one
-  launch. Vectors have to be on the device: -dm_vec_type cuda -dm_mat_type aijcusparse. Nothing is
-  tested where there is no device.
+  launch. Where rows differ the host waits once for each solve of the box, and a few times more,
+  for few numbers. Vectors have to be on the device: -dm_vec_type cuda -dm_mat_type aijcusparse.
+  Nothing is tested where there is no device.
 */
 #define _GNU_SOURCE
 #include "testing.h"
@@ -11,6 +12,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
   #include "cudacalls.h"
+  #include "../obstacles.h"
 
 static const TestProblem problems[] = {
   {.dim = 2,    .n = {200, 131, 1}, .dof = 1, .ends = "dddd",             .a = {1, 1},       .scale = 1                          },
@@ -109,6 +111,67 @@ static PetscErrorCode Applications(void)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* Rows that differ: the second of these rows is large, so that an application is refined by the residual of the matrix */
+static PetscErrorCode RowsThatDiffer(void)
+{
+  const Case cases[] = {
+    {2, 127, NEUMANN_MASK, DISC, 1,    PETSC_TRUE,  0},
+    {2, 127, ZEROED,       DISC, 1e14, PETSC_FALSE, 0},
+    {2, 127, PINNED,       DISC, 1,    PETSC_TRUE,  0}
+  };
+  const PetscInt more = 12; /* waits of an application, beside those of steps */
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(cases); ++i) {
+    const Case *c = &cases[i];
+    PetscInt rows, solves;
+    PetscReal error = 0;
+    Vec x, y;
+    DM da;
+    Mat A;
+    PC pc;
+
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, c->n, c->n, 1, 1, 1,
+                           1, NULL, NULL, &da));
+    PetscCall(DMSetVecType(da, VECCUDA));
+    PetscCall(DMSetMatType(da, MATAIJCUSPARSE));
+    PetscCall(DMSetUp(da));
+    PetscCall(DMCreateMatrix(da, &A));
+    PetscCall(Assemble(c, da, A));
+    PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+    PetscCall(PCSetOperators(pc, A, A));
+    PetscCall(PCSetType(pc, PCBCRPOISSON));
+    PetscCall(MatCreateVecs(A, &y, &x));
+    PetscCall(TestRandom(y));
+    PetscCall(MatMult(A, y, x)); /* on the device, and in the matrix' range */
+    PetscCall(PCSetUp(pc));
+    for (int a = 0; a < 3; ++a) {
+      PetscCall(PetscMemzero(calls, sizeof(calls)));
+      copied = 0;
+      PetscCall(PCApply(pc, x, y));
+      PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
+      Check(rows > 0 && solves > 0, "case %d: no rows differ", (int)i);
+      Check(copied <= 64 * sizeof(PetscScalar) + 2048, "case %d, application %d: %zu bytes copied with the host",
+            (int)i, a, copied);
+      if (i != 1)
+        Check(calls[WAITS] <= solves + more && calls[HOST_COPIES] <= solves + more,
+              "case %d, application %d: %d waits, %d copies in %d solves of the box", (int)i, a, calls[WAITS],
+              calls[HOST_COPIES], (int)solves);
+      if (a) Check(calls[ALLOCATIONS] == 0, "case %d, application %d: %d allocations", (int)i, a, calls[ALLOCATIONS]);
+      printf("# %d rows differ: %d solves of the box, %d waits, %d copies, of %zu bytes at most\n", (int)rows,
+             (int)solves, calls[WAITS], calls[HOST_COPIES], copied);
+    }
+    PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
+    Check(error <= 1e-13, "case %d: backward error %g", (int)i, (double)error);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 #endif
 
 int main(int argc, char **argv)
@@ -116,7 +179,10 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (BCRSolverHaveDevice(NULL)) PetscCall(Applications());
+  if (BCRSolverHaveDevice(NULL)) {
+    PetscCall(Applications());
+    PetscCall(RowsThatDiffer());
+  }
 #endif
   PetscCall(PetscFinalize());
   return TestEnd();

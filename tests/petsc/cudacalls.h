@@ -18,6 +18,13 @@ enum {
 };
 static const char *const kinds[] = {"allocations", "waits", "copies with the host", "kernels", "graphs", "captures"};
 static int calls[KINDS];
+static size_t copied; /* bytes of the largest copy with the host */
+
+static inline int copy_of(size_t bytes)
+{
+  if (bytes > copied) copied = bytes;
+  return HOST_COPIES;
+}
 
 typedef struct {
   unsigned x, y, z;
@@ -46,12 +53,12 @@ IN_FRONT(WAITS, cudaDeviceSynchronize, (void), )
 IN_FRONT(WAITS, cudaStreamSynchronize, (void *s), s)
 IN_FRONT(WAITS, cudaEventSynchronize, (void *e), e)
 /* kind 3: on the device */
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy, (void *to, const void *from, size_t n, int kind), to, from, n, kind)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, void *s), to,
+IN_FRONT(kind == 3 ? -1 : copy_of(n), cudaMemcpy, (void *to, const void *from, size_t n, int kind), to, from, n, kind)
+IN_FRONT(kind == 3 ? -1 : copy_of(n), cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, void *s), to,
          from, n, kind, s)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2D,
+IN_FRONT(kind == 3 ? -1 : copy_of(w * h), cudaMemcpy2D,
          (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind), to, p, from, q, w, h, kind)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2DAsync,
+IN_FRONT(kind == 3 ? -1 : copy_of(w * h), cudaMemcpy2DAsync,
          (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind, void *s), to, p, from, q, w, h,
          kind, s)
 IN_FRONT(KERNELS, cudaLaunchKernel, (const void *f, Three g, Three b, void **a, size_t m, void *s), f, g, b, a, m, s)

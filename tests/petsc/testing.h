@@ -230,6 +230,23 @@ static inline PetscErrorCode TestRandom(Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Other numbers each time, of the generator of tests/check.h */
+static inline PetscErrorCode TestUniformVec(Vec v)
+{
+  PetscScalar *a;
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArray(v, &a));
+  for (PetscInt i = 0; i < n; i++) {
+    a[i] = 2 * TestUniform() - 1;
+    if (PetscDefined(USE_COMPLEX)) a[i] += PETSC_i * (2 * TestUniform() - 1);
+  }
+  PetscCall(VecRestoreArray(v, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm; the transpose of A on request */
 static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *error)
 {

@@ -1,0 +1,69 @@
+/*
+  Row factors of a matrix with rows that differ (two materials): A~ = S (B + S^-1 E G^T), so that S^-1 is applied once to the
+  right-hand side, to the solution where it is the transpose, and the many solves of the box are without it. On the host: a
+  device has its factors where vectors are read. Not for singular operators, where what is removed is a constant of f.
+*/
+#include "bcrpoisson.h"
+
+static PetscBool factor_out(const PC_BCRPoisson *bcr, PetscInt c)
+{
+  const BCROperator *op = &bcr->ops[c];
+
+  for (int d = 0; d < 3; ++d)
+    if (op->axis[d].plane[0].present || op->axis[d].plane[1].present) return PETSC_FALSE;
+  return (PetscBool)(op->differ && op->left && op->rowscale && !op->devscale && !op->apart && !op->singular &&
+                     bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION);
+}
+
+/* The lists of component c over the factors of their rows, and what f is multiplied with; rows of a mask are as they are */
+static void take_out(PC_BCRPoisson *bcr, PetscInt c)
+{
+  const BCRGrid *g = &bcr->place.grid;
+  const PetscReal *s = bcr->ops[c].rowscale;
+  BCRDiffer x = bcr->ops[c].differ;
+  PetscInt ix[3];
+
+  for (PetscInt i = 0; i < bcr->n / bcr->dof; ++i) bcr->factor[c + bcr->dof * i] = 1 / s[i];
+#define NUMBER(node) \
+  (BCRGridNaturalNode(g, node, ix), ix[0] - g->lo[0] + g->n[0] * (ix[1] - g->lo[1] + g->n[1] * (ix[2] - g->lo[2])))
+  for (PetscInt i = 0; i < x->m; ++i)
+    for (PetscInt k = x->start[i], at = NUMBER(x->row[i]); k < x->start[i + 1]; ++k) x->value[k] /= s[at];
+  for (PetscInt i = 0; i < x->links; ++i) x->linkvalue[i] /= s[NUMBER(x->linkrow[i])];
+  for (PetscInt i = 0; i < x->masked; ++i) bcr->factor[c + bcr->dof * NUMBER(x->mask[i])] = 1;
+#undef NUMBER
+}
+
+PetscErrorCode BCRFactorsTake(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool some = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(bcr->factor));
+  if (bcr->backend != PCBCRPOISSON_BACKEND_CPU && PetscDefined(HAVE_CUDA)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < bcr->dof; ++c) some = (PetscBool)(some || factor_out(bcr, c));
+  if (!some) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(bcr->n, 1), &bcr->factor), BCR_NO_MEMORY));
+  for (PetscInt i = 0; i < bcr->n; ++i) bcr->factor[i] = 1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (!factor_out(bcr, c)) continue;
+    take_out(bcr, c);
+    PetscCall(PetscFree(bcr->ops[c].rowscale));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFactorsMove(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const size_t n = (size_t)bcr->dof * (size_t)bcr->moves.nodes;
+  PetscScalar *moved = NULL;
+
+  PetscFunctionBegin;
+  if (!bcr->factor || bcr->moves.inplace) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(n, 1), &moved), BCR_NO_MEMORY));
+  PetscCall(BCRMovesTake(&bcr->moves, bcr->factor, moved));
+  PetscCall(PetscFree(bcr->factor));
+  bcr->factor = moved;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

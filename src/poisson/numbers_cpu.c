@@ -1,0 +1,226 @@
+/*
+  The host's table of operations on the numbers of a capacitance system (numbers.h).
+*/
+#include "numbers.h"
+#include <petscblaslapack.h>
+
+static PetscErrorCode host_create(BCRNumbers *c)
+{
+  (void)c;
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_destroy(BCRNumbers *c)
+{
+  (void)c;
+  return PETSC_SUCCESS;
+}
+
+static inline PetscScalar *at(const BCRSpread *x, PetscInt k)
+{
+  return k < x->n ? x->v + k : x->ghost + (k - x->n);
+}
+
+static PetscErrorCode host_product(BCRNumbers *c, const BCRSparseProduct *p)
+{
+  const BCRSparse *A = p->A;
+
+  PetscFunctionBegin;
+  (void)c;
+  for (PetscInt i = 0; i < A->rows; i++) {
+    const PetscInt first = A->start ? A->start[i] : i, end = A->start ? A->start[i + 1] : i + 1;
+    PetscScalar sum = 0, *y = at(&p->y, A->to ? A->to[i] : i);
+    PetscReal size = 0;
+
+    for (PetscInt k = first; k < end && p->alpha != 0; k++) {
+      const PetscScalar term = (A->value ? A->value[k] : 1) * *at(&p->x, A->from ? A->from[k] : k);
+
+      sum += term;
+      size += PetscAbsScalar(term);
+    }
+    *y = (p->add ? *y : 0) + p->alpha * sum;
+    if (p->d) {
+      *y += p->beta * p->d[i] * p->z[i];
+      size = PetscMax(size, p->d[i] * PetscAbsScalar(p->z[i]));
+    }
+    if (p->magnitude) p->magnitude[i] = size;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_fetch(BCRNumbers *c, BCRGhosts *g, const BCRSpread *x)
+{
+  PetscFunctionBegin;
+  (void)c;
+  PetscCall(PetscSFBcastBegin(g->sf, MPIU_SCALAR, x->v, x->ghost, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(g->sf, MPIU_SCALAR, x->v, x->ghost, MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_give(BCRNumbers *c, BCRGhosts *g, const BCRSpread *x)
+{
+  PetscFunctionBegin;
+  (void)c;
+  PetscCall(PetscSFReduceBegin(g->sf, MPIU_SCALAR, x->ghost, x->v, MPIU_SUM));
+  PetscCall(PetscSFReduceEnd(g->sf, MPIU_SCALAR, x->ghost, x->v, MPIU_SUM));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_copy(BCRNumbers *c, PetscInt n, const PetscScalar *x, PetscScalar *y)
+{
+  PetscFunctionBegin;
+  (void)c;
+  PetscCall(PetscArraycpy(y, x, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_set(BCRNumbers *c, PetscInt n, PetscScalar alpha, PetscScalar *x)
+{
+  (void)c;
+  for (PetscInt i = 0; i < n; i++) x[i] = alpha;
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_scale(BCRNumbers *c, PetscInt n, PetscReal times, PetscReal over, const PetscScalar *x,
+                                 PetscScalar *y)
+{
+  (void)c;
+  for (PetscInt i = 0; i < n; i++) y[i] = x[i] * times / over;
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_add(BCRNumbers *c, PetscInt n, PetscScalar alpha, const PetscScalar *x, PetscScalar *y)
+{
+  (void)c;
+  for (PetscInt i = 0; i < n; i++) y[i] += alpha * x[i];
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_dots(BCRNumbers *c, PetscInt n0, PetscInt nblocks, const BCRBlock blocks[],
+                                PetscScalar *sums)
+{
+  const PetscBLASInt n = (PetscBLASInt)n0, ld = n > 0 ? n : 1, one = 1;
+  const PetscScalar alpha = 1, beta = 0;
+
+  PetscFunctionBegin;
+  (void)c;
+  for (PetscInt l = 0; l < nblocks; l++) {
+    const PetscScalar *X = blocks[l].X, *y = blocks[l].y;
+    const PetscBLASInt k = (PetscBLASInt)blocks[l].k, m = (PetscBLASInt)PetscMax(blocks[l].m, 1);
+
+    for (PetscInt j = 0; j < (n && k > 1 ? 0 : k * m); j++) { /* few numbers; m is 1 where k is */
+      sums[j] = 0;
+      for (PetscInt i = 0; i < n; i++) sums[j] += PetscConj(X[i]) * y[(size_t)j * (size_t)n + i];
+    }
+    if (n && k > 1 && m == 1) BLASgemv_("C", &n, &k, &alpha, X, &ld, y, &one, &beta, sums, &one);
+    else if (n && k > 1) BLASgemm_("C", "N", &k, &m, &n, &alpha, X, &ld, y, &ld, &beta, sums, &k);
+    sums += (size_t)k * (size_t)m;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_combine(BCRNumbers *c, PetscInt n0, PetscInt nblocks, const BCRBlock blocks[], PetscInt m0,
+                                   PetscReal alpha0, const PetscScalar *s, PetscScalar *y)
+{
+  const PetscBLASInt n = (PetscBLASInt)n0, m = (PetscBLASInt)m0, one = 1;
+  const PetscScalar alpha = alpha0, beta = 1;
+  PetscInt all = 0;
+
+  PetscFunctionBegin;
+  (void)c;
+  for (PetscInt l = 0; l < nblocks; l++) all += blocks[l].k;
+  for (PetscInt l = 0; l < nblocks && n && m; l++) {
+    const PetscBLASInt k = (PetscBLASInt)blocks[l].k, lds = (PetscBLASInt)PetscMax(all, 1);
+
+    if (k && m == 1) BLASgemv_("N", &n, &k, &alpha, blocks[l].X, &n, s, &one, &beta, y, &one);
+    else if (k) BLASgemm_("N", "N", &n, &m, &k, &alpha, blocks[l].X, &n, s, &lds, &beta, y, &n);
+    s += k;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
+                                const PetscScalar *s, const BCRStepEnd *end)
+{
+  PetscFunctionBegin;
+  PetscCall(host_combine(c, n, nblocks, blocks, 1, -1, s, end->q));
+  for (PetscInt i = 0; i < n; i++) {
+    end->q[i] *= end->unit;
+    end->q1[i] = end->q[i];
+    end->z1[i] = end->z[i];
+    end->b[i] -= end->y * end->q[i];
+    if (end->next != 0) end->z[i] = end->next * end->b[i];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode host_largest(BCRNumbers *c, PetscInt n, const PetscReal *v, const PetscScalar *x,
+                                   PetscReal out[2][2])
+{
+  (void)c;
+  for (int k = 0; k < 2; k++) {
+    PetscReal most = 0, sum = 0;
+
+    for (PetscInt i = 0; i < n && (k ? x != NULL : v != NULL); i++)
+      most = PetscMax(most, k ? PetscAbsScalar(x[i]) : v[i]);
+    for (PetscInt i = 0; i < n && (k ? x != NULL : v != NULL); i++) {
+      const PetscReal a = k ? PetscAbsScalar(x[i]) : v[i];
+
+      sum += most > 0 ? PetscSqr(a / most) : a;
+    }
+    out[k][0] = most;
+    out[k][1] = sum;
+  }
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_nodes_sum(BCRNumbers *c, PetscInt nodes, PetscInt dof, const PetscReal *l,
+                                     const PetscScalar *x, PetscScalar *sum)
+{
+  (void)c;
+  *sum = 0;
+  for (PetscInt i = 0; i < nodes; i++) *sum += l[i] * x[dof * i];
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_nodes_add(BCRNumbers *c, PetscInt nodes, PetscInt dof, PetscScalar alpha, const PetscReal *r,
+                                     PetscScalar *x)
+{
+  (void)c;
+  for (PetscInt i = 0; i < nodes; i++) x[dof * i] += alpha * r[i];
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode host_run(BCRNumbers *c, const void *key, size_t bytes, PetscErrorCode (*launch)(void *context),
+                               void *context)
+{
+  (void)c;
+  (void)key;
+  (void)bytes;
+  return (*launch)(context);
+}
+
+const BCRNumbersOps *BCRNumbersCpu(void)
+{
+  static const BCRNumbersOps table = {
+    .where = PETSC_MEMTYPE_HOST,
+    .create = host_create,
+    .destroy = host_destroy,
+    .product = host_product,
+    .fetch = host_fetch,
+    .give = host_give,
+    .run = host_run,
+    .copy = host_copy,
+    .set = host_set,
+    .scale = host_scale,
+    .add = host_add,
+    .dots = host_dots,
+    .combine = host_combine,
+    .step = host_step,
+    .largest = host_largest,
+    .nodes_sum = host_nodes_sum,
+    .nodes_add = host_nodes_add,
+  };
+
+  return &table;
+}

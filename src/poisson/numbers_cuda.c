@@ -1,0 +1,448 @@
+/*
+  The table of CUDA devices of operations on the numbers of a capacitance system (numbers.h): kernels, and messages of the solver's
+  transport.
+*/
+#include "numbers.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../base/graph.h"
+  #include "../backend/cuda/capacitance.h"
+  #include "../backend/cuda/transport.h"
+  #include "../transport/transport.h"
+
+  #define TYPE ((BCR_REAL_SINGLE ? BCR_CUDA_SINGLE : 0) + (BCR_PARTS > 1 ? BCR_CUDA_COMPLEX : 0))
+
+typedef struct {
+  BCRDeviceArena arena;
+  BCRDeviceGraphs graphs;
+  BCRTransport transport; /* several ranks; else NULL */
+  void *parts;            /* of sums */
+  void *pinned;           /* memory of the host that kernels write their results to */
+  size_t bytes;           /* of it */
+  double *coefficients;   /* [room] on the device, where they are many */
+  PetscInt room;
+} Work;
+
+/* The device's copy of a list */
+typedef struct {
+  BCRDeviceArena arena;
+  BCRCudaSparse there;
+} Tables;
+
+static Work *work(const BCRNumbers *c)
+{
+  return (Work *)c->work;
+}
+
+/* Factors as kernels take them */
+static inline void pair_of(PetscScalar a, double pair[2])
+{
+  pair[0] = (double)PetscRealPart(a);
+  pair[1] = (double)PetscImaginaryPart(a);
+}
+
+/* Room for results of so many bytes */
+static PetscErrorCode pin(Work *w, size_t bytes)
+{
+  PetscFunctionBegin;
+  if (bytes <= w->bytes) PetscFunctionReturn(PETSC_SUCCESS);
+  if (w->pinned) PetscCallBCRCuda(BCRCudaHostFree(w->pinned));
+  w->pinned = NULL;
+  w->bytes = 0;
+  PetscCallBCRCuda(BCRCudaHostMalloc(2 * bytes, &w->pinned));
+  w->bytes = 2 * bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What has been launched is done, and results are there */
+static PetscErrorCode arrive(BCRNumbers *c)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaSynchronize(c->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_create(BCRNumbers *c)
+{
+  Work *w;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&w));
+  c->work = w;
+  PetscCall(BCRSolverTransport(c->solver, &w->transport));
+  w->graphs.off = c->solver->options.plainlaunch;
+  PetscCall(BCRDeviceArenaGet(&w->arena, BCR_CUDA_DOTS * 2 * sizeof(double), "sums", &w->parts));
+  PetscCall(pin(w, 2 * BCR_CUDA_COEFFICIENTS * sizeof(double)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_destroy(BCRNumbers *c)
+{
+  PetscFunctionBegin;
+  if (!c->work) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceArenaFree(&work(c)->arena));
+  PetscCall(BCRDeviceGraphsDestroy(&work(c)->graphs));
+  if (work(c)->pinned) PetscCallBCRCuda(BCRCudaHostFree(work(c)->pinned));
+  PetscCall(c->be->free(work(c)->coefficients));
+  PetscCall(PetscFree(c->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_tables_destroy(BCRSparse *A)
+{
+  PetscFunctionBegin;
+  if (A->tables) PetscCall(BCRDeviceArenaFree(&((Tables *)A->tables)->arena));
+  PetscCall(PetscFree(A->tables));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode put_places(BCRNumbers *c, Tables *t, PetscInt n, const PetscInt v[], const ptrdiff_t **there)
+{
+  ptrdiff_t *w, *p;
+
+  PetscFunctionBegin;
+  *there = NULL;
+  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(n, &w));
+  for (PetscInt i = 0; i < n; i++) w[i] = (ptrdiff_t)v[i];
+  PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)PetscMax(n, 1) * sizeof(*p), "lists", &p));
+  PetscCall(c->be->put(c->stream, p, w, (size_t)n * sizeof(*p)));
+  PetscCall(PetscFree(w));
+  *there = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_tables(BCRNumbers *c, BCRSparse *A)
+{
+  const PetscInt n = A->start ? A->start[A->rows] : A->rows;
+  Tables *t;
+
+  PetscFunctionBegin;
+  PetscCall(device_tables_destroy(A));
+  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(n <= PETSC_MPI_INT_MAX, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Rows that differ have %" PetscInt_FMT
+             " entries on one rank, more than the CUDA backend takes: use more ranks, or -pc_bcrpoisson_backend cpu",
+             n);
+  PetscCall(PetscNew(&t));
+  A->tables = t;
+  t->there.rows = (int)A->rows;
+  PetscCall(put_places(c, t, A->rows, A->to, &t->there.to));
+  PetscCall(put_places(c, t, n, A->from, &t->there.from));
+  if (A->start) {
+    int *w, *p;
+
+    PetscCall(PetscMalloc1(A->rows + 1, &w));
+    for (PetscInt i = 0; i <= A->rows; i++) w[i] = (int)A->start[i];
+    PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)(A->rows + 1) * sizeof(*p), "lists", &p));
+    PetscCall(c->be->put(c->stream, p, w, (size_t)(A->rows + 1) * sizeof(*p)));
+    PetscCall(PetscFree(w));
+    t->there.start = p;
+  }
+  if (A->value) {
+    void *p;
+
+    PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)n * sizeof(PetscReal), "lists", &p));
+    PetscCall(c->be->put(c->stream, p, A->value, (size_t)n * sizeof(PetscReal)));
+    t->there.value = p;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static BCRCudaSpread spread_of(const BCRSpread *x)
+{
+  return (BCRCudaSpread){x->v, x->ghost, (ptrdiff_t)x->n};
+}
+
+static PetscErrorCode device_product(BCRNumbers *c, const BCRSparseProduct *p)
+{
+  const BCRCudaSpread x = spread_of(&p->x), y = spread_of(&p->y);
+
+  PetscFunctionBegin;
+  if (p->A->rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallBCRCuda(BCRCudaSparseProduct(c->stream, TYPE, &((const Tables *)p->A->tables)->there, (double)p->alpha, &x,
+                                        &y, p->add, (double)p->beta, p->d, p->z, p->magnitude));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is packed to or from the ranks that want it, ghosts from or to those that have them */
+static PetscErrorCode exchange(BCRNumbers *c, BCRGhosts *g, PetscScalar *ghost, PetscBool back)
+{
+  BCRMessage *wanted, *ghosts;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(g->nto, &wanted, g->nof, &ghosts));
+  for (PetscInt k = 0; k < g->nto; k++)
+    wanted[k] = (BCRMessage){g->to[k], g->packed + g->tostart[k],
+                             (size_t)(g->tostart[k + 1] - g->tostart[k]) * sizeof(PetscScalar)};
+  for (PetscInt k = 0; k < g->nof; k++)
+    ghosts[k] =
+      (BCRMessage){g->of[k], ghost + g->ofstart[k], (size_t)(g->ofstart[k + 1] - g->ofstart[k]) * sizeof(PetscScalar)};
+  if (back) ierr = BCRTransportExchange(work(c)->transport, c->stream, (int)g->nof, ghosts, (int)g->nto, wanted);
+  else ierr = BCRTransportExchange(work(c)->transport, c->stream, (int)g->nto, wanted, (int)g->nof, ghosts);
+  PetscCall(PetscFree2(wanted, ghosts));
+  PetscCall(BCRTransportAgree(work(c)->transport, ierr)); /* nobody waits for what will never come */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_fetch(BCRNumbers *c, BCRGhosts *g, const BCRSpread *x)
+{
+  const BCRSparseProduct pack = {
+    .A = &g->wanted, .alpha = 1, .x = *x, .y = {g->packed, NULL, g->wanted.rows}
+  };
+
+  PetscFunctionBegin;
+  PetscCall(device_product(c, &pack));
+  PetscCall(exchange(c, g, x->ghost, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_give(BCRNumbers *c, BCRGhosts *g, const BCRSpread *x)
+{
+  const BCRSparseProduct unpack = {
+    .A = &g->back, .alpha = 1, .x = {g->packed, NULL, g->wanted.rows},
+            .y = *x, .add = PETSC_TRUE
+  };
+
+  PetscFunctionBegin;
+  PetscCall(exchange(c, g, x->ghost, PETSC_TRUE));
+  PetscCall(device_product(c, &unpack));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_copy(BCRNumbers *c, PetscInt n, const PetscScalar *x, PetscScalar *y)
+{
+  PetscFunctionBegin;
+  if (n) PetscCallBCRCuda(BCRCudaCopy(y, x, (size_t)n * sizeof(*x), c->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_set(BCRNumbers *c, PetscInt n, PetscScalar alpha, PetscScalar *x)
+{
+  double a[2];
+
+  PetscFunctionBegin;
+  pair_of(alpha, a);
+  PetscCallBCRCuda(BCRCudaSet(c->stream, TYPE, n, a, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_scale(BCRNumbers *c, PetscInt n, PetscReal times, PetscReal over, const PetscScalar *x,
+                                   PetscScalar *y)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaTimes(c->stream, TYPE, n, (double)times, (double)over, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_add(BCRNumbers *c, PetscInt n, PetscScalar alpha, const PetscScalar *x, PetscScalar *y)
+{
+  double a[2];
+
+  PetscFunctionBegin;
+  pair_of(alpha, a);
+  PetscCallBCRCuda(BCRCudaAdd(c->stream, TYPE, n, a, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *sums: how many products they have, or NULL: combinations */
+static BCRCudaBlocks blocks_of(PetscInt nblocks, const BCRBlock blocks[], PetscInt *sums)
+{
+  BCRCudaBlocks b = {.blocks = 0};
+
+  if (sums) *sums = 0;
+  for (PetscInt l = 0; l < nblocks; l++) {
+    if (!blocks[l].k) continue;
+    b.k[b.blocks] = (int)blocks[l].k;
+    b.m[b.blocks] = (int)PetscMax(blocks[l].m, 1);
+    b.X[b.blocks] = blocks[l].X;
+    b.y[b.blocks] = blocks[l].y;
+    if (sums) *sums += blocks[l].k * PetscMax(blocks[l].m, 1);
+    b.blocks++;
+  }
+  return b;
+}
+
+static PetscErrorCode device_dots(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
+                                  PetscScalar *sums)
+{
+  PetscInt all;
+  const BCRCudaBlocks b = blocks_of(nblocks, blocks, &all);
+  const size_t bytes = (size_t)all * sizeof(*sums);
+
+  PetscFunctionBegin;
+  if (!all) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(pin(work(c), bytes));
+  PetscCallBCRCuda(BCRCudaDots(c->stream, TYPE, n, &b, work(c)->parts, work(c)->pinned));
+  PetscCall(arrive(c));
+  PetscCall(PetscMemcpy(sums, work(c)->pinned, bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n coefficients for kernels */
+static PetscErrorCode coefficients_of(BCRNumbers *c, PetscInt n, const PetscScalar *s, BCRCudaCoefficients *k)
+{
+  double *v = k->v;
+
+  PetscFunctionBegin;
+  k->count = (int)(n * BCR_PARTS);
+  k->there = NULL;
+  if (k->count > BCR_CUDA_COEFFICIENTS) PetscCall(PetscMalloc1(k->count, &v));
+  for (PetscInt j = 0; j < n; j++) {
+    v[BCR_PARTS * j] = (double)PetscRealPart(s[j]);
+    if (BCR_PARTS > 1) v[BCR_PARTS * (j + 1) - 1] = (double)PetscImaginaryPart(s[j]);
+  }
+  if (v == k->v) PetscFunctionReturn(PETSC_SUCCESS);
+  if (k->count > work(c)->room) {
+    PetscCall(c->be->free(work(c)->coefficients));
+    work(c)->coefficients = NULL;
+    PetscCall(c->be->alloc(2 * (size_t)k->count * sizeof(double), "coefficients", &work(c)->coefficients));
+    work(c)->room = 2 * k->count;
+  }
+  PetscCall(c->be->put(c->stream, work(c)->coefficients, v, (size_t)k->count * sizeof(double)));
+  k->there = work(c)->coefficients;
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_combine(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscInt m,
+                                     PetscReal alpha, const PetscScalar *s, PetscScalar *y)
+{
+  const BCRCudaBlocks b = blocks_of(nblocks, blocks, NULL);
+  BCRCudaCoefficients k;
+  PetscInt all = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nblocks; l++) all += blocks[l].k;
+  for (PetscInt j = 0; j < m && all; j++) {
+    PetscCall(coefficients_of(c, all, s + (size_t)j * (size_t)all, &k));
+    PetscCallBCRCuda(BCRCudaCombine(c->stream, TYPE, n, &b, &k, (double)alpha, y + (size_t)j * (size_t)n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
+                                  const PetscScalar *s, const BCRStepEnd *end)
+{
+  const BCRCudaBlocks b = blocks_of(nblocks, blocks, NULL);
+  BCRCudaStepEnd e = {
+    (double)end->unit, (double)end->next, {0, 0},
+      end->q, end->z, end->b, end->q1, end->z1
+  };
+  BCRCudaCoefficients k;
+  PetscInt all = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nblocks; l++) all += blocks[l].k;
+  PetscCall(coefficients_of(c, all, s, &k));
+  pair_of(end->y, e.y);
+  PetscCallBCRCuda(BCRCudaStep(c->stream, TYPE, n, &b, &k, &e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_largest(BCRNumbers *c, PetscInt n, const PetscReal *v, const PetscScalar *x,
+                                     PetscReal out[2][2])
+{
+  const double *parts = (const double *)work(c)->pinned;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaLargest(c->stream, TYPE, n, v, x, (double *)work(c)->pinned));
+  PetscCall(arrive(c));
+  for (int k = 0; k < 2; k++) {
+    double most = 0, sum = 0;
+
+    for (int i = 0; i < BCR_CUDA_LARGEST; i++) most = PetscMax(most, parts[2 * i]);
+    for (int i = 0; i < BCR_CUDA_LARGEST; i++)
+      sum += parts[2 * i + 1] * (parts[2 * i] > 0 ? PetscSqr(parts[2 * i] / most) : 1);
+    out[k][0] = (PetscReal)most;
+    out[k][1] = (PetscReal)sum;
+    parts += 2 * BCR_CUDA_LARGEST;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_nodes_sum(BCRNumbers *c, PetscInt nodes, PetscInt dof, const PetscReal *l,
+                                       const PetscScalar *x, PetscScalar *sum)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaNodesSum(c->stream, TYPE, nodes, (int)dof, l, x, work(c)->parts, work(c)->pinned));
+  PetscCall(arrive(c));
+  *sum = *(const PetscScalar *)work(c)->pinned;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_nodes_add(BCRNumbers *c, PetscInt nodes, PetscInt dof, PetscScalar alpha,
+                                       const PetscReal *r, PetscScalar *x)
+{
+  double a[2];
+
+  PetscFunctionBegin;
+  pair_of(alpha, a);
+  PetscCallBCRCuda(BCRCudaNodesAdd(c->stream, TYPE, nodes, (int)dof, a, r, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A launch as a graph, on whose stream it is captured */
+typedef struct {
+  BCRNumbers *c;
+  PetscErrorCode (*launch)(void *context);
+  void *context;
+} Run;
+
+static PetscErrorCode run_launch(void *context, BCRStream stream)
+{
+  const Run *run = (const Run *)context;
+  void *mine = run->c->stream;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  run->c->stream = stream;
+  ierr = (*run->launch)(run->context);
+  run->c->stream = mine;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of one rank alone: messages are not captured */
+static PetscErrorCode device_run(BCRNumbers *c, const void *key, size_t bytes, PetscErrorCode (*launch)(void *context),
+                                 void *context)
+{
+  Run run = {c, launch, context};
+
+  PetscFunctionBegin;
+  if (c->size > 1) PetscCall((*launch)(context));
+  else PetscCall(BCRDeviceGraphsRun(&work(c)->graphs, c->stream, key, bytes, run_launch, &run));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+const BCRNumbersOps *BCRNumbersCuda(void)
+{
+#if defined(PETSCBCR_HAVE_CUDA)
+  static const BCRNumbersOps table = {
+    .where = PETSC_MEMTYPE_DEVICE,
+    .create = device_create,
+    .destroy = device_destroy,
+    .tables = device_tables,
+    .tables_destroy = device_tables_destroy,
+    .product = device_product,
+    .fetch = device_fetch,
+    .give = device_give,
+    .run = device_run,
+    .copy = device_copy,
+    .set = device_set,
+    .scale = device_scale,
+    .add = device_add,
+    .dots = device_dots,
+    .combine = device_combine,
+    .step = device_step,
+    .largest = device_largest,
+    .nodes_sum = device_nodes_sum,
+    .nodes_add = device_nodes_add,
+  };
+
+  return &table;
+#else
+  return NULL;
+#endif
+}
