@@ -342,7 +342,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
     PetscCall(add_change(cap));
     PetscCall(field(cap, transpose, u));
     PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
-    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * rounding);
+    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * PetscMax(rounding, own));
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
     if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
