@@ -315,7 +315,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   Product context = {cap, transpose, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
-  PetscReal rounding = 0, tol, left = 0, own = 0, size;
+  PetscReal rounding = 0, tol, left = 0, own = 0, again = 0, size;
   PetscInt old;
 
   PetscFunctionBegin;
@@ -328,8 +328,6 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
     if (round == 2 && !old) break;
     if (round == 2) { /* from the beginning */
-      PetscReal again;
-
       BCRDirectionsForget(directions);
       PetscCall(into(cap, transpose, 1, cap->w.v, PETSC_TRUE, cap->rhs));
       size = cap->size;
@@ -342,7 +340,9 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
     PetscCall(add_change(cap));
     PetscCall(field(cap, transpose, u));
     PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
-    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * PetscMax(rounding, own));
+    /* a stiff system may have a solution that is larger than all before it where it is transposed; much larger is one of none */
+    again = transpose ? PetscMax(rounding, PetscMin(own, rounding / PETSC_SQRT_MACHINE_EPSILON)) : rounding;
+    cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * again);
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
     if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
