@@ -345,7 +345,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * again);
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
-    if (!cap->info.reached || round || left <= BCR_CAPACITANCE_FINE * own) continue;
+    if (!cap->info.reached || round || cap->info.rows == cap->borders || left <= BCR_CAPACITANCE_FINE * own) continue;
     PetscCall(rounding_of_field(cap, u, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
     tol = BCR_CAPACITANCE_FINE / 3 * own;
