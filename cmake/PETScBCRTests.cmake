@@ -176,8 +176,8 @@ function(petscbcr_add_program_tests)
   set(cases ex29 ex29-neumann ex45 ex32 snes-ex5 snes-ex35)
   set(parallel ex29:4 ex29-neumann:3 ex45:4 ex32:2 snes-ex5:4 snes-ex35:3) # those cut along several axes, and along one
   if(NOT PETSCBCR_PETSC_COMPLEX AND NOT PETSCBCR_PETSC_SINGLE)
-    list(APPEND cases ex50 snes-ex9) # real and double only, as their own headers say
-    list(APPEND parallel ex50:4 snes-ex9:3)
+    list(APPEND cases ex50 snes-ex9 snes-ex9-rs) # real and double only, as their own headers say
+    list(APPEND parallel ex50:4 snes-ex9:3 snes-ex9-rs:3)
   endif()
   if(fortran)
     list(APPEND cases ex45f)

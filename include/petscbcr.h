@@ -416,6 +416,8 @@ PETSC_EXTERN PetscErrorCode PCNeatoSetGrid(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCNeatoGetGrid(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCNeatoSetGridProcessors(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCNeatoGetGridProcessors(PC, PetscInt *, const PetscInt *[]);
+PETSC_EXTERN PetscErrorCode PCNeatoSetOtherwise(PC, PCType);
+PETSC_EXTERN PetscErrorCode PCNeatoGetOtherwise(PC, PCType *);
 
 PETSC_EXTERN PetscErrorCode PetscBCRLinesCreate(DM, DMDirection, PetscInt, const PetscReal[], const PetscReal[],
                                                 PetscInt, const PetscReal[], PetscBCRLines *);

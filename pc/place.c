@@ -94,16 +94,55 @@ static PetscErrorCode grid_of_stag(DM dm, MPI_Comm comm, BCRGrid *grid)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of all ranks together. dm: one with a grid */
+static PetscErrorCode dm_unknowns(DM dm, PetscInt *n)
+{
+  PetscInt dof[4] = {1, 1, 1, 1}, N[3] = {1, 1, 1}, dim;
+  PetscBool isda;
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)dm), &size));
+  PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &isda));
+  if (isda) {
+    PetscCall(DMDAGetInfo(dm, &dim, &N[0], &N[1], &N[2], NULL, NULL, NULL, &dof[0], NULL, NULL, NULL, NULL, NULL));
+    if (size == 1) PetscCall(DMDAGetCorners(dm, NULL, NULL, NULL, &N[0], &N[1], &N[2])); /* PCASM's subdomains */
+    dof[dim] = dof[0];
+  } else {
+    PetscCall(DMGetDimension(dm, &dim));
+    PetscCall(DMStagGetDOF(dm, &dof[0], &dof[1], &dof[2], &dof[3]));
+    PetscCall(DMStagGetGlobalSizes(dm, &N[0], &N[1], &N[2]));
+  }
+  *n = dof[dim];
+  for (PetscInt d = 0; d < dim; d++) *n *= N[d];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *dm: NULL where it has no grid of so many rows; *n: what it has then, 0: no grid */
+static PetscErrorCode dm_with_rows(PetscInt rows, DM *dm, PetscInt *n)
+{
+  PetscFunctionBegin;
+  *n = 0;
+  PetscCall(dm_with_grid(dm));
+  if (*dm) PetscCall(dm_unknowns(*dm, n));
+  if (*n != rows) *dm = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* That of the first of these vectors that has one with a grid; NULL */
 static PetscErrorCode vecs_dm(Vec b, Vec x, DM *dm)
 {
+  Vec v[2] = {b, x};
+  PetscInt rows, n;
+
   PetscFunctionBegin;
   *dm = NULL;
-  if (b) PetscCall(VecGetDM(b, dm));
-  PetscCall(dm_with_grid(dm));
-  if (*dm) PetscFunctionReturn(PETSC_SUCCESS);
-  if (x) PetscCall(VecGetDM(x, dm));
-  PetscCall(dm_with_grid(dm));
+  for (int k = 0; k < 2 && !*dm; k++) {
+    if (!v[k]) continue;
+    PetscCall(VecGetDM(v[k], dm));
+    PetscCall(VecGetSize(v[k], &rows));
+    PetscCall(dm_with_rows(rows, dm, &n));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,10 +426,11 @@ static PetscErrorCode update_found(PC pc, PetscBool read, BCRPlace *place)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const char *const object[] = {"KSP", "matrix", "vectors"};
+
 /* All ranks must take the DM of the same object, or wait for one another in different places. k: which, 3: none */
 static PetscErrorCode same_source(PC pc, PetscInt k)
 {
-  static const char *const object[] = {"KSP", "matrix", "vectors"};
   const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
   PetscInt first;
   BCRFault fault = {PETSC_SUCCESS, ""};
@@ -410,12 +450,12 @@ static PetscErrorCode same_source(PC pc, PetscInt k)
 PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool read, PetscBool full, Vec b, Vec x,
                             BCRPlace *place, PetscBool *same)
 {
-  static const char *const from[] = {"from the DM of the KSP", "from the DM of the matrix",
-                                     "from the DM of the vectors"};
+  char from[40];
   DM dm[3] = {NULL, NULL, NULL};
   PetscObjectId id;
   PetscObjectState pattern, values;
-  PetscInt rows, k = 0;
+  PetscInt rows, k, n;
+  char misfit[sizeof(place->misfit)] = "";
 
   PetscFunctionBegin;
   PetscCall(PCGetDM(pc, &dm[0]));
@@ -423,15 +463,21 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
   PetscCall(vecs_dm(b, x, &dm[2]));
   PetscCall(MatGetSize(pc->pmat, &rows, NULL));
   if (!dm[2] && place->vecs && rows == place->grid.dof * place->grid.N[0] * place->grid.N[1] * place->grid.N[2])
-    dm[2] = place->dm; /* they had it last time */
-  while (k < 3) {
-    PetscCall(dm_with_grid(&dm[k]));
+    dm[2] = place->dm;      /* they had it last time */
+  for (k = 0; k < 3; k++) { /* one of another size, as where a SNES takes some rows out, is none */
+    PetscCall(dm_with_rows(rows, &dm[k], &n));
     if (dm[k]) break;
-    k++;
+    if (!n) continue;
+    if (misfit[0]) continue;
+    PetscCall(PetscSNPrintf(misfit, sizeof(misfit),
+                            "the DM of the %s has %" PetscInt_FMT " unknowns, the matrix %" PetscInt_FMT " rows",
+                            object[k], n, rows));
+    PetscCall(PetscInfo(pc, "The grid is looked for elsewhere: %s\n", misfit));
   }
   PetscCall(same_source(pc, k));
   if (k < 3) {
-    PetscCall(take_dm(pc, dm[k], from[k], (PetscBool)(k == 2), place, same));
+    PetscCall(PetscSNPrintf(from, sizeof(from), "from the DM of the %s", object[k]));
+    PetscCall(take_dm(pc, dm[k], from, (PetscBool)(k == 2), place, same));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
@@ -446,6 +492,7 @@ PetscErrorCode BCRPlaceFind(PC pc, const BCRPlaceOptions *options, PetscBool rea
   }
   PetscCall(BCRPlaceDestroy(place));
   BCRCallElse(find_without(pc, options, read, full, place), (void)BCRPlaceDestroy(place));
+  PetscCall(PetscStrncpy(place->misfit, misfit, sizeof(place->misfit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -464,11 +511,11 @@ PetscErrorCode BCRPlaceRefuse(PC pc, const BCRPlace *place)
   const BCROptions *options = ((const BCROptionsOwner *)pc->data)->options;
 
   PetscFunctionBegin;
-  SETERRQ(
-    PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG,
-    "%s found no grid: neither the PC, its matrix nor the vectors have a DMDA, and the rows of the matrix are not "
-    "those of a structured grid: %s. Give a DMDA with KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz",
-    options->type, place->why, BCRPrefix(pc), options->stem + 1);
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG,
+          "%s found no grid: %s, and the rows of the matrix are not those of a structured grid: %s. Give a DMDA with "
+          "KSPSetDM() or PCSetDM(), or -%s%sgrid nx,ny,nz",
+          options->type, place->misfit[0] ? place->misfit : "neither the PC, its matrix nor the vectors have a DMDA",
+          place->why, BCRPrefix(pc), options->stem + 1);
 }
 
 PetscErrorCode BCRPlaceDestroy(BCRPlace *place)

@@ -34,6 +34,7 @@ typedef struct {
   PetscBool vecs; /* the DM was the vectors' */
   PetscBool none; /* there is no grid: why says it */
   char why[256];
+  char misfit[128];  /* a DM with a grid of another size than the matrix: which, and the sizes; empty: there is none */
   Mat mat;           /* rows in the order of the grid, referenced; NULL: nobody asked for them */
   PetscBool ordered; /* they lie otherwise in the PC's matrix, as order says */
   BCROrder order;

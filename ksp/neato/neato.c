@@ -18,7 +18,8 @@
 . -ksp_neato_backend (auto|cpu|cuda)                             - as `-pc_neato_backend`
 . -ksp_neato_precision (double|single|mixed)                     - as `-pc_neato_precision`
 . -ksp_neato_grid (auto|nx,ny,nz)                                - as `-pc_neato_grid`
-- -ksp_neato_grid_processors (natural|px,py,pz)                  - as `-pc_neato_grid_processors`
+. -ksp_neato_grid_processors (natural|px,py,pz)                  - as `-pc_neato_grid_processors`
+- -ksp_neato_otherwise type                                      - as `-pc_neato_otherwise`
 
   Level: beginner
 

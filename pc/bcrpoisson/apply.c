@@ -60,6 +60,7 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   if (!pc->setupcalled)
     PetscCall(PCSetUp(pc)); /* a KSP with new vectors for the same matrix leaves that to PCApply() */
   PetscCall(BCRPoissonSetUpWith(pc, b, x));
+  PetscCall(BCROtherwisePreSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
   c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetPC(ksp, &its));
@@ -75,6 +76,15 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   if (!users) PetscFunctionReturn(PETSC_SUCCESS);
   BCRPreSolveEnds(pc); /* PCPreSolve() has counted itself */
   PetscCall(refuse_fit(pc, c, "A solve without iterations (KSPPREONLY)"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCPostSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  (void)b;
+  (void)x;
+  PetscCall(BCROtherwisePostSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -440,7 +450,7 @@ PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
 
   PetscFunctionBegin;
   PetscCall(BCRPoissonSetUpWith(pc, x, y));
-  other = ((PC_BCRPoisson *)pc->data)->other;
+  other = ((PC_BCRPoisson *)pc->data)->otherwise.pc;
   BCRCallElse(other ? PCApply(other, x, y) : apply_refined(pc, PETSC_FALSE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -451,7 +461,7 @@ PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
 
   PetscFunctionBegin;
   PetscCall(BCRPoissonSetUpWith(pc, x, y));
-  other = ((PC_BCRPoisson *)pc->data)->other;
+  other = ((PC_BCRPoisson *)pc->data)->otherwise.pc;
   BCRCallElse(other ? PCApplyTranspose(other, x, y) : apply_refined(pc, PETSC_TRUE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -479,8 +489,8 @@ PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
 
   PetscFunctionBegin;
   PetscCall(BCRPoissonSetUpWith(pc, NULL, NULL));
-  if (bcr->other) {
-    PetscCall(PCMatApply(bcr->other, X, Y));
+  if (bcr->otherwise.pc) {
+    PetscCall(PCMatApply(bcr->otherwise.pc, X, Y));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   c = BCRPoissonUnchosenFit(pc);
@@ -498,7 +508,7 @@ PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
 
   PetscFunctionBegin;
   PetscCall(BCRPoissonSetUpWith(pc, NULL, NULL));
-  other = ((PC_BCRPoisson *)pc->data)->other;
+  other = ((PC_BCRPoisson *)pc->data)->otherwise.pc;
   PetscCall(other ? PCMatApplyTranspose(other, X, Y) : apply_mat(pc, PETSC_TRUE, X, Y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -104,6 +104,7 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   pc->ops->apply = PCApply_BCRPoisson;
   pc->ops->applytranspose = PCApplyTranspose_BCRPoisson;
   pc->ops->presolve = PCPreSolve_BCRPoisson;
+  pc->ops->postsolve = PCPostSolve_BCRPoisson;
   pc->ops->matapply = PCMatApply_BCRPoisson;
 #if PETSC_VERSION_GE(3, 24, 0)
   pc->ops->matapplytranspose = PCMatApplyTranspose_BCRPoisson;

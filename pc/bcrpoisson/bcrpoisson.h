@@ -6,6 +6,7 @@
 
 #include <petscbcr.h>
 #include "../options.h"
+#include "../otherwise.h"
 #include "../place.h"
 #include "../shared.h"
 #include "../../src/base/agree.h"
@@ -58,13 +59,11 @@ typedef struct {
   PCBCRPoissonEnd end[6];
   PetscReal shift, scale;
   BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
-  char *otherwise;         /* type of the PC where there is no grid or no operator of ours, or NULL */
+  BCROtherwise otherwise;  /* where there is no grid or no operator of ours */
 
   /* what set-up made of it */
   PetscBool replan;         /* a choice changed that the plan depends on */
   BCRPlace place;           /* which node of which grid each row is */
-  PC other;                 /* what stands in, as -pc_bcrpoisson_otherwise says; NULL: nothing does */
-  char reason[512];         /* why it does */
   BCRMoves moves;           /* from the boxes of the grid to the slabs that the solver has */
   PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
   PetscScalar *slab;        /* a vector in slabs, where they are not in place */
@@ -132,6 +131,7 @@ PETSC_INTERN PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y);
 PETSC_INTERN PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y);
 #endif
 PETSC_INTERN PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x);
+PETSC_INTERN PetscErrorCode PCPostSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x);
 /* The matrix of the first component has a null space, one that is known: after set-up */
 PETSC_INTERN PetscBool BCRPoissonSingular(PC pc);
 /* The constant that the last solve removed, into the PC's data. The device is asked for it, and waited for, only when

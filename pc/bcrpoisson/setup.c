@@ -30,7 +30,7 @@ PetscErrorCode PCReset_BCRPoisson(PC pc)
   PetscFunctionBegin;
   PetscCall(forget(bcr));
   PetscCall(BCRPlaceDestroy(&bcr->place));
-  PetscCall(PCDestroy(&bcr->other));
+  PetscCall(PCDestroy(&bcr->otherwise.pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -450,7 +450,6 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
   PetscCall(BCROptionsCheckSame(pc));
-  PetscCall(PCDestroy(&bcr->other));
   PetscCall(set_grid(pc, b, x));
   if (bcr->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
   if (bcr->place.none) PetscCall(BCRPlaceRefuse(pc, &bcr->place));
@@ -495,46 +494,12 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The PC that -pc_bcrpoisson_otherwise names, in place of this one */
-static PetscErrorCode stand_in(PC pc)
-{
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-
-  PetscFunctionBegin;
-  PetscCall(PetscInfo(pc, "PC %s instead of PCBCRPOISSON: %s\n", bcr->otherwise, bcr->reason));
-  PetscCall(PCCreate(PetscObjectComm((PetscObject)pc), &bcr->other));
-  PetscCall(PetscObjectIncrementTabLevel((PetscObject)bcr->other, (PetscObject)pc, 1));
-  PetscCall(PCSetOptionsPrefix(bcr->other, ((PetscObject)pc)->prefix));
-  PetscCall(PCAppendOptionsPrefix(bcr->other, "otherwise_"));
-  if (pc->dm) PetscCall(PCSetDM(bcr->other, pc->dm));
-  PetscCall(PCSetOperators(bcr->other, pc->mat, pc->pmat));
-  PetscCall(PCSetType(bcr->other, bcr->otherwise));
-  PetscCall(PCSetFromOptions(bcr->other));
-  PetscCall(PCSetUp(bcr->other));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* With -pc_bcrpoisson_otherwise errors that say that a matrix is none of ours are no errors. Those are agreed on by all ranks */
 static PetscErrorCode set_up_or_stand_in(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  BCRFault fault = {PETSC_SUCCESS, ""};
-  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  if (!bcr->otherwise) {
-    PetscCall(set_up(pc, vecs, b, x));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(BCRFaultCatchBegin(&fault));
-  ierr = set_up(pc, vecs, b, x);
-  PetscCall(BCRFaultCatchEnd(&fault, ierr));
-  if (!fault.code) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(fault.code == PETSC_ERR_SUP || fault.code == PETSC_ERR_ARG_WRONG || fault.code == PETSC_ERR_ARG_INCOMP,
-             PetscObjectComm((PetscObject)pc), fault.code, "%s", fault.text);
-  PetscCall(PCReset_BCRPoisson(pc));
-  PetscCall(PetscStrncpy(bcr->reason, fault.text, sizeof(bcr->reason)));
-  PetscCall(stand_in(pc));
+  PetscCall(BCROtherwiseSetUp(pc, &bcr->otherwise, vecs, b, x, set_up, PCReset_BCRPoisson));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

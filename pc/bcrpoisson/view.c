@@ -204,13 +204,8 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
                                    bcr->source == PCBCRPOISSON_OPERATOR_USER ? "the user" : "the matrix",
                                    PCBCRPoissonFits[bcr->fit]));
   PetscCall(BCRPlaceView(&bcr->place, viewer));
-  if (bcr->other) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "otherwise: another PC stands in, as %s\n", bcr->reason));
-    PetscCall(PetscViewerASCIIPushTab(viewer));
-    PetscCall(PCView(bcr->other, viewer));
-    PetscCall(PetscViewerASCIIPopTab(viewer));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(BCROtherwiseView(&bcr->otherwise, viewer));
+  if (bcr->otherwise.pc) PetscFunctionReturn(PETSC_SUCCESS);
   if (!bcr->solver) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "not set up yet: the plan is made from the operator\n"));
     PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s\n", PCBCRPoissonBackends[bcr->backend]));

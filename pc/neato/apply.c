@@ -223,8 +223,8 @@ static PetscErrorCode check_set_up(PC pc, Vec b, Vec x)
 {
   PetscFunctionBegin;
   PetscCall(BCRNeatoSetUpWith(pc, b, x));
-  PetscCheck(((PC_Neato *)pc->data)->tri, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PCNEATO is applied before it is set up: call PCSetUp() or KSPSetUp() first");
+  PetscCheck(((PC_Neato *)pc->data)->tri || ((PC_Neato *)pc->data)->otherwise.pc, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ORDER, "PCNEATO is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -240,9 +240,13 @@ static PetscErrorCode apply_in_order(PC pc, PetscBool transpose, Vec x, Vec y)
 
 static PetscErrorCode apply_vec(PC pc, PetscBool transpose, Vec x, Vec y)
 {
+  PC other;
+
   PetscFunctionBegin;
   PetscCall(check_set_up(pc, x, y));
-  PetscCall(BCRPlaceApply(pc, &((PC_Neato *)pc->data)->place, transpose, x, y, apply_in_order));
+  other = ((PC_Neato *)pc->data)->otherwise.pc;
+  if (other) PetscCall(transpose ? PCApplyTranspose(other, x, y) : PCApply(other, x, y));
+  else PetscCall(BCRPlaceApply(pc, &((PC_Neato *)pc->data)->place, transpose, x, y, apply_in_order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,17 +283,35 @@ static PetscErrorCode make_batch(PC pc, PetscInt ncols)
 
 static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
 {
+  const PC_Neato *neato = (const PC_Neato *)pc->data;
   BCRArrays arrays;
 
   PetscFunctionBegin;
   PetscCall(check_set_up(pc, NULL, NULL)); /* dense matrices have no DM */
-  if (((PC_Neato *)pc->data)->place.ordered) {
+  if (neato->place.ordered || neato->otherwise.pc) {
     PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_vec));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRArraysOfMats(X, Y, &arrays));
   PetscCall(make_batch(pc, arrays.ncols));
   PetscCall(solve_arrays(pc, transpose, &arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCPreSolve_Neato(PC pc, KSP ksp, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRNeatoSetUpWith(pc, b, x));
+  PetscCall(BCROtherwisePreSolve(pc, &((PC_Neato *)pc->data)->otherwise, ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCPostSolve_Neato(PC pc, KSP ksp, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  (void)b;
+  (void)x;
+  PetscCall(BCROtherwisePostSolve(pc, &((PC_Neato *)pc->data)->otherwise, ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

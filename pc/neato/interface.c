@@ -593,3 +593,54 @@ PetscErrorCode PCNeatoGetGridProcessors(PC pc, PetscInt *dim, const PetscInt *p[
   PetscCall(BCROptionGet(pc, __func__, dim, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+  PCNeatoSetOtherwise - names the `PC` that stands in for `PCNEATO` where there is no grid or there are no lines of its kind
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- type - type of that `PC`, `NULL` or empty for none (the default)
+
+  Options Database Key:
+. -pc_neato_otherwise type - the type
+
+  Level: intermediate
+
+  Notes:
+  For programs with several `KSP`s that share the options database. Errors of set-up that say that a matrix is none of this
+  solver's - no grid, entries that are no neighbours, lines without a unique solution - become that `PC`; others stay what
+  they are. `PCView()` and `PetscInfo()` say which `PC` works, and why. Its options have the prefix
+  `otherwise_` behind the one of this `PC`.
+
+.seealso: `PCNEATO`, `PCNeatoGetOtherwise()`, `PCSetType()`
+@*/
+PetscErrorCode PCNeatoSetOtherwise(PC pc, PCType type)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, 1, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetOtherwise - gets the type of the `PC` that stands in for `PCNEATO` where it cannot work
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. type - the type, `NULL` for none; not to be freed
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetOtherwise()`
+@*/
+PetscErrorCode PCNeatoGetOtherwise(PC pc, PCType *type)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, NULL, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -27,7 +27,8 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 . -pc_neato_backend (auto|cpu|cuda)                            - where the work is done, see `PCNeatoSetBackend()`
 . -pc_neato_precision (double|single|mixed)                    - precision of the work inside, see `PCNeatoSetPrecision()`
 . -pc_neato_grid (auto|nx,ny,nz)                               - nodes of the grid of a matrix without a `DMDA`, see `PCNeatoSetGrid()`
-- -pc_neato_grid_processors (natural|px,py,pz)                 - ranks that number its rows box after box, see `PCNeatoSetGridProcessors()`
+. -pc_neato_grid_processors (natural|px,py,pz)                 - ranks that number its rows box after box, see `PCNeatoSetGridProcessors()`
+- -pc_neato_otherwise type                                     - `PC` that stands in where there is no grid or there are no such lines, see `PCNeatoSetOtherwise()`
 
   Level: beginner
 
@@ -68,7 +69,7 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPNEATO`, `PCBCRPOISSON`, `PetscBCRLinesCreate()`, `PetscBCRInitializePackage()`, `PCNeatoSetAxis()`, `PCNeatoSetMethod()`,
           `PCNeatoSetVariant()`, `PCNeatoSetParts()`, `PCNeatoSetMemory()`, `PCNeatoSetCoupling()`,
-          `PCNeatoSetTransport()`, `PCNeatoSetBackend()`, `PCNeatoSetPrecision()`, `PCNeatoSetGrid()`, `PCMG`
+          `PCNeatoSetTransport()`, `PCNeatoSetBackend()`, `PCNeatoSetPrecision()`, `PCNeatoSetGrid()`, `PCNeatoSetOtherwise()`, `PCMG`
 M*/
 PetscErrorCode PCCreate_Neato(PC pc)
 {
@@ -87,6 +88,8 @@ PetscErrorCode PCCreate_Neato(PC pc)
   pc->ops->matapplytranspose = PCMatApplyTranspose_Neato;
 #endif
   pc->ops->setfromoptions = BCROptionsSetFromOptions;
+  pc->ops->presolve = PCPreSolve_Neato;
+  pc->ops->postsolve = PCPostSolve_Neato;
   pc->ops->view = PCView_Neato;
   pc->ops->reset = PCReset_Neato;
   pc->ops->destroy = PCDestroy_Neato;

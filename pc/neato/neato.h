@@ -6,6 +6,7 @@
 
 #include <petscbcr.h>
 #include "../options.h"
+#include "../otherwise.h"
 #include "../place.h"
 #include "../shared.h"
 #include "../../src/base/agree.h"
@@ -26,6 +27,7 @@ typedef struct {
   PCNeatoBackend backend;
   PCNeatoPrecision precision;
   BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
+  BCROtherwise otherwise;  /* where there is no grid, or there are no lines of ours */
   PetscEnum isa;           /* index into BCRInstructionSets */
 
   /* what set-up made of it */
@@ -58,5 +60,7 @@ PETSC_INTERN PetscErrorCode PCMatApply_Neato(PC pc, Mat X, Mat Y);
 #if PETSC_VERSION_GE(3, 24, 0)
 PETSC_INTERN PetscErrorCode PCMatApplyTranspose_Neato(PC pc, Mat X, Mat Y);
 #endif
+PETSC_INTERN PetscErrorCode PCPreSolve_Neato(PC pc, KSP ksp, Vec b, Vec x);
+PETSC_INTERN PetscErrorCode PCPostSolve_Neato(PC pc, KSP ksp, Vec b, Vec x);
 /* view.c */
 PETSC_INTERN PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer);

@@ -51,6 +51,7 @@ static const BCROption table[] = {
   {"precision", "Precision of the work inside", BCR_OPTION_ENUM, AT(precision), 0, PCNeatoPrecisions,
    sizeof(PetscReal) < sizeof(double) ? PCNEATO_PRECISION_SINGLE : PCNEATO_PRECISION_DOUBLE, METHODS(Precision)},
   BCR_PLACE_OPTIONS(PC_Neato, PCNeato),
+  BCR_OTHERWISE_OPTION(PC_Neato, PCNeato),
   {"isa", "Instruction set, or the next lower one that the machine has (developer)", BCR_OPTION_ENUM, AT(isa),
    BCR_OPTION_RANK, .words = BCRInstructionSets}
 };

@@ -23,6 +23,7 @@ PetscErrorCode PCReset_Neato(PC pc)
   PetscCall(BCRNeatoResetSolvers(neato));
   PetscCall(BCRLinesDestroy(&neato->lines));
   PetscCall(BCRPlaceDestroy(&neato->place));
+  PetscCall(PCDestroy(&neato->otherwise.pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -143,11 +144,6 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscFunctionBegin;
   PetscCall(PetscBCRCiteNeato());
   PetscCall(BCRNeatoResetSolvers(neato));
-  /* until this has succeeded: else the next solve would find a matrix that it takes for known, and
-     no solver */
-  BCROptionsChanged(pc, PETSC_FALSE);
-  PetscCall(BCROptionsCheckSame(pc));
-  PetscCall(check_options(pc));
   PetscCall(BCRPlaceFind(pc, &neato->placing, PETSC_TRUE, PETSC_TRUE, b, x, &neato->place, &same));
   if (neato->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
   if (neato->place.none) PetscCall(BCRPlaceRefuse(pc, &neato->place));
@@ -168,10 +164,24 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode set_up_or_stand_in(PC pc, PetscBool vecs, Vec b, Vec x)
+{
+  PC_Neato *neato = (PC_Neato *)pc->data;
+
+  PetscFunctionBegin;
+  /* until this has succeeded: else the next solve would find a matrix that it takes for known, and
+     no solver */
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscCall(BCROptionsCheckSame(pc));
+  PetscCall(check_options(pc));
+  PetscCall(BCROtherwiseSetUp(pc, &neato->otherwise, vecs, b, x, set_up, PCReset_Neato));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode PCSetUp_Neato(PC pc)
 {
   PetscFunctionBegin;
-  BCRCallElse(set_up(pc, PETSC_FALSE, NULL, NULL), BCRPreSolveEnds(pc));
+  BCRCallElse(set_up_or_stand_in(pc, PETSC_FALSE, NULL, NULL), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,6 +192,6 @@ PetscErrorCode BCRNeatoSetUpWith(PC pc, Vec b, Vec x)
   PetscFunctionBegin;
   PetscCall(BCRPlaceLook(&((PC_Neato *)pc->data)->place, b, x, &anew));
   if (!anew) PetscFunctionReturn(PETSC_SUCCESS);
-  BCRCallElse(set_up(pc, PETSC_TRUE, b, x), BCROptionsChanged(pc, PETSC_FALSE), BCRPreSolveEnds(pc));
+  BCRCallElse(set_up_or_stand_in(pc, PETSC_TRUE, b, x), BCROptionsChanged(pc, PETSC_FALSE), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -65,6 +65,8 @@ PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCROptionsView(pc, viewer));
   PetscCall(BCRPlaceView(&neato->place, viewer));
+  PetscCall(BCROtherwiseView(&neato->otherwise, viewer));
+  if (neato->otherwise.pc) PetscFunctionReturn(PETSC_SUCCESS);
   if (neato->tri) PetscCall(view_solver(neato, viewer));
   else PetscCall(view_wanted(neato, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2,6 +2,8 @@
   -pc_bcrpoisson_otherwise: one option for all KSPs of a program that share the options database. Poisson problems are solved
   directly, elasticity, nine-point matrices and matrices of no grid by the PC that the option names; views tell which one
   works and why. Without the option these end with the error that says what is wrong, and errors of other kinds always do.
+  The same of PCNEATO. A KSP whose DM has another size than its matrix (SNES with bounds) has no DM for these PCs. PCEISENSTAT stands
+  in with its PCPreSolve().
   ranks: 1 2
 */
 #include "testing.h"
@@ -427,6 +429,188 @@ static PetscErrorCode Failure(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The rows of A of nodes below z = top, without one in `every` */
+static PetscErrorCode Part(DM da, Mat A, PetscInt top, PetscInt every, Mat *B)
+{
+  PetscInt *rows, n = 0, at;
+  DMDALocalInfo info;
+  IS is;
+
+  PetscFunctionBegin;
+  PetscCall(DMDAGetLocalInfo(da, &info));
+  PetscCall(MatGetOwnershipRange(A, &at, NULL));
+  PetscCall(PetscMalloc1(info.xm * info.ym * info.zm, &rows));
+  for (PetscInt z = info.zs; z < info.zs + info.zm; z++)
+    for (PetscInt k = 0; k < info.xm * info.ym; k++, at++)
+      if (z < top && (at + 1) % every) rows[n++] = at;
+  PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, rows, PETSC_OWN_POINTER, &is));
+  PetscCall(MatCreateSubMatrix(A, is, is, MAT_INITIAL_MATRIX, B));
+  PetscCall(ISDestroy(&is));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of another size */
+static PetscErrorCode Operators(KSP ksp, Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPReset(ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As a SNES with bounds does it: the KSP has the DM of all nodes, its matrix the rows of some of them. Where these are a grid it is found */
+static PetscErrorCode Misfit(void)
+{
+  const PetscInt all = Nodes[0] * Nodes[1] * Nodes[2];
+  char why[96];
+  PetscInt rows;
+  DM da;
+  Mat A, box, holes;
+  KSP ksp;
+  PC pc;
+  Vec x, b;
+
+  PetscFunctionBegin;
+  PetscCall(TestOptions("-pc_type bcrpoisson", PETSC_TRUE));
+  PetscCall(Grid(1, DMDA_STENCIL_STAR, &da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Springs(da, 1, 0, 0, A));
+  PetscCall(Part(da, A, 3, all + 1, &box));
+  PetscCall(Part(da, A, Nodes[2], 17, &holes));
+  PetscCall(MatGetSize(holes, &rows, NULL));
+  PetscCall(
+    PetscSNPrintf(why, sizeof(why), "the DM of the KSP has %d unknowns, the matrix %d rows", (int)all, (int)rows));
+  PetscCall(NewKSP(A, da, KSPGMRES, &ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(Operators(ksp, holes));
+  PetscCall(MatCreateVecs(holes, &x, &b));
+  PetscCall(KSPSetUp(ksp)); /* the vectors may have a grid */
+  CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, why);
+  PetscCall(VecSetDM(b, da)); /* not of its size, either */
+  CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, why);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PCBCRPoissonSetOtherwise(pc, PCJACOBI));
+  for (int again = 0; again < 2; again++) {
+    PetscCall(Operators(ksp, box));
+    PetscCall(Solve(ksp, box, NULL, PETSC_TRUE, "some planes of the DM"));
+    PetscCall(Views(ksp, PETSC_TRUE, ", found in the matrix", "some planes of the DM"));
+    PetscCall(Operators(ksp, holes));
+    PetscCall(Solve(ksp, holes, why, PETSC_TRUE, "some nodes of the DM"));
+    PetscCall(Operators(ksp, A));
+    PetscCall(Solve(ksp, A, NULL, PETSC_TRUE, "all nodes of the DM"));
+    PetscCall(Views(ksp, PETSC_TRUE, ", from the DM of the KSP", "all nodes of the DM"));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(TestOptions("-pc_type", PETSC_FALSE));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&box));
+  PetscCall(MatDestroy(&holes));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The PC that stands in for PCNEATO */
+static PetscErrorCode Lines(void)
+{
+  DM da;
+  Mat A, B;
+  KSP ksp;
+  PC pc;
+  PCType type;
+
+  PetscFunctionBegin;
+  PetscCall(TestOptions("-pc_type neato -pc_neato_otherwise jacobi -pc_neato_axis x", PETSC_TRUE));
+  PetscCall(Grid(1, DMDA_STENCIL_STAR, &da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Springs(da, 1, 0, 0, A));
+  PetscCall(NewKSP(A, da, KSPGMRES, &ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCNeatoGetOtherwise(pc, &type));
+  CheckAll(type && !strcmp(type, PCJACOBI), "the getter says %s", type);
+  PetscCall(RandomGraph(Nodes[0] * Nodes[1] * Nodes[2] - 9, &B));
+  for (int again = 0; again < 2; again++) {
+    PetscCall(Springs(da, 1, 0, 0, A));
+    PetscCall(Operators(ksp, A));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(Views(ksp, PETSC_TRUE, "lines: 30 along x", "lines"));
+    PetscCall(Views(ksp, PETSC_FALSE, "otherwise: another", "lines"));
+    PetscCall(MatShift(A, -10)); /* 2, -1: the sums of the rows inside vanish, and those at the ends do not */
+    PetscCall(Operators(ksp, A));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(Views(ksp, PETSC_FALSE, "otherwise: another", "lines that can just be solved"));
+    PetscCall(MatShift(A, -2)); /* 0, -1 on seven nodes */
+    PetscCall(Operators(ksp, A));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(Views(ksp, PETSC_TRUE, "otherwise: another PC stands in, as ", "singular lines"));
+    PetscCall(Operators(ksp, B));
+    PetscCall(Solve(ksp, B, "PCNEATO found no grid: the DM of the KSP has", PETSC_TRUE, "no grid"));
+    PetscCall(Blocks(ksp, B, "no grid"));
+  }
+  PetscCall(PCNeatoSetOtherwise(pc, NULL));
+  {
+    Vec x, b;
+
+    PetscCall(MatCreateVecs(B, &x, &b));
+    CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "PCNEATO found no grid");
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&b));
+  }
+  PetscCall(PCNeatoSetOtherwise(pc, PCSOR));
+  PetscCall(PCNeatoSetVariant(pc, PCNEATO_VARIANT_PLAIN));
+  PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS)); /* a contradiction is no matrix of another kind */
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "variant");
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(DMDestroy(&da));
+  PetscCall(TestOptions("-pc_type -pc_neato_otherwise -pc_neato_axis", PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PCEISENSTAT has a PCPreSolve() that turns operator and vectors around: in front of it or not, the iterations are the same */
+static PetscErrorCode Eisenstat(void)
+{
+  static const char *const options[] = {"-pc_type eisenstat", "-pc_type bcrpoisson -pc_bcrpoisson_otherwise eisenstat",
+                                        "-pc_type neato -pc_neato_otherwise eisenstat"};
+  static const char *const names[] = {"-pc_type", "-pc_type -pc_bcrpoisson_otherwise", "-pc_type -pc_neato_otherwise"};
+  PetscInt its[3];
+  PetscReal norm, error = 0;
+  DM da;
+  Mat A;
+  Vec b, x[3];
+
+  PetscFunctionBegin;
+  PetscCall(Grid(3, DMDA_STENCIL_STAR, &da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Springs(da, 1, 0, 0, A));
+  PetscCall(MatCreateVecs(A, &b, NULL));
+  PetscCall(VecSetRandom(b, NULL));
+  for (int k = 0; k < 3; k++) {
+    KSP ksp;
+
+    PetscCall(TestOptions(options[k], PETSC_TRUE));
+    PetscCall(NewKSP(A, da, KSPCG, &ksp));
+    PetscCall(VecDuplicate(b, &x[k]));
+    for (int again = 0; again < 2; again++) PetscCall(KSPSolve(ksp, b, x[k]));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(TestOptions(names[k], PETSC_FALSE));
+    CheckAll(its[k] == its[0], "%s: %d iterations, %d of PCEISENSTAT alone", options[k], (int)its[k], (int)its[0]);
+  }
+  PetscCall(VecNorm(x[0], NORM_INFINITY, &norm));
+  for (int k = 1; k < 3; k++) {
+    PetscCall(VecAXPY(x[k], -1, x[0]));
+    PetscCall(TestMaxNorm(x[k], &error));
+  }
+  CheckAll(error <= 100 * PETSC_MACHINE_EPSILON * norm, "PCEISENSTAT that stands in differs by %g", (double)error);
+  for (int k = 0; k < 3; k++) PetscCall(VecDestroy(&x[k]));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int status;
@@ -442,6 +626,9 @@ int main(int argc, char **argv)
   PetscCall(NewValues(PETSC_FALSE));
   PetscCall(Names());
   PetscCall(Failure());
+  PetscCall(Misfit());
+  PetscCall(Lines());
+  PetscCall(Eisenstat());
   PetscCall(PetscFinalize());
   status = TestFailed ? 1 : 0;
   if (Rank == 0) status = TestEnd();

@@ -5,8 +5,9 @@
 # usage: run_tutorials.sh CASE PLUGIN WORKDIR [RANKS]    (PKG_CONFIG_PATH finds PETSc.pc; MPIEXEC: the launcher, for several ranks;
 #        COMPILE_ONLY: no more than that; GPU_AWARE=1: MPI takes pointers to memory of CUDA devices)
 # In snes-ex9 a membrane lies on an obstacle: rows of its Newton steps are those of the identity where it does, and once these are few the steps are
-# solved directly, too. snes-ex35 has MatZeroRowsColumnsStencil().
-# cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5 snes-ex9 snes-ex35
+# solved directly, too; with its default type, as snes-ex9-rs, rows of active bounds are taken out of a matrix whose KSP keeps the DM of all, and what
+# -pc_bcrpoisson_otherwise names stands in. snes-ex35 has MatZeroRowsColumnsStencil().
+# cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5 snes-ex9 snes-ex9-rs snes-ex35
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/lib.sh"
@@ -25,6 +26,7 @@ case $case_ in
   ex45f) set -- ex45f.F90 lu -da_grid_x 30 -da_grid_y 47 ;;
   snes-ex5) set -- ../../../snes/tutorials/ex5.c lu -da_grid_x 21 -da_grid_y 34 -snes_rtol 1e-12 -snes_converged_reason ;;
   snes-ex9) set -- ../../../snes/tutorials/ex9.c lu -da_refine 3 -snes_type vinewtonssls -snes_rtol 1e-12 -snes_converged_reason ;;
+  snes-ex9-rs) set -- ../../../snes/tutorials/ex9.c lu -da_refine 3 -snes_type vinewtonrsls -snes_rtol 1e-12 -snes_converged_reason ;;
   snes-ex35) set -- ../../../snes/tutorials/ex35.c lu -da_refine 3 -snes_rtol 1e-12 -snes_converged_reason ;;
   *) die "unknown case '$case_'" ;;
 esac
@@ -43,7 +45,7 @@ case $case_ in snes-*)
   view=-snes_view_solution
   case $case_ in
     snes-ex5) more=20 ;; # near its turning point: the fit is not the operator
-    snes-ex9) which='$' ;;
+    snes-ex9 | snes-ex9-rs) which='$' ;;
   esac
   options+=(-ksp_rtol 1e-10)
   case "$petsc_kind" in *single*) options+=(-snes_rtol 1e-5 -ksp_rtol 1e-4) ;; esac
@@ -79,6 +81,7 @@ run() {
   grep -q 'type: bcrpoisson' "$name.txt" || fail "$name: the plug-in's solver was not used"
   case "${TUTORIAL_OPTIONS:-}" in *cuda*) grep -q 'backend: cuda' "$name.txt" || fail "$name: not on the device" ;; esac
   if [ "$case_" = snes-ex9 ]; then grep 'rows that differ: ' "$name.txt" | tail -n 1 | grep -q ': [1-9]' || fail "$name: the view has no rows that differ"; fi
+  if [ "$case_" = snes-ex9-rs ]; then grep -q 'otherwise: another PC stands in, as PCBCRPOISSON found no grid: the DM of the KSP has 1089 unknowns' "$name.txt" || fail "$name: the view has no PC that stands in"; fi
   its=$(sed -n 's/.*Linear solve converged.*iterations \([0-9]*\).*/\1/p' "$name.txt" | sed -n "${which}p")
   if [ -z "$its" ]; then
     fail "$name: did not converge: $(grep 'Linear solve' "$name.txt" || true)"
@@ -95,7 +98,9 @@ run() {
 }
 
 case $case_ in snes-*) ;; *) run preonly 1 -ksp_type preonly -pc_type bcrpoisson ;; esac
-run gmres 2 -ksp_type gmres -pc_type bcrpoisson
+otherwise=()
+if [ "$case_" = snes-ex9-rs ]; then otherwise=(-pc_bcrpoisson_otherwise redundant); fi
+run gmres 2 -ksp_type gmres -pc_type bcrpoisson ${otherwise[@]+"${otherwise[@]}"}
 case $case_ in snes-*) ;; *)
   if [ "$ranks" -eq 1 ]; then
     run cg 2 -ksp_type cg -pc_type bcrpoisson
