@@ -322,6 +322,20 @@ static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
   return PETSC_FALSE;
 }
 
+/* Link k of a row of the mask, to node jx outside of it, as the piece alone has it. Where the two ways of a link
+   differ (convection) it has the Neumann ends of the operator that a diagonal makes symmetric: A = D^-1 S D,
+   S_ij^2 = A_ij A_ji. Those of A itself take twice the solves in a strong wind */
+static double BCRMaskOut(const BCRSurvey *S, const PetscInt jx[3], int k, double link)
+{
+  double there[7];
+  PetscInt at[3];
+
+  if (!S->op->axis[k / 2].lower) return link;
+  BCRSurveyGrid(S, jx, at);
+  BCRModelRow(S->op, S->m, at, there);
+  return there[k ^ 1] / link > 0 ? link * sqrt(there[k ^ 1] / link) : link;
+}
+
 /* As BCRFluidEntries(), of a row of the mask in a piece that is touched; sigma: what its diagonal has more */
 static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma, int slot[7], double value[7])
 {
@@ -339,7 +353,7 @@ static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma
     if (kind == BCR_NODE_MASK) continue;
     slot[n] = k;
     value[n++] = -in[k];
-    diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx) : in[k];
+    diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx) : BCRMaskOut(S, jx, k, in[k]);
   }
   if (diagonal == 0) return n;
   slot[n] = BCR_CENTRE;
