@@ -46,7 +46,9 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
     #include "polesum_kernels.h"
     #include "fields_kernels.h"
     #include "recurrence_kernels.h"
-    #include "compact_kernels.h"
+    #if !BCR_FIELD_IO
+      #include "compact_kernels.h"
+    #endif
   #endif
 
   #if BCR_ISA > 0
@@ -75,7 +77,9 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .tri = &BCRN(BCRTri),
   .bundle = BL,
   .recur = &BCRN(BCRRecur),
+    #if !BCR_FIELD_IO
   .compact = &BCRN(BCRCompact),
+    #endif
 };
   #endif
 #endif
