@@ -471,7 +471,7 @@ static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q,
 int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f,
                     void *u, void *ws)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   BCR_TRI_TYPES(single, io,
                 e = p->perline ? pieces_run<IO, W, 1>(stream, p, q, (const IO *)f, (IO *)u, ws)
@@ -505,8 +505,8 @@ int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan
   /* twice as many as are at work */
   const ScanCut r = {*ranks, (int)(q->s.ahead ? (4 * q->s.ahead + q->pieces - 1) / q->pieces : q->groups),
                      (unsigned)q->blocks};
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
-  BCR_CUDA_TYPE(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
+  BCR_CUDA_FIELD(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
   return e;
 }

@@ -694,7 +694,7 @@ static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, c
 int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws)
 {
   const ScanPlan q = scan_plan(p, single, io);
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (q.pieces) e = bcr_scan_pieces(stream, p, &q, single, io, f, u, ws);
   else if (q.line.ranges) e = bcr_scan_line(stream, p, &q, single, io, f, u, ws);
