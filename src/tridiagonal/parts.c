@@ -20,7 +20,7 @@ typedef struct { /* a bundle of parts in one direction */
 struct _n_BCRParts {
   const BCRRecurTable *table;
   const BCRTriSpec *spec;
-  int L, single, width;
+  int L, single, other, width;
   PetscBool plain, columns, oneline, constant, carry_double;
   PetscInt rows, parts, m, rest;             /* rows = parts*m + rest */
   PetscInt units, together, groups, bundles; /* units; in a group; groups; bundles (parts) of a group */
@@ -68,6 +68,7 @@ PetscErrorCode BCRPartsCreate(BCRTriLocal t, PetscInt rows, PetscInt parts, Pets
   p->arena = &t->arena;
   p->L = p->table->lanes;
   p->single = t->single;
+  p->other = t->io;
   p->width = s->inner == 2 && (s->rep == 2 || !s->perline) ? 2 : 1;
   p->plain = plain;
   p->oneline = oneline;
@@ -512,6 +513,7 @@ PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u)
   PetscCall(PetscMemzero(&b, sizeof(b)));
   b.plain = p->plain;
   b.width = p->width;
+  b.other = p->other;
   b.adjacent = p->columns;
   b.step = p->spec->inner;
   if (!p->rows) PetscFunctionReturn(PETSC_SUCCESS);

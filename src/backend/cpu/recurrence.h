@@ -33,6 +33,7 @@ typedef struct {
   int lanes;                         /* in use, at most lanes of the table */
   int plain, back;                   /* back: from the last position to the first */
   int width, cplx;                   /* cplx: width 2 and complex coefficients */
+  int other;                         /* memory holds the other type: double for float work, float for double work */
   int adjacent;                      /* lanes are neighbours in memory */
   int seed;                          /* apply() runs from the starts themselves (k has to be 0) */
   ptrdiff_t at[BCR_RECUR_MAX_LANES]; /* position 0 of each lane, in reals */

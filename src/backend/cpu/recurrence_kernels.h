@@ -1,5 +1,6 @@
 /* First-order recurrences (recurrence.h). Included by kernels.h after lanes.h. */
 #include "recurrence.h"
+#include <string.h>
 
 #define RL ((int)(BCR_RECUR_BYTES / sizeof(real))) /* lanes */
 #define RV (RL / VL)                               /* vectors in a row of lanes */
@@ -7,18 +8,14 @@
    measured apart */
 #define RTILE 64
 
-/* Memory is of PetscReal. What is no line, coefficients from memory or complex ones, is in that precision alone */
-#if BCR_FIELD_IO
-typedef double rmem;
-  #define RECUR_LINES 1
-#else
-typedef real rmem;
-  #define RECUR_LINES 0
-#endif
 #if defined(BCR_REAL_SINGLE)
-  #define RREALMIN 1.17549435e-38f
+typedef double rother;
+  #define RECUR_IO(b) ((b)->other) /* as in lanes.h: memory of double */
+  #define RREALMIN    1.17549435e-38f
 #else
-  #define RREALMIN 2.2250738585072014e-308
+typedef float rother;
+  #define RECUR_IO(b) 0
+  #define RREALMIN    2.2250738585072014e-308
 #endif
 
 BCR_INLINE vec rmax(vec a, vec b) /* a where b is NaN */
@@ -42,16 +39,25 @@ BCR_INLINE vec rmax(vec a, vec b) /* a where b is NaN */
 /* nr rows of lanes (a row is one real of each lane) from memory, first row at offset r0 of the elements' reals */
 BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, int nr, real *tile)
 {
-  const int nl = b->lanes, w = b->width;
+  const int nl = b->lanes, w = b->width, io = RECUR_IO(b);
 
+  if (b->other && (b->plain || !io || (b->adjacent ? nl < RL : b->step != w))) {
+    for (int r = 0; r < nr; r++) {
+      const rother *q = (const rother *)p + (r0 + r) / w * b->step + (r0 + r) % w;
+
+      for (int l = 0; l < nl; l++) tile[r * RL + l] = (real)q[b->at[l]];
+      for (int l = nl; l < RL; l++) tile[r * RL + l] = 0;
+    }
+    return;
+  }
   if (b->adjacent) {
     for (int r = 0; r < nr; r++) {
       const ptrdiff_t q = b->at[0] + (r0 + r) * b->step;
 
       if (nl == RL) {
-        for (int l = 0; l < RL; l += BL) bstore(tile + r * RL + l, bloadio(p, q + l, BCR_FIELD_IO));
+        for (int l = 0; l < RL; l += BL) bstore(tile + r * RL + l, bloadio(p, q + l, io));
       } else {
-        for (int l = 0; l < nl; l++) tile[r * RL + l] = (real)((const rmem *)p)[q + l];
+        memcpy(tile + r * RL, (const real *)p + q, (size_t)nl * sizeof(real));
         for (int l = nl; l < RL; l++) tile[r * RL + l] = 0;
       }
     }
@@ -64,37 +70,47 @@ BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, i
       for (; r + BL <= nr; r += BL) {
         bun t[BL];
 
-        for (int i = 0; i < BL; i++) t[i] = bloadio(p, b->at[l + i < nl ? l + i : 0] + r0 + r, BCR_FIELD_IO);
+        for (int i = 0; i < BL; i++) t[i] = bloadio(p, b->at[l + i < nl ? l + i : 0] + r0 + r, io);
         btr(t);
         for (int i = 0; i < BL; i++) bstore(tile + (r + i) * RL + l, t[i]);
       }
       for (; r < nr; r++) {
-        for (int i = 0; i < BL; i++)
-          tile[r * RL + l + i] = (real)((const rmem *)p)[b->at[l + i < nl ? l + i : 0] + r0 + r];
+        for (int i = 0; i < BL; i++) {
+          const ptrdiff_t at = b->at[l + i < nl ? l + i : 0] + r0 + r;
+
+          tile[r * RL + l + i] = io ? (real)((const rother *)p)[at] : ((const real *)p)[at];
+        }
       }
     }
     return;
   }
   for (int r = 0; r < nr; r++) {
-    const rmem *q = (const rmem *)p + (r0 + r) / w * b->step + (r0 + r) % w;
+    const real *q = (const real *)p + (r0 + r) / w * b->step + (r0 + r) % w;
 
-    for (int l = 0; l < nl; l++) tile[r * RL + l] = (real)q[b->at[l]];
+    for (int l = 0; l < nl; l++) tile[r * RL + l] = q[b->at[l]];
     for (int l = nl; l < RL; l++) tile[r * RL + l] = 0;
   }
 }
 
 BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr, const real *tile)
 {
-  const int nl = b->lanes, w = b->width;
+  const int nl = b->lanes, w = b->width, io = RECUR_IO(b);
 
+  if (b->other && (b->plain || !io || (b->adjacent ? nl < RL : b->step != w))) {
+    for (int r = 0; r < nr; r++) {
+      rother *q = (rother *)p + (r0 + r) / w * b->step + (r0 + r) % w;
+
+      for (int l = 0; l < nl; l++) q[b->at[l]] = (rother)tile[r * RL + l];
+    }
+    return;
+  }
   if (b->adjacent) {
     for (int r = 0; r < nr; r++) {
       const ptrdiff_t q = b->at[0] + (r0 + r) * b->step;
 
       if (nl == RL) {
-        for (int l = 0; l < RL; l += BL) bstoreio(p, q + l, bload(tile + r * RL + l), BCR_FIELD_IO);
-      } else
-        for (int l = 0; l < nl; l++) ((rmem *)p)[q + l] = (rmem)tile[r * RL + l];
+        for (int l = 0; l < RL; l += BL) bstoreio(p, q + l, bload(tile + r * RL + l), io);
+      } else memcpy((real *)p + q, tile + r * RL, (size_t)nl * sizeof(real));
     }
     return;
   }
@@ -107,18 +123,21 @@ BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr
 
         for (int i = 0; i < BL; i++) t[i] = bload(tile + (r + i) * RL + l);
         btr(t);
-        for (int i = 0; i < BL && l + i < nl; i++) bstoreio(p, b->at[l + i] + r0 + r, t[i], BCR_FIELD_IO);
+        for (int i = 0; i < BL && l + i < nl; i++) bstoreio(p, b->at[l + i] + r0 + r, t[i], io);
       }
       for (; r < nr; r++) {
-        for (int i = 0; i < BL && l + i < nl; i++) ((rmem *)p)[b->at[l + i] + r0 + r] = (rmem)tile[r * RL + l + i];
+        for (int i = 0; i < BL && l + i < nl; i++) {
+          if (io) ((rother *)p)[b->at[l + i] + r0 + r] = (rother)tile[r * RL + l + i];
+          else ((real *)p)[b->at[l + i] + r0 + r] = tile[r * RL + l + i];
+        }
       }
     }
     return;
   }
   for (int r = 0; r < nr; r++) {
-    rmem *q = (rmem *)p + (r0 + r) / w * b->step + (r0 + r) % w;
+    real *q = (real *)p + (r0 + r) / w * b->step + (r0 + r) % w;
 
-    for (int l = 0; l < nl; l++) q[b->at[l]] = (rmem)tile[r * RL + l];
+    for (int l = 0; l < nl; l++) q[b->at[l]] = tile[r * RL + l];
   }
 }
 
@@ -268,7 +287,7 @@ BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *
     const int ne = (int)(b->m - j0 < height ? b->m - j0 : height);
 
     recur_in(b, t, j0 * b->width, ne * b->width, tile);
-    if (!RECUR_LINES && b->mode == BCR_RECUR_MEMORY) {
+    if (b->mode == BCR_RECUR_MEMORY) {
       recur_in(b, b->s, j0 * b->width, ne * b->width, stile);
       if (b->cplx) {
         if (live) recur_tile_memory(tile, stile, ne, X, P, G, Y, 1, 1, reduce);
@@ -278,7 +297,7 @@ BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *
         else recur_tile_memory(tile, stile, ne, X, P, G, Y, 0, 0, reduce);
       }
       if (live && (!b->plain || q % RTILE == 0)) live = BCRN(recur_flush)(b->width * RV, P);
-    } else if (!RECUR_LINES && b->cplx) recur_tile_complex(b, tile, j0, ne, X, Y, reduce);
+    } else if (b->cplx) recur_tile_complex(b, tile, j0, ne, X, Y, reduce);
     else if (b->mode == BCR_RECUR_CONST) RECUR_W(BCR_RECUR_CONST, reduce);
     else if (b->mode == BCR_RECUR_SHARED) RECUR_W(BCR_RECUR_SHARED, reduce);
     else RECUR_W(BCR_RECUR_LANES, reduce);
@@ -334,11 +353,12 @@ static void BCRN(recur_sequential)(const BCRRecurBundle *b, int lane, const void
 
     for (ptrdiff_t i = 0, j = b->back ? b->m - 1 : 0; i < b->m; i++, j += step) {
       const ptrdiff_t a = at + j * b->step;
-      real g = (real)((const rmem *)t)[a];
+      real g = b->other ? (real)((const rother *)t)[a] : ((const real *)t)[a];
 
       if (c) g *= c[j * sj];
       y = s[j * sj] * y + g;
-      ((rmem *)w)[a] = (rmem)y;
+      if (b->other) ((rother *)w)[a] = (rother)y;
+      else ((real *)w)[a] = y;
     }
     x[r] = (double)y;
   }
