@@ -23,7 +23,7 @@ typedef struct {
   const BCRTriTable *tri;
   int bundle; /* BL of lanes.h */
   const BCRRecurTable *recur;
-  const BCRCompactTable *compact; /* NULL where kernels are not of PetscReal */
+  const BCRCompactTable *compact;
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine

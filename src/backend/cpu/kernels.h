@@ -46,9 +46,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
     #include "polesum_kernels.h"
     #include "fields_kernels.h"
     #include "recurrence_kernels.h"
-    #if !BCR_FIELD_IO
-      #include "compact_kernels.h"
-    #endif
+    #include "compact_kernels.h"
   #endif
 
   #if BCR_ISA > 0
@@ -77,9 +75,7 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .tri = &BCRN(BCRTri),
   .bundle = BL,
   .recur = &BCRN(BCRRecur),
-    #if !BCR_FIELD_IO
   .compact = &BCRN(BCRCompact),
-    #endif
 };
   #endif
 #endif

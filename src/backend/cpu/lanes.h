@@ -142,14 +142,6 @@ BCR_INLINE bun bnull(void)
   return bset1(0);
 }
 
-/* `io` of fields of PetscReal: lines, recurrences. Kernels of another precision than PETSc's are for work in mixed
-   precision alone: those in float have fields of double where PETSc is in double precision, and no others are built */
-#if defined(BCR_REAL_SINGLE) && !defined(PETSC_USE_REAL_SINGLE)
-  #define BCR_FIELD_IO 1
-#else
-  #define BCR_FIELD_IO 0
-#endif
-
 /* BL elements of a row in memory of type io (0: real, 1: double) */
 BCR_INLINE bun bloadio(const void *p, ptrdiff_t i, const int io)
 {

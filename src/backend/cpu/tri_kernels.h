@@ -1,6 +1,13 @@
 /* Batches of tridiagonal lines (tri.h): tiles in and out, stored factors. Included by kernels.h. */
 #include "tri.h"
 
+/* Fields are of PetscReal: 1 where that is double and work is float. Functions have it as an argument, io */
+#if defined(BCR_REAL_SINGLE) && !defined(PETSC_USE_REAL_SINGLE)
+  #define TRI_IO 1
+#else
+  #define TRI_IO 0
+#endif
+
 /* first element in memory of a tile's row 0, lanes that hold lines */
 BCR_INLINE ptrdiff_t tri_tile(const BCRTriShape *s, ptrdiff_t tile, ptrdiff_t *lanes)
 {
@@ -584,15 +591,15 @@ static void BCRN(tri_pack)(const BCRTriShape *s, ptrdiff_t tile, const void *f, 
     for (ptrdiff_t j = 0; j < s->n; j++) {
       bun x[BCR_TRI_NV];
 
-      tri_load(x, f, base + s->inner * j, lanes, s->nv, BCR_FIELD_IO);
+      tri_load(x, f, base + s->inner * j, lanes, s->nv, TRI_IO);
       for (int v = 0; v < s->nv; v++) bstore(w + BL * (s->nv * j + v), x[v]);
     }
   } else {
     for (ptrdiff_t k = 0; k < len; k += BL) {
       bun a[BL];
 
-      if (len <= TRI_IMAGE && tile + 1 < s->tiles) tri_next(f, base, k, len, BCR_FIELD_IO);
-      tri_loadx(a, f, base, k, len, lanes, BCR_FIELD_IO);
+      if (len <= TRI_IMAGE && tile + 1 < s->tiles) tri_next(f, base, k, len, TRI_IO);
+      tri_loadx(a, f, base, k, len, lanes, TRI_IO);
       for (int p = 0; p < BL; p++) bstore(w + BL * (k + p), a[p]);
     }
   }
@@ -609,14 +616,14 @@ static void BCRN(tri_unpack)(const BCRTriShape *s, ptrdiff_t tile, const void *w
       bun x[BCR_TRI_NV];
 
       for (int v = 0; v < s->nv; v++) x[v] = bload(w + BL * (s->nv * j + v));
-      tri_store(u, base + s->inner * j, x, lanes, s->nv, BCR_FIELD_IO, 0);
+      tri_store(u, base + s->inner * j, x, lanes, s->nv, TRI_IO, 0);
     }
   } else {
     for (ptrdiff_t k = 0; k < len; k += BL) {
       bun a[BL];
 
       for (int p = 0; p < BL; p++) a[p] = bload(w + BL * (k + p));
-      tri_storex(u, base, k, len, a, lanes, BCR_FIELD_IO, 0);
+      tri_storex(u, base, k, len, a, lanes, TRI_IO, 0);
     }
   }
 }
@@ -964,17 +971,17 @@ BCR_INLINE void tri_factors_lines(const BCRTriFactors *t, const void *f, void *u
   { \
     call; \
   }
-TRI_KERNEL(factors_along, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, 0, BCR_FIELD_IO))
-TRI_KERNEL(factors_along_periodic, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, t->periodic, BCR_FIELD_IO))
-TRI_KERNEL(factors_along_perline, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, BCR_FIELD_IO))
+TRI_KERNEL(factors_along, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, 0, TRI_IO))
+TRI_KERNEL(factors_along_periodic, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 0, t->periodic, TRI_IO))
+TRI_KERNEL(factors_along_perline, BCRTriFactors, tri_factors_tiles(t, f, u, work, 1, 1, t->periodic, TRI_IO))
 TRI_KERNEL(factors_along_few, BCRTriFactors,
-           tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, BCR_FIELD_IO))
-TRI_KERNEL(factors_line, BCRTriFactors, (void)work; tri_factors_lines(t, f, u, BCR_FIELD_IO))
-TRI_KERNEL(factors_strips, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, BCR_FIELD_IO, 0))
-TRI_KERNEL(factors_strips_periodic, BCRTriFactors, tri_factors_strips(t, f, u, work, 1, BCR_FIELD_IO, t->stream))
-TRI_KERNEL(factors_strips_stream, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, BCR_FIELD_IO, 1))
-TRI_KERNEL(factors_across4, BCRTriFactors, tri_factors_perline(t, f, u, work, 4, BCR_FIELD_IO))
-TRI_KERNEL(factors_across, BCRTriFactors, tri_factors_perline(t, f, u, work, t->shape.nv, BCR_FIELD_IO))
+           tri_factors_tiles(t, f, u, work, t->shape.nv, t->perline, t->periodic, TRI_IO))
+TRI_KERNEL(factors_line, BCRTriFactors, (void)work; tri_factors_lines(t, f, u, TRI_IO))
+TRI_KERNEL(factors_strips, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, TRI_IO, 0))
+TRI_KERNEL(factors_strips_periodic, BCRTriFactors, tri_factors_strips(t, f, u, work, 1, TRI_IO, t->stream))
+TRI_KERNEL(factors_strips_stream, BCRTriFactors, tri_factors_strips(t, f, u, work, 0, TRI_IO, 1))
+TRI_KERNEL(factors_across4, BCRTriFactors, tri_factors_perline(t, f, u, work, 4, TRI_IO))
+TRI_KERNEL(factors_across, BCRTriFactors, tri_factors_perline(t, f, u, work, t->shape.nv, TRI_IO))
 
 static void BCRN(tri_factors)(const BCRTriFactors *t, const void *f, void *u, void *work)
 {

@@ -369,7 +369,7 @@ BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
 static __attribute__((noinline)) void BCRN(lag_along_run)(LagLines *S, const bun below, const int io)
 {
   (void)io;
-  lag_along_blocks(S, below, BCR_FIELD_IO);
+  lag_along_blocks(S, below, TRI_IO);
 }
 
 /* Rows from..to-1 forward, nothing kept but the last y and the sum; rows: f itself is kept, no more */

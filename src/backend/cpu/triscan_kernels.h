@@ -363,19 +363,19 @@ BCR_INLINE int scan_lag(const BCRTriScan *t, const void *f, void *u)
 {
   TriAlong A;
 
-  return t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, BCR_FIELD_IO));
+  return t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, TRI_IO));
 }
 
-TRI_KERNEL(lag_lines, BCRTriScan, lag_lines(t, f, u, work, BCR_FIELD_IO))
-TRI_KERNEL(lag_across, BCRTriScan, lag_across(t, f, u, work, BCR_FIELD_IO, 0))
-TRI_KERNEL(lag_across_stream, BCRTriScan, lag_across(t, f, u, work, BCR_FIELD_IO, 1))
-TRI_KERNEL(scan_along, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 0, BCR_FIELD_IO))
-TRI_KERNEL(scan_along_perline, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 1, BCR_FIELD_IO))
-TRI_KERNEL(scan_along2, BCRTriScan, scan_tiles(t, f, u, work, 1, 2, 0, BCR_FIELD_IO))
-TRI_KERNEL(scan_along_few, BCRTriScan, scan_tiles(t, f, u, work, 1, t->shape.nv, t->perline, BCR_FIELD_IO))
-TRI_KERNEL(scan_across4, BCRTriScan, scan_tiles(t, f, u, work, 0, 4, 0, BCR_FIELD_IO))
-TRI_KERNEL(scan_across8, BCRTriScan, scan_tiles(t, f, u, work, 0, 8, 0, BCR_FIELD_IO))
-TRI_KERNEL(scan_across, BCRTriScan, scan_tiles(t, f, u, work, 0, t->shape.nv, t->perline, BCR_FIELD_IO))
+TRI_KERNEL(lag_lines, BCRTriScan, lag_lines(t, f, u, work, TRI_IO))
+TRI_KERNEL(lag_across, BCRTriScan, lag_across(t, f, u, work, TRI_IO, 0))
+TRI_KERNEL(lag_across_stream, BCRTriScan, lag_across(t, f, u, work, TRI_IO, 1))
+TRI_KERNEL(scan_along, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 0, TRI_IO))
+TRI_KERNEL(scan_along_perline, BCRTriScan, scan_tiles(t, f, u, work, 1, 1, 1, TRI_IO))
+TRI_KERNEL(scan_along2, BCRTriScan, scan_tiles(t, f, u, work, 1, 2, 0, TRI_IO))
+TRI_KERNEL(scan_along_few, BCRTriScan, scan_tiles(t, f, u, work, 1, t->shape.nv, t->perline, TRI_IO))
+TRI_KERNEL(scan_across4, BCRTriScan, scan_tiles(t, f, u, work, 0, 4, 0, TRI_IO))
+TRI_KERNEL(scan_across8, BCRTriScan, scan_tiles(t, f, u, work, 0, 8, 0, TRI_IO))
+TRI_KERNEL(scan_across, BCRTriScan, scan_tiles(t, f, u, work, 0, t->shape.nv, t->perline, TRI_IO))
 
 static void BCRN(tri_scan)(const BCRTriScan *t, const void *f, void *u, void *work)
 {
