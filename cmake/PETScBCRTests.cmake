@@ -73,7 +73,7 @@ function(petscbcr_add_tests folder)
     target_compile_options(${target} PRIVATE ${PETSCBCR_WARNINGS} -O1) # quick to compile; the library's objects are as ever
     target_link_libraries(${target} PRIVATE ${PETSCBCR_LIBS})
     if(PETSCBCR_HAVE_CUDA)
-      target_compile_definitions(${target} PRIVATE PETSCBCR_HAVE_CUDA)
+      target_compile_definitions(${target} PRIVATE PETSCBCR_HAVE_CUDA PETSCBCR_CUDA_FIELDS=${PETSCBCR_CUDA_FIELDS})
     endif()
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" OUTPUT_NAME "${label}_${base}")
     petscbcr_test_property("${source}" ranks 1 ranks)

@@ -2,7 +2,6 @@
   Runs of rows: the entries of a line are compared with those of a line buffer, whole lines with the line before them.
 */
 #include "run.h"
-#include "run_kernels.h"
 #include "wide.h"
 
 #define BCR_REPEAT_PART 512 /* numbers that are compared without asking where they differ */
@@ -349,12 +348,11 @@ void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], 
 
 PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
 {
-  const PetscInt n = A->ai[node + 1] - A->ai[node], *j = A->aj + A->ai[node], *k = A->aj + A->ai[like];
   const PetscScalar *v = A->aa + A->ai[node], *w = A->aa + A->ai[like];
-  PetscInt i, bad = 0;
+  PetscInt bad = 0;
 
-  if (A->ai[like + 1] - A->ai[like] != n) return PETSC_FALSE;
-  for (i = 0; i < n; i++) bad |= (j[i] - k[i] != node - like) | !(v[i] == w[i]);
+  if (!BCRPatternLike(A->ai, A->aj, 1, node, like)) return PETSC_FALSE;
+  for (PetscInt i = 0; i < A->ai[node + 1] - A->ai[node]; i++) bad |= !(v[i] == w[i]);
   return bad ? PETSC_FALSE : PETSC_TRUE;
 }
 

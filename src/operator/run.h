@@ -4,17 +4,15 @@
 #pragma once
 
 #include "compare.h"
+#include "run_kernels.h"
 
 #if defined(PETSC_USE_COMPLEX)
   #define BCR_PARTS 2
 #else
   #define BCR_PARTS 1
 #endif
-#define BCR_RUN_NODES 16 /* nodes in a block */
-/* entries of a node, all its components together; more than that go row by row. Three components, each with a place for
-   all of the 5 x 5 x 5 nodes around */
-#define BCR_RUN_MAX 1125
-#define BCR_RUN_OFF (-2) /* an entry that is not compared */
+#define BCR_RUN_NODES 16   /* nodes in a block */
+#define BCR_RUN_OFF   (-2) /* an entry that is not compared */
 #define BCR_RUN_ZERO \
   (-3) /* one that must be zero to the last digit, as the model's row has a factor that is not known */
 

@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 #define BCR_RUN_PAD 16
+/* entries of a node, all its components together; more than that go row by row. Three components, each with a place for
+   all of the 5 x 5 x 5 nodes around */
+#define BCR_RUN_MAX 1125
 
 #if defined(__GNUC__) && (defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE))
   #if defined(PETSC_USE_REAL_DOUBLE)

@@ -60,18 +60,16 @@ static inline PetscInt BCRPatternMargin(const PetscInt *ai, const PetscInt *aj, 
 }
 
 #if !defined(PETSC_USE_COMPLEX)
-  #define BCR_NOTHING_MOST 1125 /* entries of the rows of a node: run.h */
-
 /* The n >= BCR_RUN_PAD values from v on have zeros at the places none, and there again every width values. PETSC_FALSE
    also where that cannot be told */
 static inline PetscBool BCRNothingAt(const PetscReal *v, size_t n, PetscInt width, PetscInt nnone,
                                      const PetscInt none[])
 {
-  PetscReal ref[BCR_NOTHING_MOST + 2 * BCR_RUN_PAD], tol[BCR_NOTHING_MOST + 2 * BCR_RUN_PAD];
+  PetscReal ref[BCR_RUN_MAX + 2 * BCR_RUN_PAD], tol[BCR_RUN_MAX + 2 * BCR_RUN_PAD];
   PetscInt len = width, end; /* len: until they repeat */
 
   if (!nnone) return PETSC_TRUE;
-  if (width > BCR_NOTHING_MOST || n < BCR_RUN_PAD) return PETSC_FALSE;
+  if (width > BCR_RUN_MAX || n < BCR_RUN_PAD) return PETSC_FALSE;
   while (len < BCR_RUN_PAD) len += width;
   end = len + BCR_RUN_PAD;
   for (PetscInt e = 0; e < end; e++) {

@@ -1,7 +1,14 @@
 #include "tables.h"
 
-/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix. A last group of a
-   single node-centred Neumann row would have a coupling of its own (2), so the first one gives it a row. Periodic: a
+/* Groups and separators of radix 4 with 15 rows (.) between two ends, on a ring of 14, and on a rank between two
+   interfaces, the rows I of which the own one is its last:
+
+      end . . . | . . . | . . . | . . . end          3 separators |, gapend 3 and 3
+          . . . | . . . | . . . | . |                4 separators, the last one couples to the first group: gaplast 1
+      I   . . . | . . . | . . . | . .  I             3 separators, gapend 3 and 2
+
+   A first group of radix - 1 rows, then as many between separators, a last one of 1 to radix rows. A last group of a
+   single node-centred Neumann row would have a coupling of its own (2), so the first one gives it a row. On a ring a
    separator ends every group, the last one of 0 to radix - 1 rows. */
 PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,
                              PetscInt *ngroups)

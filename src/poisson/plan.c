@@ -279,12 +279,15 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 
 /* ---- the host ---- */
 
+/* Radix of level 0 of the host's kernels: eight rows are what registers hold */
+#define HOST_RADIX 8
+
 static const char *host_level0(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
 
   if (why) return why;
-  p->radix = 8; /* of the kernels: eight rows are what registers hold */
+  p->radix = HOST_RADIX;
   p->rowsby = BCR_TRANSFORM_HOST;
   BCRLevel0Rows(&p->axis[p->blocks], p->radix, p->open, &p->separators, &p->ngroups);
   why = BCRPlanWhyNotLevel0Groups(p);
@@ -308,7 +311,7 @@ static const char *host_poles(BCRPlan p)
   modes = p->poles.rows.n;
   p->poleslanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
   if (p->options.separators != 2 && 2 * modes < p->poleslanes) return "there are too few modes for the vectors";
-  p->radix = 8;
+  p->radix = HOST_RADIX;
   p->separators = p->poles.rows;
   p->ngroups = p->poles.ng;
   p->rowsby = BCR_TRANSFORM_HOST;

@@ -41,9 +41,11 @@ PetscBool BCRPlanCudaFft(BCRPlan p, int P)
                                                                                               : PETSC_FALSE;
 }
 
+/* Unknowns of a row from which on rowfft.cu is faster than a product, where both have it: h200_poisson.csv */
+#define ROWS_LEAST 100
+
 /* Of the rows of separators. One transform of a row: whether its kernels have this axis. In order of speed on an H200,
-   bench/results/h200_poisson.csv; a product is faster than a transform of fewer than 100 unknowns between ends of a kind
-   by rowfft.cu, and than convolutions of any length */
+   bench/results/h200_poisson.csv; a product is faster than convolutions of any length */
 typedef struct {
   BCRTransformKind kind;
   PetscBool (*can)(BCRPlan plan, const BCRCudaModes *modes);
@@ -64,7 +66,7 @@ static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
 
   (void)m;
   if (x->end[0] != x->end[1] || node_ends(x, -1) || node_ends(x, 1)) return PETSC_FALSE;
-  if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < 100) return PETSC_FALSE;
+  if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < ROWS_LEAST) return PETSC_FALSE;
   return p->limits.cuda->rows((int)p->n[0], x->end[0], 0, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
            ? PETSC_TRUE
            : PETSC_FALSE;
@@ -192,6 +194,17 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
   }
 }
 
+enum {
+  BOX_MOST = 32768,   /* unknowns of an axis: indices of the kernels */
+  BOX_OPEN_LEAST = 4, /* rows between two interfaces: each end takes two */
+  /* Unknowns along rows that the whole box stays on chip for; of longer ones separators alone are solved there
+     (LEVEL0_CHIP, commit 4c5302a). The limit was not measured apart */
+  BOX_ROWS_MOST = 255,
+  /* Length of the transform in a plane where ranks wait for one another in the kernel: larger planes wait longer than two
+     more passes take. docs/ranks.md has times of 127^3; those of larger boxes were not kept */
+  BOX_WAIT_LENGTH = 128
+};
+
 static PetscBool box_axis(BCRPlan p, PetscInt d)
 {
   return node_ends(&p->axis[d], -1) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
@@ -218,9 +231,9 @@ static const char *box_find(BCRPlan p)
   if (p->dim != 3) return "it is for three dimensions";
   if (p->stride[0] != 1) return "rows are not contiguous";
   for (PetscInt d = 0; d < 3; d++)
-    if (!(p->axis[d].a > 0) || p->axis[d].lower || p->axis[d].n > 32768)
+    if (!(p->axis[d].a > 0) || p->axis[d].lower || p->axis[d].n > BOX_MOST)
       return "an axis has no coupling, coefficients that vary or too many unknowns";
-  if (open && (p->n[p->along] < 4 || BCREndIsPeriodic(p->axis[p->along].end[0])))
+  if (open && (p->n[p->along] < BOX_OPEN_LEAST || BCREndIsPeriodic(p->axis[p->along].end[0])))
     return "rows that go on are few or a ring";
   if (p->box.asked) return p->box.found ? NULL : "no two axes have lengths of its transforms, or no plane fits";
   p->box.asked = PETSC_TRUE;
@@ -229,8 +242,7 @@ static const char *box_find(BCRPlan p)
     BCRCudaBoxPlanes planes;
 
     if (!box_axis(p, ways[w].across) || !box_axis(p, ways[w].in)) continue;
-    /* of those, separators alone are solved on chip (LEVEL0_CHIP) */
-    if (ways[w].kind == BCR_CUDA_BOX_ROWS && p->n[ways[w].in] > 255) continue;
+    if (ways[w].kind == BCR_CUDA_BOX_ROWS && p->n[ways[w].in] > BOX_ROWS_MOST) continue;
     if (open && (ways[w].line != p->along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     p->box.kind = ways[w].kind;
     p->box.across = ways[w].across;
@@ -239,8 +251,8 @@ static const char *box_find(BCRPlan p)
     BCRPlanCudaBox(p, &pass, &planes);
     if (!p->limits.cuda->boxfits(&planes, p->single)) continue;
     p->box.found = PETSC_TRUE;
-    /* larger ones wait longer for others than two more passes take */
-    p->box.stays = open && planes.N == 128 && p->limits.cuda->boxranks(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
+    p->box.stays =
+      open && planes.N == BOX_WAIT_LENGTH && p->limits.cuda->boxranks(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
     return NULL;
   }
   return "no two axes have lengths of its transforms, or no plane fits";

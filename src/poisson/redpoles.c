@@ -29,11 +29,13 @@ static double cospi_ratio(PetscInt64 num, PetscInt64 den)
   return sinpi_ratio(2 * num + den, 2 * den);
 }
 
+/* Bytes of a weight */
 static size_t weight_size(const BCRReductionPlan *plan)
 {
   return plan->single ? sizeof(float) : sizeof(double);
 }
 
+/* Weights w[bundle][nw][lanes]: place of number k of nw of a pole */
 static size_t weight_at(const BCRReductionPlan *plan, PetscInt nw, PetscInt pole, PetscInt k)
 {
   return ((size_t)(pole / plan->lanes) * nw + k) * plan->lanes + pole % plan->lanes;
@@ -80,7 +82,8 @@ static PetscErrorCode class_create(BCRReductionPlan *plan, PetscInt np, BCRPoleS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* m + 1 = q Q: class c has those j that are c or -c modulo 2q, Q of them */
+/* m + 1 = q Q (picture in redplan.h): class c = 1 .. q-1 has those modes j of the block that are c or -c modulo 2q, Q of
+   them. In the rows s Q of the level they are the same vector but for signs, sin(pi c s/q) */
 PetscErrorCode BCRGroupClasses(BCRReductionPlan *plan, PetscInt Q, BCRGroup *g)
 {
   const PetscInt m1 = g->m + 1, q = m1 / Q, copies = g->left || g->right ? 2 : 1;
@@ -110,8 +113,13 @@ PetscErrorCode BCRGroupClasses(BCRReductionPlan *plan, PetscInt Q, BCRGroup *g)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Classes with fewer than lanes/2 poles: as many groups at a time as it takes to fill 17/20 of the
-   lanes, if so many there are */
+/* Part of the lanes that poles side by side have to fill. Not measured apart */
+#define SIDE_FILLED 17
+#define SIDE_OF     20
+
+/* Classes with fewer than lanes/2 poles each: as many groups at a time as it takes to fill that part of the lanes, if so
+   many there are. A bundle holds `most` classes, pole j of its class c in lane c Q + j; the poles of the last class are
+   repeated in the lanes that are left */
 PetscErrorCode BCRGroupSideBySide(BCRReductionPlan *plan, PetscInt Q, PetscInt ngroups, BCRGroup *g)
 {
   const PetscInt most = plan->lanes / Q; /* classes in a bundle */
@@ -121,7 +129,7 @@ PetscErrorCode BCRGroupSideBySide(BCRReductionPlan *plan, PetscInt Q, PetscInt n
   PetscFunctionBegin;
   for (g->nside = 1;; g->nside++) {
     nbundle = (g->nside * g->ns + most - 1) / most;
-    if (g->nside >= PetscMin(most, ngroups) || 20 * g->nside * g->ns >= 17 * nbundle * most) break;
+    if (g->nside >= PetscMin(most, ngroups) || SIDE_OF * g->nside * g->ns >= SIDE_FILLED * nbundle * most) break;
   }
   PetscCall(BCRArenaGet(&plan->arena, sizeof(*p), &p));
   PetscCall(class_create(plan, nbundle * plan->lanes, p));

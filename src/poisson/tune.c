@@ -6,9 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BCR_TUNE_MAX 24 /* candidates of a round */
+/* Solves whose fastest one is a candidate's time: on a device those that load and capture what there is take the first
+   two. Neither number, nor the next three, was measured apart; what the tuner finds: bench/results/h200_tune.csv */
+enum {
+  TUNE_SOLVES_HOST = 3,
+  TUNE_SOLVES_DEVICE = 7,
+  /* on a device a given radix makes many passes, which only the launches of a small grid hide: unknowns of its longest
+     axis, and radix, at most */
+  TUNE_DEVICE_AXIS = 300,
+  TUNE_DEVICE_RADIX = 16
+};
+/* What has to be gained over the best so far, by more than what a clock is good for */
+#define TUNE_FASTER 0.97
 
-/* what a candidate sets in the options, as a line of the file has it */
+/* What a candidate sets in the options, as a line of the file has it */
 typedef struct {
   PetscInt radix;
   PetscBool plain;
@@ -18,14 +29,14 @@ typedef struct {
 
 typedef struct {
   MPI_Comm comm;
-  PetscInt dof, n; /* scalars of a vector on this rank */
+  PetscInt dof, n; /* unknowns of a node; scalars of a vector on this rank */
   const BCROperator *ops;
   const BCRSolverOptions *options;
   const BCRSlab *slab;
-  PetscScalar *f;
+  PetscScalar *f;   /* [n] */
   BCRSolver solver; /* of the best so far */
   Choice best;
-  PetscInt ntimed;
+  PetscInt ntimed; /* candidates so far */
 } Tuner;
 
 /* Launch parameters as -pc_bcrpoisson_launch and the file have them */
@@ -63,7 +74,7 @@ static void choice_apply(const Choice *c, BCRSolverOptions *options)
   for (int i = 0; i < BCR_LAUNCH; i++) options->core.launch[i] = c->launch[i];
 }
 
-/* the fastest of a few solves, after two that load and capture what there is to load and capture */
+/* Makes a solver of a candidate, times it, and keeps it if it is the best so far */
 static PetscErrorCode choice_time(Tuner *t, const Choice *c)
 {
   BCRSolverOptions options = *t->options;
@@ -74,15 +85,16 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   PetscFunctionBegin;
   choice_apply(c, &options);
   PetscCall(BCRSolverCreate(t->dof, t->ops, &options, t->slab, &solver));
-  BCRCallElse(BCRSolverTime(solver, t->n, t->f, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
+  BCRCallElse(BCRSolverTime(solver, t->n, t->f, options.device ? TUNE_SOLVES_DEVICE : TUNE_SOLVES_HOST, &time),
+              (void)BCRSolverDestroy(&solver));
   /* all must choose the same */
   if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm));
   PetscCall(launch_print(c->launch, sizeof(launch), launch));
   PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %s: %g s\n", options.core.radix,
                       options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "",
                       launch, time));
-  /* the first one, the default, is the one to beat, by more than what a clock is good for */
-  if (!t->ntimed || time < 0.97 * t->best.seconds) {
+  /* the first one, the default, is the one to beat */
+  if (!t->ntimed || time < TUNE_FASTER * t->best.seconds) {
     PetscCall(BCRSolverDestroy(&t->solver));
     t->best = *c;
     t->best.seconds = time;
@@ -92,7 +104,7 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* one launch parameter, the others as in the best so far */
+/* Times values[n] of one launch parameter, the others as in the best so far */
 static PetscErrorCode launch_time(Tuner *t, int which, PetscInt n, const int values[])
 {
   const int had = t->best.launch[which];
@@ -138,8 +150,8 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(radices) && !given && takes_radix(t); i++) {
-    /* on a device a given radix makes many passes, which only the launches of a small grid hide */
-    if (radices[i] > largest || (t->options->device && (largest > 300 || radices[i] > 16))) break;
+    if (radices[i] > largest || (t->options->device && (largest > TUNE_DEVICE_AXIS || radices[i] > TUNE_DEVICE_RADIX)))
+      break;
     c.radix = radices[i];
     PetscCall(choice_time(t, &c));
   }

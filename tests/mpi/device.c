@@ -24,10 +24,7 @@ static PetscReal Bound(void)
 static PetscErrorCode NewPC(const Case *c, PCBCRPoissonBackend backend, PCBCRPoissonTransport transport, PC *pc)
 {
   PetscFunctionBegin;
-  PetscCall(PCCreate(PetscObjectComm((PetscObject)c->A), pc));
-  PetscCall(PCSetOperators(*pc, c->A, c->A));
-  PetscCall(PCSetType(*pc, PCBCRPOISSON));
-  PetscCall(PCSetDM(*pc, c->da));
+  PetscCall(TestPC(PCBCRPOISSON, c->da, c->A, pc));
   PetscCall(PCBCRPoissonSetBackend(*pc, backend));
   PetscCall(PCBCRPoissonSetTransport(*pc, transport));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -25,10 +25,7 @@ static PetscReal Bound(void)
 static PetscErrorCode NewPC(const Case *k, DM da, Mat A, PCNeatoBackend backend, PCNeatoTransport transport, PC *pc)
 {
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
-  PetscCall(PCSetType(*pc, PCNEATO));
-  PetscCall(PCSetDM(*pc, da));
-  PetscCall(PCSetOperators(*pc, A, A));
+  PetscCall(TestPC(PCNEATO, da, A, pc));
   PetscCall(PCNeatoSetAxis(*pc, (PCNeatoAxis)(k->axis + 1)));
   PetscCall(PCNeatoSetBackend(*pc, backend));
   PetscCall(PCNeatoSetTransport(*pc, transport));

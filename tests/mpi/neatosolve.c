@@ -12,10 +12,7 @@
 static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, PC *pc)
 {
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
-  PetscCall(PCSetType(*pc, PCNEATO));
-  PetscCall(PCSetDM(*pc, da));
-  PetscCall(PCSetOperators(*pc, A, A));
+  PetscCall(TestPC(PCNEATO, da, A, pc));
   PetscCall(PCNeatoSetAxis(*pc, (PCNeatoAxis)(axis + 1)));
   PetscCall(PCNeatoSetMethod(*pc, method));
   PetscCall(PCSetFromOptions(*pc)); /* -pc_neato_backend cuda -pc_neato_transport ...: scripts/check-gpu */

@@ -7,16 +7,6 @@
 #include "testing.h"
 #include <petsc/private/pcimpl.h>
 
-static PetscErrorCode NewPC(DM da, Mat A, PC *pc)
-{
-  PetscFunctionBegin;
-  PetscCall(PCCreate(PetscObjectComm((PetscObject)A), pc));
-  PetscCall(PCSetType(*pc, PCBCRPOISSON));
-  if (da) PetscCall(PCSetDM(*pc, da));
-  PetscCall(PCSetOperators(*pc, A, A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Set-up of the problem with one more entry has to fail */
 static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStencilType type, PetscInt row, PetscInt col,
                                PetscScalar value, PCBCRPoissonFit fit, PetscErrorCode code, const char words[],
@@ -36,7 +26,7 @@ static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStenc
   PetscCall(MatSetValue(A, row, col, value, INSERT_VALUES));
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   /* one row that differs is none that is not exact */
   if (fit == PCBCRPOISSON_FIT_EXACT) PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_OFF));
@@ -107,28 +97,28 @@ static PetscErrorCode Matrices(void)
   /* indefinite */
   p.shift = -1;
   PetscCall(TestMatrix(&p, &da, &A));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "definite");
   PetscCall(PCDestroy(&pc));
   p.shift = 0;
 
   /* all zero */
   PetscCall(MatZeroEntries(A));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "zero");
   PetscCall(PCDestroy(&pc));
 
   /* the DM of another grid is none, and the matrix' own is found */
   two.n[0] = 7;
   PetscCall(TestDMDA(&two, &other));
-  PetscCall(NewPC(other, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, other, A, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "zero");
   PetscCall(PCDestroy(&pc));
   PetscCall(DMDestroy(&other));
 
   /* no rows to be had */
   PetscCall(MatCreateShell(PETSC_COMM_SELF, 30, 30, 30, 30, NULL, &S));
-  PetscCall(NewPC(da, S, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, da, S, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "PCBCRPoissonSetOperator()");
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&S));
@@ -144,11 +134,11 @@ static PetscErrorCode Matrices(void)
   }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   PetscCall(CheckNoGrid(pc));
   PetscCall(PCDestroy(&pc));
   PetscCall(DMShellCreate(PETSC_COMM_SELF, &other));
-  PetscCall(NewPC(other, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, other, A, &pc));
   PetscCall(CheckNoGrid(pc));
   PetscCall(PCDestroy(&pc));
   PetscCall(DMDestroy(&other));
@@ -210,7 +200,7 @@ static PetscErrorCode Shifts(void)
       PetscCall(TestMatrix(&p, &da, &A));
       PetscCall(MatCreateVecs(A, &x, &b));
       PetscCall(TestRandom(b));
-      PetscCall(NewPC(NULL, A, &pc));
+      PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
       for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(parts); ++s) {
         p.shift = -parts[s] * (low > 0 ? low : (PetscReal)1e-3);
         PetscCall(TestFill(&p, A));
@@ -373,19 +363,19 @@ static PetscErrorCode Calls(void)
   PetscCall(PCDestroy(&pc));
   PetscCall(PetscOptionsInsertString(NULL, "-few_pc_bcrpoisson_spacing 1,1,1 -ends_pc_bcrpoisson_spacing 1 "
                                            "-ends_pc_bcrpoisson_ends dirichlet,neumann,dirichlet"));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   PetscCall(PCSetOptionsPrefix(pc, "few_"));
   PetscCall(PCSetFromOptions(pc));
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "3 numbers");
   PetscCall(PCDestroy(&pc));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   PetscCall(PCSetOptionsPrefix(pc, "ends_"));
   PetscCall(PCSetFromOptions(pc));
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "3 words");
   PetscCall(PCDestroy(&pc));
 
   /* a backend that is not there */
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, A, &pc));
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CUDA));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &gpu)); /* scripts/check-gpu: it is there */
   if (!gpu) {

@@ -36,10 +36,7 @@ static PetscErrorCode NewPC(const TestProblem *p, const char options[], DM *da, 
 {
   PetscFunctionBegin;
   PetscCall(TestMatrix(p, da, A));
-  PetscCall(PCCreate(PETSC_COMM_SELF, pc));
-  PetscCall(PCSetOperators(*pc, *A, *A));
-  PetscCall(PCSetType(*pc, PCBCRPOISSON));
-  PetscCall(PCSetDM(*pc, *da));
+  PetscCall(TestPC(PCBCRPOISSON, *da, *A, pc));
   PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_schedule auto "
                                            "-pc_bcrpoisson_precision double -pc_bcrpoisson_recursive off"));
   PetscCall(PetscOptionsInsertString(NULL, options));

@@ -9,16 +9,6 @@
 #include "../../src/tridiagonal/tridiagonal.h"
 #include <petsc/private/pcimpl.h>
 
-static PetscErrorCode NewPC(DM da, Mat A, PC *pc)
-{
-  PetscFunctionBegin;
-  PetscCall(PCCreate(PetscObjectComm((PetscObject)A), pc));
-  PetscCall(PCSetType(*pc, PCNEATO));
-  if (da) PetscCall(PCSetDM(*pc, da));
-  PetscCall(PCSetOperators(*pc, A, A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Set-up of the problem, with one more entry (row >= 0), has to fail */
 static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col, PetscScalar value, PCNeatoAxis axis,
                                 PetscErrorCode code, const char words[], const char more[])
@@ -35,7 +25,7 @@ static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   }
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCNEATO, NULL, A, &pc));
   PetscCall(PCNeatoSetAxis(pc, axis));
   /* scan has no such pivots */
   if (row >= 0 && code == PETSC_ERR_MAT_LU_ZRPVT) PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS));
@@ -67,7 +57,7 @@ static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
   PetscCall(DMCreateGlobalVector(da, &b));
   PetscCall(VecDuplicate(b, &x));
   PetscCall(TestRandom(b));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCNEATO, NULL, A, &pc));
   PetscCall(PCNeatoSetMethod(pc, method));
   PetscCall(PetscPushErrorHandler(TestCatch, &caught));
   ierr = PCSetUp(pc);
@@ -117,7 +107,7 @@ static PetscErrorCode NotDominant(void)
   }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(TestPC(PCNEATO, NULL, A, &pc));
   PetscCall(PCNeatoSetAxis(pc, PCNEATO_AXIS_X));
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); ++m) {
     PetscCall(PCNeatoSetMethod(pc, methods[m]));
@@ -202,14 +192,14 @@ static PetscErrorCode Matrices(void)
   /* no rows to be had; no DM, a DM of another type, of another size */
   PetscCall(TestMatrix(&p, &da, &A));
   PetscCall(MatCreateShell(PETSC_COMM_SELF, 30, 30, 30, 30, NULL, &S));
-  PetscCall(NewPC(da, S, &pc));
+  PetscCall(TestPC(PCNEATO, da, S, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "PetscBCRLinesCreate()");
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&S));
   PetscCall(MatDestroy(&A));
   two.n[0] = 7;
   PetscCall(TestMatrix(&two, &shell, &A));
-  PetscCall(NewPC(da, A, &pc)); /* it is found in the matrix */
+  PetscCall(TestPC(PCNEATO, da, A, &pc)); /* it is found in the matrix */
   PetscCall(PCSetUp(pc));
   PetscCall(PCDestroy(&pc));
   PetscCall(DMDestroy(&shell));
@@ -227,7 +217,7 @@ static PetscErrorCode Matrices(void)
   for (int k = 0; k < 2; ++k) {
     Vec b, x;
 
-    PetscCall(NewPC(k ? shell : NULL, A, &pc));
+    PetscCall(TestPC(PCNEATO, k ? shell : NULL, A, &pc));
     PetscCall(PCSetUp(pc)); /* the first vectors might have a DMDA */
     PetscCall(MatCreateVecs(A, &x, &b));
     PetscCall(VecSet(b, 1));

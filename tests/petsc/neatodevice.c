@@ -11,10 +11,7 @@
 static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, PCNeatoBackend backend, PC *pc)
 {
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_SELF, pc));
-  PetscCall(PCSetType(*pc, PCNEATO));
-  PetscCall(PCSetOperators(*pc, A, A));
-  PetscCall(PCSetDM(*pc, da));
+  PetscCall(TestPC(PCNEATO, da, A, pc));
   PetscCall(PCNeatoSetAxis(*pc, (PCNeatoAxis)(axis + 1)));
   PetscCall(PCNeatoSetMethod(*pc, method));
   PetscCall(PCNeatoSetBackend(*pc, backend));

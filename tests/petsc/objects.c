@@ -12,9 +12,7 @@ static PetscErrorCode NewPC(const TestProblem *p, DM *da, Mat *A, PC *pc)
 {
   PetscFunctionBegin;
   PetscCall(TestMatrix(p, da, A));
-  PetscCall(PCCreate(PETSC_COMM_SELF, pc));
-  PetscCall(PCSetType(*pc, PCBCRPOISSON));
-  PetscCall(PCSetOperators(*pc, *A, *A));
+  PetscCall(TestPC(PCBCRPOISSON, NULL, *A, pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -218,6 +218,17 @@ static inline PetscErrorCode TestMatrix(const TestProblem *p, DM *da, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A PC of a matrix, on a DM or NULL */
+static inline PetscErrorCode TestPC(PCType type, DM da, Mat A, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PetscObjectComm((PetscObject)A), pc));
+  PetscCall(PCSetType(*pc, type));
+  if (da) PetscCall(PCSetDM(*pc, da));
+  PetscCall(PCSetOperators(*pc, A, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static inline PetscErrorCode TestRandom(Vec v)
 {
   PetscRandom random;

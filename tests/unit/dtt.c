@@ -5,29 +5,10 @@
 */
 #include "../../src/backend/cpu/cpu.h"
 #include "tests/check.h"
+#include "pairs.h"
 #include <math.h>
 
 static int passed = 0, failed = 0;
-
-static const BCREnd ends[17][2] = {
-  {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
-  {BCR_END_NEUMANN,        BCR_END_NEUMANN       },
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
-  {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
-  {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET     },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET     },
-  {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN       },
-  {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN       },
-  {BCR_END_PERIODIC,       BCR_END_PERIODIC      },
-};
 
 static const char *name(int t)
 {

@@ -8,6 +8,7 @@
 #include "../../src/poisson/redplan.h"
 #include "../../src/backend/cpu/cpu.h"
 #include "tests/check.h"
+#include "pairs.h"
 #include <math.h>
 
 #define BCR_PI 3.14159265358979323846
@@ -317,26 +318,6 @@ static Schedule schedule(PetscInt n, PetscInt k, const PetscInt radices[])
   }
   return s;
 }
-
-static const BCREnd ends[17][2] = {
-  {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
-  {BCR_END_NEUMANN,        BCR_END_NEUMANN       },
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
-  {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
-  {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
-  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET     },
-  {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET     },
-  {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN  },
-  {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN       },
-  {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET},
-  {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN       },
-  {BCR_END_PERIODIC,       BCR_END_PERIODIC      }
-};
 
 static const struct {
   PetscInt n, q[4];

@@ -118,6 +118,31 @@ static __device__ __forceinline__ int bcr_warp()
     } \
   } while (0)
 
+/* The same for what takes fields of PetscReal and no others: lines, recurrences, compact differences. The library has
+   the one type that it can be given, 1: float, 2: double; with the programs in bench/, which time it in float where
+   PETSc is in double, it has both. CALL sets e, which is an error before */
+#if !defined(PETSCBCR_CUDA_FIELDS)
+  #define PETSCBCR_CUDA_FIELDS 3
+#endif
+#if PETSCBCR_CUDA_FIELDS & 1
+  #define BCR_CUDA_FLOAT_FIELD(...) __VA_ARGS__
+#else
+  #define BCR_CUDA_FLOAT_FIELD(...)
+#endif
+#if PETSCBCR_CUDA_FIELDS & 2
+  #define BCR_CUDA_DOUBLE_FIELD(...) __VA_ARGS__
+#else
+  #define BCR_CUDA_DOUBLE_FIELD(...)
+#endif
+#define BCR_CUDA_FIELD(single, ...) \
+  do { \
+    if (single) { \
+      BCR_CUDA_FLOAT_FIELD(typedef float T; __VA_ARGS__;) \
+    } else { \
+      BCR_CUDA_DOUBLE_FIELD(typedef double T; __VA_ARGS__;) \
+    } \
+  } while (0)
+
 /* Arguments of a transform along rows that lines fl and ul describe: more rows stand behind them,
    extra is added to those that extraof names */
 template <typename A>

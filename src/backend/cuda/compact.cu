@@ -1084,20 +1084,20 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
                        void *const to[2])
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!columns) return 0;
   if (p->inner == 1)
-    BCR_CUDA_TYPE(p->single,
-                  e = bcr_launch_cluster(compact_out<T, OUT_LANES>,
-                                         dim3((unsigned)((OUT_LANES * columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
-                                         dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0],
-                                         (T *)to[1]));
+    BCR_CUDA_FIELD(p->single,
+                   e = bcr_launch_cluster(compact_out<T, OUT_LANES>,
+                                          dim3((unsigned)((OUT_LANES * columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
+                                          dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0],
+                                          (T *)to[1]));
   else
-    BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 1>,
-                                                    dim3((unsigned)((columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
-                                                    dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f,
-                                                    (T *)to[0], (T *)to[1]));
+    BCR_CUDA_FIELD(p->single, e = bcr_launch_cluster(compact_out<T, 1>,
+                                                     dim3((unsigned)((columns + (OUT_THREADS - 1)) / OUT_THREADS), 2),
+                                                     dim3(OUT_THREADS), 0, 1, stream, *p, rows, weights, (const T *)f,
+                                                     (T *)to[0], (T *)to[1]));
   return e ? e : bcr_done();
 }
 
@@ -1136,12 +1136,12 @@ static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f,
 static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u,
                          const BCRCudaCompactWindow *w, int *waits)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = p->half == 1   ? compact_run<T, 1>(stream, p, f, u, w, waits)
-                               : p->half == 2 ? compact_run<T, 2>(stream, p, f, u, w, waits)
-                                              : compact_run<T, 3>(stream, p, f, u, w, waits));
+  BCR_CUDA_FIELD(p->single, e = p->half == 1   ? compact_run<T, 1>(stream, p, f, u, w, waits)
+                                : p->half == 2 ? compact_run<T, 2>(stream, p, f, u, w, waits)
+                                               : compact_run<T, 3>(stream, p, f, u, w, waits));
   return e ? e : bcr_done();
 }
 

@@ -29,20 +29,20 @@ enum {
   CONVOLVE_COSINES
 };
 
-/* the two places that belong to number j. natural: modes of cells (1: between Neumann, 2: between
-   Dirichlet ends) in their natural order */
-static __host__ __device__ __forceinline__ void convolve_places(int kind, int natural, int P, int off, int j, int *lo,
-                                                                int *hi)
+/* The two places in a row that belong to number j of the convolution. natural: modes of cells (1: between Neumann, 2:
+   between Dirichlet ends) in their natural order */
+static __host__ __device__ __forceinline__ void convolve_places(int kind, int natural, int P, int off, int j,
+                                                                int *place, int *twin)
 {
   if (natural) {
-    *lo = natural == 1 ? j : P - 1 - j;
-    *hi = natural == 1 ? P - j : j - 1;
+    *place = natural == 1 ? j : P - 1 - j;
+    *twin = natural == 1 ? P - j : j - 1;
   } else if (kind == CONVOLVE_CELLS) {
-    *lo = 2 * j == P ? P - 1 : 2 * j;
-    *hi = 2 * j - 1;
+    *place = 2 * j == P ? P - 1 : 2 * j;
+    *twin = 2 * j - 1;
   } else {
-    *lo = j - off;
-    *hi = P - j - off;
+    *place = j - off;
+    *twin = P - j - off;
   }
 }
 
@@ -118,11 +118,11 @@ __global__ void __launch_bounds__(S::NT, S::MINB)
         for (int q = 0; q < PASS_AHEAD; q++) {
           const int i = min(first + q * S::ROW, p.h), j = p.kind == CONVOLVE_SINES ? max(i, 1) : i;
           const bool single = 2 * j == p.P || (j == 0 && !ends);
-          int lo, hi;
+          int place, twin;
 
-          convolve_places(p.kind, p.back ? p.natural : 0, p.P, p.off, j, &lo, &hi);
-          low[q] = unknown(lo);
-          high[q] = unknown(single ? lo : hi);
+          convolve_places(p.kind, p.back ? p.natural : 0, p.P, p.off, j, &place, &twin);
+          low[q] = unknown(place);
+          high[q] = unknown(single ? place : twin);
           w[q] = pass_root<T>(p.chirp, j);
           g[q] = ends || !p.back ? C{1, 1} : pass_root<T>(p.turn, j);
         }
@@ -210,11 +210,11 @@ __global__ void __launch_bounds__(S::NT, S::MINB)
       for (int j = tid; j <= p.h; j += S::ROW) {
         const bool single = 2 * j == p.P || (j == 0 && !ends);
         C v = {re[j], im[j]};
-        int lo, hi;
+        int place, twin;
 
         if ((p.kind == CONVOLVE_SINES && (single || j == 0)) || (role && single)) continue;
-        convolve_places(p.kind, p.back ? 0 : p.natural, p.P, p.off, j, &lo, &hi);
-        if (ends) lo = 2 * j - p.off;
+        convolve_places(p.kind, p.back ? 0 : p.natural, p.P, p.off, j, &place, &twin);
+        if (ends) place = 2 * j - p.off;
         else {
           const C g = p.back ? C{1, 1} : pass_root<T>(p.turn, j);
           T al = role ? -g.x : g.x, be = g.y; /* of this block's, of the other one's */
@@ -229,11 +229,11 @@ __global__ void __launch_bounds__(S::NT, S::MINB)
 
             v = {v.x + be * b.x, v.y + be * b.y};
           }
-          if (role) lo = hi;
-          if (p.odd) lo = 2 * lo + (p.natural == 1);
+          if (role) place = twin;
+          if (p.odd) place = 2 * place + (p.natural == 1);
         }
-        to0[lo] = v.x;
-        if (r1 > r0) to1[lo] = v.y;
+        to0[place] = v.x;
+        if (r1 > r0) to1[place] = v.y;
       }
     }
     if (p.roles > 1) asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
@@ -302,13 +302,13 @@ int BCRCudaDstConvolveTable(int n, const BCREnd end[2], int single, double *w, i
     modes[n + j] = 1;
   }
   for (int j = 0; j <= P / 2 && modes && kind < CONVOLVE_SINES && !natural; j++) {
-    int lo, hi;
+    int place, twin;
 
-    convolve_places(kind, 0, P, 0, j, &lo, &hi);
-    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (even ? j : n - 1 - j);
+    convolve_places(kind, 0, P, 0, j, &place, &twin);
+    modes[place] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (even ? j : n - 1 - j);
     if (j > 0 && 2 * j < P) {
-      modes[hi] = kind == CONVOLVE_CIRCLE ? 2 * j : (even ? n - j : j - 1);
-      modes[n + hi] = -1;
+      modes[twin] = kind == CONVOLVE_CIRCLE ? 2 * j : (even ? n - j : j - 1);
+      modes[n + twin] = -1;
     }
   }
   return count +

@@ -270,20 +270,20 @@ static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void 
 
 int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow *w)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = ranks_gather_run<T>(stream, p, f, g, w ? *w : BCRCudaRanksWindow()));
+  BCR_CUDA_FIELD(p->single, e = ranks_gather_run<T>(stream, p, f, g, w ? *w : BCRCudaRanksWindow()));
   return e ? e : bcr_done();
 }
 
 int BCRCudaRanksEnds(BCRStream stream, const BCRCudaRanks *p, const void *u, double *g)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (p->n < 2 || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, BCR_THREADS)),
-                                                  dim3(BCR_THREADS), 0, 1, stream, *p, (const T *)u, g));
+  BCR_CUDA_FIELD(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, BCR_THREADS)),
+                                                   dim3(BCR_THREADS), 0, 1, stream, *p, (const T *)u, g));
   return e ? e : bcr_done();
 }
 
@@ -341,9 +341,9 @@ static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g,
 
 int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = ranks_correct_run<T>(stream, p, g, u, w));
+  BCR_CUDA_FIELD(p->single, e = ranks_correct_run<T>(stream, p, g, u, w));
   return e ? e : bcr_done();
 }

@@ -407,7 +407,8 @@ int BCRCudaRecurrenceSolve(BCRStream stream, const BCRCudaRecurrence *r, const v
   if (!r->n) return 0;
   e = BCRCudaZero(recur_said(work, tiles).said, (size_t)(tiles + 1) * sizeof(int), stream);
   if (e) return e;
-  BCR_CUDA_TYPE(r->single, e = r->s ? RECUR_RUN(T, 0) : RECUR_RUN(T, 1));
+  e = (int)cudaErrorInvalidValue;
+  BCR_CUDA_FIELD(r->single, e = r->s ? RECUR_RUN(T, 0) : RECUR_RUN(T, 1));
   return e ? e : bcr_done();
 }
 
@@ -418,9 +419,9 @@ int BCRCudaRecurrenceSolve(BCRStream stream, const BCRCudaRecurrence *r, const v
 int BCRCudaRecurrenceReduce(BCRStream stream, const BCRCudaRecurrence *r, const void *t, double carry[3], void *work)
 {
   const ptrdiff_t tiles = recur_tiles(r);
-  int e = 0;
+  int e = tiles ? (int)cudaErrorInvalidValue : 0;
 
-  if (tiles) BCR_CUDA_TYPE(r->single, e = r->s ? RECUR_REDUCE(T, 0) : RECUR_REDUCE(T, 1));
+  if (tiles) BCR_CUDA_FIELD(r->single, e = r->s ? RECUR_REDUCE(T, 0) : RECUR_REDUCE(T, 1));
   if (!e)
     e = bcr_launch_cluster(recur_total, dim3(1), dim3(RECUR_THREADS), 0, 1, stream, tiles, (const double *)work, carry);
   return e ? e : bcr_done();

@@ -72,32 +72,32 @@ static int stencil_run(BCRStream stream, const BCRCudaStencil *s, const void *f,
 
 int BCRCudaStencilInner(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (s->to <= s->from || !s->inner || !s->outer) return 0;
-  BCR_CUDA_TYPE(s->single, e = stencil_run<T>(stream, s, f, u));
+  BCR_CUDA_FIELD(s->single, e = stencil_run<T>(stream, s, f, u));
   return e ? e : bcr_done();
 }
 
 int BCRCudaStencilEdges(BCRStream stream, const BCRCudaStencil *s, const void *f, const void *ghost, void *u)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!s->edges || !s->inner || !s->outer) return 0;
-  BCR_CUDA_TYPE(s->single,
-                e = bcr_launch_cluster(stencil_edges<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)s->edges),
-                                       dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
+  BCR_CUDA_FIELD(s->single,
+                 e = bcr_launch_cluster(stencil_edges<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)s->edges),
+                                        dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
   return e ? e : bcr_done();
 }
 
 int BCRCudaStencilPack(BCRStream stream, const BCRCudaStencil *s, const void *f, ptrdiff_t first, ptrdiff_t planes,
                        void *to)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (!planes || !s->inner || !s->outer) return 0;
-  BCR_CUDA_TYPE(s->single,
-                e = bcr_launch_cluster(stencil_pack<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)planes),
-                                       dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, first, (T *)to));
+  BCR_CUDA_FIELD(s->single,
+                 e = bcr_launch_cluster(stencil_pack<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)planes),
+                                        dim3(BCR_THREADS), 0, 1, stream, *s, (const T *)f, first, (T *)to));
   return e ? e : bcr_done();
 }

@@ -82,20 +82,14 @@ static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_
   return bcr_launch_lines(0, kernel, grid, block, shared, cluster, stream, args...);
 }
 
-/* element types of fields and of work: io 0 the same, 1: fields of double, work in float */
+/* Element types of fields and of work: io 0 the same, 1: fields of double, work in float. As BCR_CUDA_FIELD() */
 #define BCR_TRI_TYPES(single, io, ...) \
   do { \
     if (!(single)) { \
-      typedef double IO; \
-      typedef double W; \
-      __VA_ARGS__; \
+      BCR_CUDA_DOUBLE_FIELD(typedef double IO; typedef double W; __VA_ARGS__;) \
     } else if (io) { \
-      typedef double IO; \
-      typedef float W; \
-      __VA_ARGS__; \
+      BCR_CUDA_DOUBLE_FIELD(typedef double IO; typedef float W; __VA_ARGS__;) \
     } else { \
-      typedef float IO; \
-      typedef float W; \
-      __VA_ARGS__; \
+      BCR_CUDA_FLOAT_FIELD(typedef float IO; typedef float W; __VA_ARGS__;) \
     } \
   } while (0)

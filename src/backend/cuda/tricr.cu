@@ -199,7 +199,7 @@ static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f,
 
 int BCRCudaCRSolve(BCRStream stream, const BCRCudaCR *c, int global, int single, int io, const void *f, void *u)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   BCR_TRI_TYPES(single, io, e = cr_run<IO, W>(stream, c, global, (const IO *)f, (IO *)u));
   return e ? e : bcr_done();

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(ALONG_THREADS) factors_along(BCRCudaFactors t,
 int BCRCudaFactorsSolve(BCRStream stream, const BCRCudaFactors *t, int single, int io, const void *f, void *u)
 {
   const ptrdiff_t columns = t->inner * t->outer;
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (t->inner == 1 && t->outer > 1)
     BCR_TRI_TYPES(single, io,

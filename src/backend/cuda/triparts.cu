@@ -247,7 +247,7 @@ static int parts_solve(BCRStream stream, const BCRCudaParts *p, int small, const
 int BCRCudaPartsSolve(BCRStream stream, const BCRCudaParts *p, int single, int io, int small, const void *f, void *u,
                       double *carry)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (p->rows < 1) return 0;
   BCR_TRI_TYPES(single, io, e = parts_solve<IO, W>(stream, p, small, (const IO *)f, (IO *)u, carry));
@@ -336,7 +336,7 @@ static int ends_run(BCRStream stream, const BCRCudaEnds *d, const IO *f, IO *u, 
 
 int BCRCudaEndsSolve(BCRStream stream, const BCRCudaEnds *d, int single, int io, const void *f, void *u, double *w)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   BCR_TRI_TYPES(single, io, e = ends_run<IO, W>(stream, d, (const IO *)f, (IO *)u, w));
   return e ? e : bcr_done();

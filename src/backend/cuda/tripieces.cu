@@ -366,10 +366,17 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT))
 enum {
   PIECES_NEAR = 256,  /* ends that reach at most so many rows have cuts of their own (commits f5d5add, 570e114) */
   PIECES_SHORT = 512, /* lines of more rows are cut into pieces; a piece is a whole line of as many at most */
-  PIECES_WHOLE = 4,   /* blocks of whole lines for each multiprocessor, at least. Not measured apart */
-  PIECES_LOCAL = 128, /* pieces of a line at most, where each waits for its neighbours and the ends (f5d5add), */
-  PIECES_ALL = 64,    /* and where each waits for all, and reads their numbers. Not measured apart */
-  PIECES_AHEAD = 100  /* per cent, BCR_CUDA_SCAN_AHEAD: cuda_lines -suites tune -ahead on an H200 (commit eb9a8c7) */
+  /* and of more rows than so many at least, in double and in float; with fields of float threads have 64 rows from the
+     former on. Not measured apart */
+  PIECES_WHOLE_DOUBLE = 256,
+  PIECES_WHOLE_SINGLE = 128,
+  PIECES_FEW = 1024,        /* lines of more rows have 32 rows of a thread, not 16; */
+  PIECES_LONG = 8000,       /* of more rows 16 threads, not 8, and in double 16 lines in a block, not 32 */
+  PIECES_LONG_MIXED = 4096, /* and in float with fields of double (commits 073f1f3, 7a2cf34) */
+  PIECES_WHOLE = 4,         /* blocks of whole lines for each multiprocessor, at least. Not measured apart */
+  PIECES_LOCAL = 128,       /* pieces of a line at most, where each waits for its neighbours and the ends (f5d5add), */
+  PIECES_ALL = 64,          /* and where each waits for all, and reads their numbers. Not measured apart */
+  PIECES_AHEAD = 100 /* per cent, BCR_CUDA_SCAN_AHEAD: cuda_lines -suites tune -ahead on an H200 (commit eb9a8c7) */
 };
 
 /* Bytes of shared memory of a block. later: there is room for what comes next */
@@ -388,8 +395,8 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1, columns = p->inner * p->outer;
   /* short lines of which there are many: a piece is a line */
-  const int near = p->reach <= PIECES_NEAR,
-            whole = m > (single ? 128 : 256) && m <= PIECES_SHORT && (columns + 31) / 32 >= PIECES_WHOLE * p->sms;
+  const int near = p->reach <= PIECES_NEAR, whole = m > (single ? PIECES_WHOLE_SINGLE : PIECES_WHOLE_DOUBLE) &&
+                                                    m <= PIECES_SHORT && (columns + 31) / 32 >= PIECES_WHOLE * p->sms;
   const size_t size = single && !io ? sizeof(float) : sizeof(double);
   ScanShape *s = &q->s;
   int nt, e = 0, local, blocks;
@@ -406,13 +413,13 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
     nt = p->tune[BCR_CUDA_SCAN_PARTS];
     s->tx = p->tune[BCR_CUDA_SCAN_COLUMNS];
   } else if (whole) {
-    q->K = single && !io && m > 256 ? 64 : 32;
+    q->K = single && !io && m > PIECES_WHOLE_DOUBLE ? 64 : 32;
     nt = q->K * 8 >= m ? 8 : 16;
     s->tx = 32;
   } else {
-    q->K = m <= 1024 ? 16 : (single && !io ? 64 : 32);
-    nt = near || m <= (single && io ? 4096 : 8000) || q->K == 64 ? 8 : 16;
-    s->tx = near || single || m <= 8000 ? 32 : 16;
+    q->K = m <= PIECES_FEW ? 16 : (single && !io ? 64 : 32);
+    nt = near || m <= (single && io ? PIECES_LONG_MIXED : PIECES_LONG) || q->K == 64 ? 8 : 16;
+    s->tx = near || single || m <= PIECES_LONG ? 32 : 16;
   }
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || (single && !io));
   PIECES_CUTS(X)
@@ -471,7 +478,7 @@ static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q,
 int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f,
                     void *u, void *ws)
 {
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   BCR_TRI_TYPES(single, io,
                 e = p->perline ? pieces_run<IO, W, 1>(stream, p, q, (const IO *)f, (IO *)u, ws)
@@ -505,8 +512,8 @@ int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan
   /* twice as many as are at work */
   const ScanCut r = {*ranks, (int)(q->s.ahead ? (4 * q->s.ahead + q->pieces - 1) / q->pieces : q->groups),
                      (unsigned)q->blocks};
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
-  BCR_CUDA_TYPE(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
+  BCR_CUDA_FIELD(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
   return e;
 }

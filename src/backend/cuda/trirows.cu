@@ -367,7 +367,7 @@ static int rows_choose(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q
 int bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u)
 {
   const ScanAlone alone = ScanAlone();
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   BCR_TRI_TYPES(single, io,
                 e = p->perline ? rows_choose<IO, W, 1>(stream, p, *q, (const IO *)f, (IO *)u, alone)
@@ -379,8 +379,8 @@ int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *
                         int single, const void *f, void *u)
 {
   const ScanCut r = {*ranks, 0, (unsigned)(q->groups * q->s.cluster)};
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
-  BCR_CUDA_TYPE(single, (e = rows_choose<T, T, 0>(stream, p, *q, (const T *)f, (T *)u, r)));
+  BCR_CUDA_FIELD(single, (e = rows_choose<T, T, 0>(stream, p, *q, (const T *)f, (T *)u, r)));
   return e;
 }

@@ -457,8 +457,32 @@ static int scan_attribute(cudaDeviceAttr what)
                                                                                                               : 0;
 }
 
-/* How a batch is cut. Along x the rows of a thread by the length m of a line were chosen on an H200 by cuda_lines
-   -suites tune (commits 073f1f3 and eb9a8c7); those of short lines across were not measured apart */
+/* Rows of a thread, by the rows that a line has at most. Those along x were chosen on an H200 by cuda_lines -suites tune
+   (commits 073f1f3 and eb9a8c7); those of short lines across were not measured apart, nor was the number of
+   lines of a block across, which is less for longer ones */
+struct ScanRows {
+  ptrdiff_t most[3];
+  int rows[4]; /* the last ones of longer lines */
+};
+static const ScanRows rows_along =
+                        {
+                          {128, 256, 2048},
+                          { 4,  8,  16,   32}
+},
+                      rows_across = {{32, 64, 128}, {4, 8, 16, 32}};
+enum {
+  ACROSS_LINES = 32,
+  ACROSS_LINES_LONG = 16, /* of more rows than */
+  ACROSS_LONG = 8192
+};
+
+static int rows_of_thread(const ScanRows &cut, ptrdiff_t m)
+{
+  return m <= cut.most[0] ? cut.rows[0]
+                          : (m <= cut.most[1] ? cut.rows[1] : (m <= cut.most[2] ? cut.rows[2] : cut.rows[3]));
+}
+
+/* How a batch is cut */
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
@@ -482,8 +506,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     const int longest = single && !io ? LONGEST_SINGLE : LONGEST_DOUBLE;
     const size_t size = single && !io ? sizeof(float) : sizeof(double);
 
-    q.K = p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS]
-                                      : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 2048 ? 16 : 32)));
+    q.K = p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS] : rows_of_thread(rows_along, m);
     if (p->tune[BCR_CUDA_SCAN_PARTS]) s->parts = p->tune[BCR_CUDA_SCAN_PARTS];
     else s->parts = (int)(m <= 32 * ALONG_WARPS * q.K ? (m + 32 * q.K - 1) / (32 * q.K) : (ptrdiff_t)ALONG_WARPS);
     q.L = (ptrdiff_t)32 * q.K * s->parts;
@@ -512,10 +535,10 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   } else {
     const int N = p->h + p->t;
 
-    s->tx = p->tune[BCR_CUDA_SCAN_COLUMNS] ? p->tune[BCR_CUDA_SCAN_COLUMNS] : (m <= 8192 ? 32 : 16);
+    s->tx = p->tune[BCR_CUDA_SCAN_COLUMNS] ? p->tune[BCR_CUDA_SCAN_COLUMNS]
+                                           : (m <= ACROSS_LONG ? ACROSS_LINES : ACROSS_LINES_LONG);
     while (s->tx > 1 && s->tx / 2 >= s->columns) s->tx /= 2;
-    q.K =
-      p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS] : (m <= 32 ? 4 : (m <= 64 ? 8 : (m <= 128 ? 16 : 32)));
+    q.K = p->tune[BCR_CUDA_SCAN_ROWS] ? p->tune[BCR_CUDA_SCAN_ROWS] : rows_of_thread(rows_across, m);
     if (p->tune[BCR_CUDA_SCAN_PARTS]) s->parts = p->tune[BCR_CUDA_SCAN_PARTS];
     else {
       const int most = s->tx == 32 ? 16 : 32;
@@ -694,7 +717,7 @@ static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, c
 int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws)
 {
   const ScanPlan q = scan_plan(p, single, io);
-  int e = 0;
+  int e = (int)cudaErrorInvalidValue;
 
   if (q.pieces) e = bcr_scan_pieces(stream, p, &q, single, io, f, u, ws);
   else if (q.line.ranges) e = bcr_scan_line(stream, p, &q, single, io, f, u, ws);

@@ -1,5 +1,6 @@
 /*
-  The host's core where block rows go on on other ranks (core.h, BCRCoreBorder).
+  The host's core where block rows go on on other ranks (core.h, BCRCoreBorder). border.h of src/backend/cuda has a
+  picture of parts, interface rows and the row before.
 */
 #include "coreimpl.h"
 
