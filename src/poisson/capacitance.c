@@ -148,7 +148,8 @@ static PetscErrorCode border_sums(BCRCapacitance cap, PetscBool transpose)
 typedef struct {
   BCRCapacitance cap;
   PetscBool transpose;
-  PetscScalar *y; /* scratch, [n]. NULL: the m numbers are zeros, and so is M E p */
+  PetscBool zeros; /* the m numbers of p are zeros, and so is M E p: on all ranks */
+  PetscScalar *y;  /* scratch, [n]; NULL where n is 0 */
 } Product;
 
 static PetscErrorCode solve_box(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
@@ -193,7 +194,7 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
   };
 
   PetscFunctionBegin;
-  if (k->y) {
+  if (!k->zeros) {
     PetscCall(clear_unit(cap, k->transpose));
     PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), product_launch, &launch));
     cap->info.solves++;
@@ -260,7 +261,7 @@ static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar
                             PetscReal *rounding)
 {
   const BCRBlock terms = {cap->borders, cap->terms[!transpose], NULL, 0}; /* real numbers */
-  Product context = {cap, transpose, NULL};
+  Product context = {cap, transpose, PETSC_TRUE, NULL};
   BCRDirections *directions = &cap->directions[transpose];
 
   PetscFunctionBegin;
@@ -312,7 +313,7 @@ static PetscErrorCode add_change(BCRCapacitance cap)
    second time from the beginning, without them */
 static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
-  Product context = {cap, transpose, u};
+  Product context = {cap, transpose, PETSC_FALSE, u};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
   PetscReal rounding = 0, tol, left = 0, own = 0, again = 0, size;
