@@ -600,14 +600,23 @@ static double RowFactor(const Case *c, const Operator *op, PetscInt row)
   return f * exp(op->left * Hash(op->salt, 1, (uint64_t)row));
 }
 
+/* The first of the two rows that a defect of a link has to do with */
+static PetscInt DefectRow(const Case *c, const Defect *f)
+{
+  const PetscInt step[3] = {1, c->n[0], c->n[0] * c->n[1]};
+  PetscInt at[3];
+
+  Where(c, f->node, at);
+  return at[f->axis] == c->n[f->axis] - 1 && f->node >= step[f->axis] ? f->node - step[f->axis] : f->node;
+}
+
 static void AddDefect(const Case *c, const Operator *op, const Defect *f, double *A)
 {
-  const PetscInt N = c->N, step[3] = {1, c->n[0], c->n[0] * c->n[1]};
-  PetscInt at[3], i = f->node, j;
+  const PetscInt N = c->N, step[3] = {1, c->n[0], c->n[0] * c->n[1]}, i = DefectRow(c, f);
+  PetscInt at[3], j;
   double largest = 0;
 
-  Where(c, i, at);
-  if (at[f->axis] == c->n[f->axis] - 1 && i >= step[f->axis]) i -= step[f->axis];
+  Where(c, f->node, at);
   j = i + step[f->axis] < N ? i + step[f->axis] : i;
   for (PetscInt k = 0; k < N; ++k) largest = PetscMax(largest, fabs(A[k * N + k]));
   switch (f->kind) {
@@ -725,13 +734,23 @@ static PetscBool Promised(const Case *c, const Operator *op, PetscBool several)
   return (general <= 1 || several) && low > 1e-6 * high ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* A later defect replaces the row of defect k */
+static PetscBool Pinned(const Case *c, const Operator *op, PetscInt k)
+{
+  for (PetscInt l = k + 1; l < op->ndefects; ++l)
+    if ((op->defect[l].kind == PIN_ROW || op->defect[l].kind == PIN_BOTH) &&
+        op->defect[l].node == DefectRow(c, &op->defect[k]))
+      return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
 /* To be refused whatever the solver is */
 static PetscBool Refused(const Case *c, const Step *s)
 {
   if (s->change == SHELL || s->coupled || s->imaginary) return PETSC_TRUE;
   for (PetscInt m = 0; m < c->dof; ++m)
     for (PetscInt k = 0; k < s->op[m].ndefects; ++k)
-      if (s->op[m].defect[k].kind == NOT_A_NUMBER ||
+      if ((s->op[m].defect[k].kind == NOT_A_NUMBER && !Pinned(c, &s->op[m], k)) ||
           (s->op[m].defect[k].kind == CORNER && c->dim > 1 && c->n[0] > 3 && c->n[1] > 3))
         return PETSC_TRUE;
   return PETSC_FALSE;
