@@ -8,11 +8,12 @@
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 
-source_=$(realpath "$1") libdir=$(realpath "$2") work=$3
+source_=$(realpath "$1") libdir=$(realpath "$2")
+name=$(basename "$source_")
+work=$3/$name${RUN:+-ranks} # a folder for each run: they go on side by side
 shift 3
 petsc_use "" || die "pkg-config does not find PETSc: set PKG_CONFIG_PATH"
 mkdir -p "$work"
-name=$(basename "$source_")
 link="-L$libdir -Wl,-rpath,$libdir -lpetscbcr $petsc_libs -lm"
 mapfile -t lines < <(sed -n -E 's,^[ /*#]*(compare|options): *(.*)$,\1 \2,; T; s, *\*/ *$,,; p' "$source_")
 case "$petsc_kind" in *CUDA*) set -- -use_gpu_aware_mpi 0 "$@" ;; esac
