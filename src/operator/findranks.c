@@ -201,7 +201,7 @@ static PetscErrorCode FindGatheredWith(BCRAnyRows *A, PetscInt64 entries, PetscB
     if (!R->rank) ierr = BCRFindLinks(&links, found);
     ierr = BCRFaultShare(R->comm, ierr, BCR_NO_MEMORY);
   }
-  if (!ierr) PetscCallMPI(MPI_Bcast(asked, 1, MPIU_BOOL, 0, R->comm));
+  if (!ierr) PetscCallMPI(MPI_Bcast(asked, (PetscMPIInt)sizeof(*asked), MPI_BYTE, 0, R->comm));
   if (!ierr && !*asked) {
     PetscCallMPI(MPI_Bcast(found, (PetscMPIInt)sizeof(*found), MPI_BYTE, 0, R->comm));
     PetscCallMPI(
