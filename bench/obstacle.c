@@ -69,25 +69,10 @@ static const struct {
 #endif
 };
 
-static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
+static PetscErrorCode Create(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
 {
-  const PetscInt n = c->n;
-  const DMBoundaryType none = DM_BOUNDARY_NONE;
-
   PetscFunctionBegin;
-  if (c->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1,
-                           NULL, NULL, da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, none, none, none, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE,
-                           PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
-  if (device) {
-    PetscCall(DMSetVecType(*da, VECCUDA));
-    PetscCall(DMSetMatType(*da, MATAIJCUSPARSE));
-  }
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(Assemble(c, *da, *A));
+  PetscCall(Grid(c, device, da, A, x, b));
   if (c->closed && c->what != KEPT) { /* for Krylov methods */
     MatNullSpace constant;
 
@@ -95,7 +80,6 @@ static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
     if (c->what == MATERIAL) PetscCall(MatSetNullSpace(*A, constant));
     PetscCall(MatNullSpaceDestroy(&constant));
   }
-  PetscCall(MatCreateVecs(*A, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -180,7 +164,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   PetscFunctionBegin;
   c.n = empty.n = n;
   empty.what = NONE;
-  PetscCall(Grid(&empty, &da, &A, &x, &b));
+  PetscCall(Create(&empty, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
     PetscCall(
       Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, device ? &inrow : NULL, &cp, &its, &res, &rows, boxes));
@@ -192,7 +176,7 @@ static PetscErrorCode Run(const Named *named, PetscInt n, PetscInt reps, PetscRe
   PetscCall(VecDestroy(&b));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
-  PetscCall(Grid(&c, &da, &A, &x, &b));
+  PetscCall(Create(&c, &da, &A, &x, &b));
   for (PetscInt r = 0; r < reps; r++) {
     PetscCall(Time(A, x, b, "-pc_type bcrpoisson", 0, SOLVES, &s, t, NULL, &cp, &its, &res, &rows, boxes));
     setup = PetscMin(setup, s);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <math.h>
-#include <petscdmda.h>
+#include "rows.h"
 #include <string.h>
 
 typedef enum {
@@ -58,9 +58,10 @@ static PetscBool Inside(const Case *c, const PetscInt ix[3])
 }
 
 /* The row of a node: columns and values */
-static void Row(const Case *c, const PetscInt N[3], const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7],
+static void Row(const void *ctx, const PetscInt N[3], const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7],
                 PetscInt *m)
 {
+  const Case *c = (const Case *)ctx;
   const PetscBool mask = c->what >= NEUMANN_MASK && c->what <= ZEROED, in = Inside(c, ix);
   const double a = 1;
   double diag = 0;
@@ -109,25 +110,14 @@ static void Row(const Case *c, const PetscInt N[3], const PetscInt ix[3], MatSte
   }
 }
 
-PETSC_UNUSED static PetscErrorCode Assemble(const Case *c, DM da, Mat A)
+/* Its matrix, and vectors */
+PETSC_UNUSED static PetscErrorCode Grid(const Case *c, PetscBool device, DM *da, Mat *A, Vec *x, Vec *b)
 {
-  PetscInt lo[3], n[3], N[3], ix[3];
+  const PetscInt N[3] = {c->n, c->n, c->dim > 2 ? c->n : 1};
 
   PetscFunctionBegin;
-  PetscCall(DMDAGetInfo(da, NULL, &N[0], &N[1], &N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
-  for (ix[2] = lo[2]; ix[2] < lo[2] + n[2]; ix[2]++)
-    for (ix[1] = lo[1]; ix[1] < lo[1] + n[1]; ix[1]++)
-      for (ix[0] = lo[0]; ix[0] < lo[0] + n[0]; ix[0]++) {
-        MatStencil cols[7];
-        PetscScalar v[7];
-        PetscInt m;
-
-        Row(c, N, ix, cols, v, &m);
-        PetscCall(MatSetValuesStencil(A, 1, cols, m, cols, v, INSERT_VALUES));
-      }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(TestRowsCreate(c->dim, N, PETSC_DECIDE, device, Row, c, da, A));
+  PetscCall(MatCreateVecs(*A, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

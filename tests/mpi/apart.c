@@ -27,13 +27,8 @@ static PetscErrorCode Run(const Case *box, double value, double unit, PetscInt *
 
   PetscFunctionBegin;
   c.jump = value;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, c.n, c.n,
-                         PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
-  PetscCall(DMSetUp(da));
-  PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Assemble(&c, da, A));
+  PetscCall(Grid(&c, PETSC_FALSE, &da, &A, &x, &b));
   PetscCall(MatScale(A, unit));
-  PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(VecDuplicate(b, &r));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
   PetscCall(VecSetRandom(x, random));

@@ -7,6 +7,7 @@
   systems against the equations of the matrix, row by row, and on one rank against PETSc's LU.
 */
 #include "distribute.h"
+#include "../rows.h"
 #include <petscksp.h>
 
 typedef enum {
@@ -45,11 +46,14 @@ static double Coupling(const Problem *c, const PetscInt ix[3], PetscInt d, Petsc
   return (1 + 0.3 * (double)d) * (1 + (side < 0 ? PetscMax(drift, 0) : PetscMax(-drift, 0)));
 }
 
-static void Row(const Problem *c, const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7], PetscInt *m)
+static void Row(const void *ctx, const PetscInt N[3], const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7],
+                PetscInt *m)
 {
+  const Problem *c = (const Problem *)ctx;
   const PetscBool land = Land(c, ix);
   double diag = land ? 1 : 0;
 
+  (void)N;
   memset(cols, 0, 7 * sizeof(MatStencil));
   *m = 1;
   cols[0].i = ix[0];
@@ -76,61 +80,6 @@ static void Row(const Problem *c, const PetscInt ix[3], MatStencil cols[7], Pets
   v[0] = diag;
 }
 
-static PetscErrorCode Make(const Problem *c, DM *da, Mat *A)
-{
-  PetscInt lo[3], n[3], ix[3];
-
-  PetscFunctionBegin;
-  if (c->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, c->n[0], c->n[1],
-                           PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR,
-                           c->n[0], c->n[1], c->n[2], PETSC_DECIDE, PETSC_DECIDE, 1, 1, 1, NULL, NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(DMDAGetCorners(*da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
-  for (ix[2] = lo[2]; ix[2] < lo[2] + n[2]; ix[2]++)
-    for (ix[1] = lo[1]; ix[1] < lo[1] + n[1]; ix[1]++)
-      for (ix[0] = lo[0]; ix[0] < lo[0] + n[0]; ix[0]++) {
-        MatStencil cols[7];
-        PetscScalar v[7];
-        PetscInt m;
-
-        Row(c, ix, cols, v, &m);
-        PetscCall(MatSetValuesStencil(*A, 1, cols, m, cols, v, INSERT_VALUES));
-      }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The solution against that of PETSc's LU */
-static PetscErrorCode Against(const Problem *c, Mat A, PetscBool transpose, Vec b, Vec x)
-{
-  PetscReal off, size;
-  KSP ksp;
-  PC pc;
-  Vec y;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(x, &y));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCLU));
-  PetscCall(transpose ? KSPSolveTranspose(ksp, b, y) : KSPSolve(ksp, b, y));
-  PetscCall(VecNorm(y, NORM_INFINITY, &size));
-  PetscCall(VecAXPY(y, -1, x));
-  PetscCall(VecNorm(y, NORM_INFINITY, &off));
-  Check(off <= (sizeof(PetscReal) == 4 ? 1e-2 : 1e-10) * size, "%s: %g from LU's solution", c->name,
-        (double)(off / size));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Run(const Problem *c, PetscBool print)
 {
   const double bound = sizeof(PetscReal) == 4 ? 1e-5 : 2e-13;
@@ -145,7 +94,7 @@ static PetscErrorCode Run(const Problem *c, PetscBool print)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(Make(c, &da, &A));
+  PetscCall(TestRowsCreate(c->dim, c->n, 1, PETSC_FALSE, Row, c, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -166,7 +115,12 @@ static PetscErrorCode Run(const Problem *c, PetscBool print)
     Check(error <= bound, "%s%s: backward error %g", c->name, transpose ? ", transposed" : "", (double)error);
     Check(!c->most || (rows > 0 && solves > 0), "%s: %d rows differ", c->name, (int)rows);
     Check(!c->most || k > 0 || solves <= c->most, "%s: %d solves", c->name, (int)solves);
-    if (size == 1) PetscCall(Against(c, A, transpose, b, x));
+    if (size == 1) {
+      PetscReal off;
+
+      PetscCall(TestAgainstReference(A, transpose, b, x, &off));
+      Check(off <= (sizeof(PetscReal) == 4 ? 1e-2 : 1e-10), "%s: %g from LU's solution", c->name, (double)off);
+    }
     if (print)
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s%s: %d rows, %d solves, %d iterations, %g\n", c->name,
                             transpose ? ", transposed" : "", (int)rows, (int)solves, (int)its, (double)error));

@@ -9,25 +9,6 @@
 #include "../obstacles.h"
 #include <petscksp.h>
 
-static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
-{
-  const PetscInt n = c->n;
-  const DMBoundaryType none = DM_BOUNDARY_NONE;
-
-  PetscFunctionBegin;
-  if (c->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1,
-                           NULL, NULL, da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, none, none, none, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE,
-                           PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(Assemble(c, *da, *A));
-  PetscCall(MatCreateVecs(*A, x, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The constant of the fluid alone */
 static PetscErrorCode NullSpace(const Case *c, DM da, Mat A)
 {
@@ -103,7 +84,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(Grid(c, &da, &A, &x, &b));
+  PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
   if (c->closed && c->what == NEUMANN_MASK) PetscCall(NullSpace(c, da, A));
   PetscCall(VecDuplicate(x, &r));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -153,7 +134,7 @@ static PetscErrorCode Refused(const Case *c, const char *words)
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(Grid(c, &da, &A, &x, &b));
+  PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, KSPPREONLY));

@@ -7,6 +7,7 @@
   differs. Solutions against the equations of the matrix, row by row, and on one rank against PETSc's LU.
 */
 #include "distribute.h"
+#include "../rows.h"
 #include <petscksp.h>
 
 typedef enum {
@@ -61,12 +62,15 @@ static double Width(const Grid *g, PetscInt d, PetscInt i)
 }
 
 /* Links over cell volumes, or not; walls are faces */
-static void Row(const Grid *g, const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7], PetscInt *m)
+static void Row(const void *ctx, const PetscInt N[3], const PetscInt ix[3], MatStencil cols[7], PetscScalar v[7],
+                PetscInt *m)
 {
+  const Grid *g = (const Grid *)ctx;
   const PetscBool mask =
     (PetscBool)((g->kind == IDENTITY || g->kind == NOFLUX) && In(g, ix)) || (g->kind == REST && !In(g, ix));
   double diag = 0, volume = 1;
 
+  (void)N;
   memset(cols, 0, 7 * sizeof(MatStencil));
   *m = 1;
   cols[0].i = ix[0];
@@ -99,61 +103,6 @@ static void Row(const Grid *g, const PetscInt ix[3], MatStencil cols[7], PetscSc
   for (PetscInt k = 0; k < *m && !mask && !g->weights; k++) v[k] /= volume;
 }
 
-static PetscErrorCode Make(const Grid *g, DM *da, Mat *A)
-{
-  PetscInt lo[3], n[3], ix[3];
-
-  PetscFunctionBegin;
-  if (g->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, g->n[0], g->n[1],
-                           PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR,
-                           g->n[0], g->n[1], g->n[2], PETSC_DECIDE, PETSC_DECIDE, 1, 1, 1, NULL, NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(DMDAGetCorners(*da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
-  for (ix[2] = lo[2]; ix[2] < lo[2] + n[2]; ix[2]++)
-    for (ix[1] = lo[1]; ix[1] < lo[1] + n[1]; ix[1]++)
-      for (ix[0] = lo[0]; ix[0] < lo[0] + n[0]; ix[0]++) {
-        MatStencil cols[7];
-        PetscScalar v[7];
-        PetscInt m;
-
-        Row(g, ix, cols, v, &m);
-        PetscCall(MatSetValuesStencil(*A, 1, cols, m, cols, v, INSERT_VALUES));
-      }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The solution against that of PETSc's LU */
-static PetscErrorCode Against(const Grid *g, Mat A, Vec b, Vec x)
-{
-  PetscReal off, size;
-  KSP ksp;
-  PC pc;
-  Vec y;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(x, &y));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCLU));
-  PetscCall(KSPSolve(ksp, b, y));
-  PetscCall(VecNorm(y, NORM_INFINITY, &size));
-  PetscCall(VecAXPY(y, -1, x));
-  PetscCall(VecNorm(y, NORM_INFINITY, &off));
-  Check(off <= (sizeof(PetscReal) == 4 ? 1e-2 : 1e-10) * size, "%s: %g from LU's solution", g->name,
-        (double)(off / size));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Run(const Grid *g, PetscBool print)
 {
   const PetscBool singular = (PetscBool)(g->closed && (g->kind == NOFLUX || g->kind == PLAIN));
@@ -170,7 +119,7 @@ static PetscErrorCode Run(const Grid *g, PetscBool print)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(Make(g, &da, &A));
+  PetscCall(TestRowsCreate(g->dim, g->n, 1, PETSC_FALSE, Row, g, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -192,7 +141,10 @@ static PetscErrorCode Run(const Grid *g, PetscBool print)
       PetscCall(
         PetscPrintf(PETSC_COMM_WORLD, "%s: %d rows, %d solves, %g\n", g->name, (int)rows, (int)solves, (double)error));
   }
-  if (size == 1 && !singular && g->most) PetscCall(Against(g, A, b, x));
+  if (size == 1 && !singular && g->most) {
+    PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &error));
+    Check(error <= (sizeof(PetscReal) == 4 ? 1e-2 : 1e-10), "%s: %g from LU's solution", g->name, (double)error);
+  }
   PetscCall(PetscRandomDestroy(&random));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
@@ -213,7 +165,7 @@ static PetscErrorCode Refused(const Grid *g, PetscScalar value, PetscErrorCode c
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(Make(g, &da, &A));
+  PetscCall(TestRowsCreate(g->dim, g->n, 1, PETSC_FALSE, Row, g, &da, &A));
   PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
   if (value != 0 && ix[0] >= lo[0] && ix[0] < lo[0] + n[0] && ix[1] >= lo[1] && ix[1] < lo[1] + n[1])
     PetscCall(MatSetValuesStencil(A, 1, &at, 1, &at, &value, INSERT_VALUES));

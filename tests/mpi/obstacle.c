@@ -33,20 +33,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
   Mat A;
 
   PetscFunctionBegin;
-  if (c->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE,
-                           PETSC_DECIDE, 1, 1, NULL, NULL, &da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
-                           n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
-  if (device) {
-    PetscCall(DMSetVecType(da, VECCUDA));
-    PetscCall(DMSetMatType(da, MATAIJCUSPARSE));
-  }
-  PetscCall(DMSetUp(da));
-  PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Assemble(c, da, A));
-  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(Grid(c, device, &da, &A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, KSPPREONLY));

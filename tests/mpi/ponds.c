@@ -10,20 +10,6 @@
 #include "../obstacles.h"
 #include <petscksp.h>
 
-static PetscErrorCode Grid(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
-{
-  const DMBoundaryType none = DM_BOUNDARY_NONE;
-
-  PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, none, none, DMDA_STENCIL_STAR, c->n, c->n, PETSC_DECIDE, PETSC_DECIDE, 1, 1,
-                         NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(Assemble(c, *da, *A));
-  PetscCall(MatCreateVecs(*A, x, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The ponds' constants: of the fluid around the ring in a closed box, and within it */
 static PetscErrorCode Constants(const Case *c, DM da, Vec x, PetscInt *n, Vec v[2])
 {
@@ -135,7 +121,7 @@ static PetscErrorCode Ponds(const Case *c)
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(Grid(c, &da, &A, &x, &b));
+  PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
   PetscCall(Constants(c, da, x, &n, v));
   PetscCall(VecDuplicate(b, &p));
   PetscCall(VecDuplicate(b, &ref));
@@ -185,7 +171,7 @@ static PetscErrorCode Fails(const Case *c)
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(Grid(c, &da, &A, &x, &b));
+  PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
   PetscCall(VecDuplicate(x, &scale));
   PetscCall(VecGetLocalSize(scale, &n));
   PetscCall(VecGetArray(scale, &a));

@@ -300,6 +300,26 @@ static inline PetscErrorCode TestReference(Mat A, KSP *lu)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* max |x - y| / max |y|, y the solution by TestReference(); one rank */
+static inline PetscErrorCode TestAgainstReference(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *difference)
+{
+  PetscReal size;
+  KSP lu;
+  Vec y;
+
+  PetscFunctionBegin;
+  PetscCall(TestReference(A, &lu));
+  PetscCall(VecDuplicate(x, &y));
+  PetscCall(transpose ? KSPSolveTranspose(lu, b, y) : KSPSolve(lu, b, y));
+  PetscCall(TestMaxNorm(y, &size));
+  PetscCall(VecAXPY(y, -1, x));
+  PetscCall(TestMaxNorm(y, difference));
+  if (size > 0) *difference /= size;
+  PetscCall(VecDestroy(&y));
+  PetscCall(KSPDestroy(&lu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ||x - y|| / ||y|| */
 static inline PetscErrorCode TestDifference(Vec x, Vec y, PetscReal *difference)
 {
