@@ -137,18 +137,12 @@ static PetscErrorCode Residual(Mat A, Vec b, Vec x, PetscReal *residual)
 
 static PetscErrorCode LU(Mat A, Vec b, Vec x)
 {
-  KSP ksp;
-  PC pc;
+  KSP lu;
 
   PetscFunctionBegin;
-  PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
-  PetscCall(KSPSetOptionsPrefix(ksp, "lu_"));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCREDUNDANT)); /* LU on each rank */
-  PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(KSPDestroy(&ksp));
+  PetscCall(TestReference(A, &lu));
+  PetscCall(KSPSolve(lu, b, x));
+  PetscCall(KSPDestroy(&lu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

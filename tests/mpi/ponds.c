@@ -41,9 +41,8 @@ static PetscErrorCode Constants(const Case *c, DM da, Vec x, PetscInt *n, Vec v[
 static PetscErrorCode Reference(Mat A, PetscInt n, Vec v[], Vec b, Vec ref)
 {
   PetscInt first, last, N;
-  KSP ksp;
+  KSP lu;
   Mat D;
-  PC pc;
 
   PetscFunctionBegin;
   PetscCall(MatGetOwnershipRange(A, &first, &last));
@@ -84,14 +83,9 @@ static PetscErrorCode Reference(Mat A, PetscInt n, Vec v[], Vec b, Vec ref)
   }
   PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOptionsPrefix(ksp, "lu_"));
-  PetscCall(KSPSetOperators(ksp, D, D));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCREDUNDANT)); /* LU on each rank */
-  PetscCall(KSPSolve(ksp, b, ref));
-  PetscCall(KSPDestroy(&ksp));
+  PetscCall(TestReference(D, &lu));
+  PetscCall(KSPSolve(lu, b, ref));
+  PetscCall(KSPDestroy(&lu));
   PetscCall(MatDestroy(&D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

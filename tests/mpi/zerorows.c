@@ -133,11 +133,7 @@ static PetscErrorCode Run(const PetscInt n[3], PetscBool managed, PetscBool colu
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
 
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &lu));
-  PetscCall(KSPSetOperators(lu, A, A));
-  PetscCall(KSPSetType(lu, KSPPREONLY));
-  PetscCall(KSPGetPC(lu, &pc));
-  PetscCall(PCSetType(pc, PCREDUNDANT)); /* LU of the whole matrix on each rank */
+  PetscCall(TestReference(A, &lu));
   PetscCall(KSPSolve(lu, b, exact));
   PetscCall(VecNorm(exact, NORM_INFINITY, &norms[0]));
   PetscCall(VecAXPY(u, -1, exact));
