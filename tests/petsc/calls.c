@@ -132,17 +132,10 @@ static PetscErrorCode RowsThatDiffer(void)
     Mat A;
     PC pc;
 
-    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, c->n, c->n, 1, 1, 1,
-                           1, NULL, NULL, &da));
-    PetscCall(DMSetVecType(da, VECCUDA));
-    PetscCall(DMSetMatType(da, MATAIJCUSPARSE));
-    PetscCall(DMSetUp(da));
-    PetscCall(DMCreateMatrix(da, &A));
-    PetscCall(Assemble(c, da, A));
+    PetscCall(Grid(c, PETSC_TRUE, &da, &A, &y, &x));
     PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
     PetscCall(PCSetOperators(pc, A, A));
     PetscCall(PCSetType(pc, PCBCRPOISSON));
-    PetscCall(MatCreateVecs(A, &y, &x));
     PetscCall(TestRandom(y));
     PetscCall(MatMult(A, y, x)); /* on the device, and in the matrix' range */
     PetscCall(PCSetUp(pc));
