@@ -48,6 +48,40 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Modes that are left out leave their part of the right-hand side where it is, and a KSP that looks at preconditioned
+   residuals, or at none, would not see it. What a solve of all of it leaves is found here, and where that is more than
+   rounding applications fail for this right-hand side; not where the user has said what is in the null space */
+static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  MatNullSpace nullspace = NULL;
+  BCRSolverInfo info;
+  Vec y;
+  PC its;
+
+  PetscFunctionBegin;
+  bcr->told = 0;
+  if (!bcr->waves || bcr->otherwise.pc || bcr->info.left == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetPC(ksp, &its));
+  if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
+  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
+  if (nullspace) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecDuplicate(b, &y));
+  BCRCallElse(PCApply(pc, b, y), (void)VecDestroy(&y));
+  PetscCall(VecDestroy(&y));
+  PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+  if (info.lefterror <= BCR_WAVES_TOLD) PetscFunctionReturn(PETSC_SUCCESS);
+  bcr->told = (PetscReal)info.lefterror;
+  PetscCall(
+    PetscInfo(pc,
+              "The operator is numerically singular: %g of its modes are left out, and the right-hand side has "
+              "%g of its size in these, so that solutions have a backward error of %g: this solve fails. Attach "
+              "the null space to the matrix (MatSetNullSpace()) if that part is not wanted\n",
+              info.left, info.leftpart, info.lefterror));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* KSPPREONLY, and KSPBCRPOISSON that computes no norm, do not look at what they return */
 PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
 {
@@ -61,6 +95,7 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
     PetscCall(PCSetUp(pc)); /* a KSP with new vectors for the same matrix leaves that to PCApply() */
   PetscCall(BCRPoissonSetUpWith(pc, b, x));
   PetscCall(BCROtherwisePreSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
+  PetscCall(check_left(pc, ksp, b));
   c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetPC(ksp, &its));
@@ -84,6 +119,7 @@ PetscErrorCode PCPostSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   PetscFunctionBegin;
   (void)b;
   (void)x;
+  ((PC_BCRPoisson *)pc->data)->told = 0;
   PetscCall(BCROtherwisePostSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -270,7 +306,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
-  if (bcr->ngeneral > 1) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
+  if (bcr->ngeneral > 1 || bcr->waves) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
@@ -441,6 +477,7 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
     PetscCall(apply_any(pc, transpose, bcr->graded[0], bcr->graded[1]));
     PetscCall(VecAXPY(y, 1, bcr->graded[1]));
   }
+  if (bcr->waves) pc->failedreason = bcr->told > 0 ? PC_SUBPC_ERROR : PC_NOERROR;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

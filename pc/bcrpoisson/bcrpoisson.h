@@ -15,6 +15,7 @@
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/capacitance.h"
 #include "../../src/poisson/tune.h"
+#include "../../src/poisson/waves.h"
 
 /* Transforms mix grid lines, and with them the rounding of their right-hand sides: rows that are so
    much smaller than others of their line (a penalty holds an end) would have no more than ten
@@ -88,6 +89,8 @@ typedef struct {
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
+  PetscBool waves;    /* some component is not definite (src/poisson/waves.h): the host solves it */
+  PetscReal told;     /* several ranks agree: the backward error of what was left out of the KSP's right-hand side */
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];

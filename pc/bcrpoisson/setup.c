@@ -227,11 +227,32 @@ static PetscErrorCode choose_backend(PC pc)
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
-    if (bcr->device && bcr->ngeneral > 1) {
+    if (bcr->device && (bcr->ngeneral > 1 || bcr->waves)) {
       bcr->device = PETSC_FALSE;
-      bcr->nodevice = "no way for a device to solve with coefficients that vary along several axes";
+      bcr->nodevice = bcr->waves ? "no way for a device to solve indefinite or complex operators"
+                                 : "no way for a device to solve with coefficients that vary along several axes";
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is for definite operators only, and was asked for */
+static PetscErrorCode check_waves(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const char *option = NULL;
+
+  PetscFunctionBegin;
+  bcr->waves = PETSC_FALSE;
+  bcr->told = 0;
+  for (PetscInt c = 0; c < bcr->dof; ++c) bcr->waves = (PetscBool)(bcr->waves || bcr->ops[c].waves);
+  if (bcr->nlevels) option = "schedule";
+  else if (bcr->radix != PCBCRPOISSON_RADIX_AUTO) option = "radix";
+  else if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) option = "backend cuda";
+  PetscCheck(!bcr->waves || !option, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "The operator is indefinite or complex, and -%spc_bcrpoisson_%s is for definite ones: leave the option "
+             "out, or use a preconditioning matrix (second matrix of KSPSetOperators()) that is definite",
+             BCRPrefix(pc), option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -365,7 +386,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(solver_options(bcr, &options));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
-  if (bcr->tune || bcr->tunefile)
+  if ((bcr->tune || bcr->tunefile) && !bcr->waves)
     PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab,
                             bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
@@ -472,6 +493,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(check_waves(pc));
   PetscCall(set_grading(pc));
   PetscCall(BCRFactorsTake(pc));
   PetscCall(set_slabs(pc));
