@@ -50,12 +50,14 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
 
 /* Modes that are left out leave their part of the right-hand side where it is, and a KSP that looks at preconditioned
    residuals, or at none, would not see it. What a solve of all of it leaves is found here, and where that is more than
-   rounding applications fail for this right-hand side; not where the user has said what is in the null space */
+   rounding applications fail for this right-hand side (KSP_DIVERGED_PC_FAILED); not where the user has said what is in
+   the null space */
 static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   MatNullSpace nullspace = NULL;
   BCRSolverInfo info;
+  PetscBool looks;
   Vec y;
   PC its;
 
@@ -73,6 +75,8 @@ static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
   PetscCall(BCRSolverGetInfo(bcr->solver, &info));
   if (info.lefterror <= BCR_WAVES_TOLD) PetscFunctionReturn(PETSC_SUCCESS);
   bcr->told = (PetscReal)info.lefterror;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &looks, KSPPREONLY, KSPBCRPOISSON, ""));
+  bcr->spoil = looks ? PETSC_FALSE : PETSC_TRUE;
   PetscCall(
     PetscInfo(pc,
               "The operator is numerically singular: %g of its modes are left out, and the right-hand side has "
@@ -119,6 +123,7 @@ PetscErrorCode PCPostSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   PetscFunctionBegin;
   (void)b;
   (void)x;
+  if (((PC_BCRPoisson *)pc->data)->told > 0) pc->failedreason = PC_NOERROR; /* for the next right-hand side */
   ((PC_BCRPoisson *)pc->data)->told = 0;
   PetscCall(BCROtherwisePostSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -477,7 +482,10 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
     PetscCall(apply_any(pc, transpose, bcr->graded[0], bcr->graded[1]));
     PetscCall(VecAXPY(y, 1, bcr->graded[1]));
   }
-  if (bcr->waves) pc->failedreason = bcr->told > 0 ? PC_SUBPC_ERROR : PC_NOERROR;
+  if (bcr->told > 0) {
+    pc->failedreason = PC_SUBPC_ERROR;
+    if (bcr->spoil) PetscCall(VecSet(y, PETSC_INFINITY)); /* Krylov methods look at failures where norms are not finite */
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -90,7 +90,10 @@ typedef struct {
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
   PetscBool waves;    /* some component is not definite (src/poisson/waves.h): the host solves it */
-  PetscReal told;     /* several ranks agree: the backward error of what was left out of the KSP's right-hand side */
+  /* the backward error of what is left out of the KSP's right-hand side, where it is more than rounding. spoil: the KSP
+     would not see it */
+  PetscReal told;
+  PetscBool spoil;
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
