@@ -221,6 +221,12 @@ static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* u may be f */
+static void turn_rows(const PC_BCRPoisson *bcr, const PetscScalar *f, PetscScalar *u)
+{
+  for (PetscInt i = 0; i < bcr->n; ++i) u[i] = bcr->turn[i] * f[i];
+}
+
 static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
                             PetscScalar *u, PetscInt ldu)
 {
@@ -228,6 +234,12 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  for (PetscInt r = 0; r < nrhs && bcr->turn && !transpose; ++r)
+    turn_rows(bcr, f + (size_t)r * ldf, u + (size_t)r * ldu);
+  if (bcr->turn && !transpose) {
+    f = u;
+    ldf = ldu;
+  }
   if (!bcr->slab && !bcr->cap)
     PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
   for (PetscInt r = 0; r < nrhs && (bcr->slab || bcr->cap); ++r) {
@@ -240,6 +252,8 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
       PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, ur));
     } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
+  for (PetscInt r = 0; r < nrhs && bcr->turn && transpose; ++r)
+    turn_rows(bcr, u + (size_t)r * ldu, u + (size_t)r * ldu);
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
   if (BCRPoissonSingular(pc)) {
@@ -311,7 +325,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
-  if (bcr->ngeneral > 1 || bcr->waves) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
+  if (BCRPoissonHostOnly(bcr)) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
@@ -484,7 +498,8 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
   }
   if (bcr->told > 0) {
     pc->failedreason = PC_SUBPC_ERROR;
-    if (bcr->spoil) PetscCall(VecSet(y, PETSC_INFINITY)); /* Krylov methods look at failures where norms are not finite */
+    if (bcr->spoil)
+      PetscCall(VecSet(y, PETSC_INFINITY)); /* Krylov methods look at failures where norms are not finite */
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -272,8 +272,7 @@ static PetscErrorCode waves_workspace(BCRWaves w)
   for (size_t k = 0; k < 2; k++) PetscCall(BCRArenaGet(&w->space, n * BATCH * sizeof(double), &w->batch[k]));
   if (w->comm == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&w->space, ((size_t)(w->m[0] * w->m[1] * w->m[2]) + 64) * sizeof(double), &w->here));
-  for (size_t k = 0; k < fields; k++)
-    PetscCall(BCRArenaGet(&w->space, (share + 64) * sizeof(double), &w->share[k]));
+  for (size_t k = 0; k < fields; k++) PetscCall(BCRArenaGet(&w->space, (share + 64) * sizeof(double), &w->share[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -353,8 +352,8 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
       .n = 1, .end = {BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN}
     };
 
-    PetscCall(axis_create(w, d < w->dim ? &spec->axes[d] : &none, d == w->line ? PETSC_FALSE : PETSC_TRUE,
-                          &w->axis[d]));
+    PetscCall(
+      axis_create(w, d < w->dim ? &spec->axes[d] : &none, d == w->line ? PETSC_FALSE : PETSC_TRUE, &w->axis[d]));
   }
   PetscCall(line_rows(w));
   PetscCall(lines_create(w));
@@ -441,8 +440,7 @@ PetscErrorCode BCRWavesDestroy(BCRWaves *waves)
 static void transform(BCRWaves w, PetscInt d, int direction, double *u)
 {
   const WavesAxis *a = &w->axis[d];
-  const ptrdiff_t s = w->stride[d], layers = d == 1 ? w->m[2] : 1,
-                  count = d == 0 ? (ptrdiff_t)w->m[1] * w->m[2] : s;
+  const ptrdiff_t s = w->stride[d], layers = d == 1 ? w->m[2] : 1, count = d == 0 ? (ptrdiff_t)w->m[1] * w->m[2] : s;
 
   if (!a->dtt && !a->eigen) return;
   for (ptrdiff_t k = 0; k < layers; k++) {
@@ -460,8 +458,8 @@ static void batch_copy(BCRWaves w, PetscBool back, PetscInt s, PetscInt lanes, c
                        double *u, double *batch)
 {
   const PetscInt n = w->n[w->line];
-  const PetscBool whole = lanes == BATCH && (!index || index[s + BATCH - 1] == index[s] + BATCH - 1) ? PETSC_TRUE
-                                                                                                     : PETSC_FALSE;
+  const PetscBool whole =
+    lanes == BATCH && (!index || index[s + BATCH - 1] == index[s] + BATCH - 1) ? PETSC_TRUE : PETSC_FALSE;
 
   if (whole) {
     double *v = u + (index ? index[s] : s);
@@ -516,7 +514,8 @@ static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, pt
 
 /* Modes along all axes. sums: squares of what was left out, of the right-hand side, of the solution; in the norm in which
    eigenvectors are orthogonal */
-static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdiff_t stride, double *u[2], double sums[3])
+static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdiff_t stride, double *u[2],
+                         double sums[3])
 {
   const WavesAxis *a = &w->axis[w->line];
   const double least = BCR_WAVES_LEAST * w->largest;

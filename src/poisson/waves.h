@@ -31,16 +31,17 @@ typedef struct {
 } BCRWavesSpec;
 
 typedef struct {
-  double negative;  /* modes whose eigenvalue has a negative real part */
-  double least;     /* smallest |eigenvalue|, over the operator's size */
-  double left;      /* modes that are left out */
-  double removed;   /* of right-hand sides since BCRWavesForget(), the largest part that was left out, relative to all of it */
+  double negative; /* modes whose eigenvalue has a negative real part */
+  double least;    /* smallest |eigenvalue|, over the operator's size */
+  double left;     /* modes that are left out */
+  double
+    removed; /* of right-hand sides since BCRWavesForget(), the largest part that was left out, relative to all of it */
   double backward;  /* and what it is as a backward error */
   char plan[128];   /* in words */
   size_t workspace; /* bytes */
   size_t tables;
-  double flops;        /* of one solve of a pair (tau != 0), or of one field */
-  size_t sent;         /* bytes to other ranks in one such solve, */
+  double flops; /* of one solve of a pair (tau != 0), or of one field */
+  size_t sent;  /* bytes to other ranks in one such solve, */
   size_t messages;
 } BCRWavesInfo;
 
