@@ -283,6 +283,12 @@ PetscBool BCROperatorNeutral(const BCROperator *op)
   return neutral;
 }
 
+/* And not what is made to be near it */
+static PetscBool BCROperatorIsMatrix(const BCROperator *op)
+{
+  return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
+}
+
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
@@ -302,11 +308,14 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
     for (d = 0; d < op->dim; d++) {
       const BCRAxis *ax = &op->axis[d];
 
-      PetscCheck(
-        ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-        "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector "
-        "of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one",
-        xyz[d], xyz[d]);
+      if (ax->n > 1 && ax->a == 0 && !ax->lower) { /* every plane across it has a null vector of its own */
+        PetscCheck(BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
+                   "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
+                   "preconditioning matrix with a positive shift, or solve the planes one by one",
+                   xyz[d]);
+        op->waves = PETSC_TRUE;
+        PetscFunctionReturn(PETSC_SUCCESS);
+      }
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
          where rows are coupled both ways. Without such a pair the planes on either side have null
          vectors of their own, or the transpose's vanishes on one side. */
@@ -323,8 +332,7 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  /* the matrix, and not what is made to be near it */
-  if (!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user"))) {
+  if (BCROperatorIsMatrix(op)) {
     op->waves = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

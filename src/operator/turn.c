@@ -120,7 +120,7 @@ static void turn_row(const Blocks *b, PetscInt r, PetscScalar phase, PetscReal *
 /* Collective */
 static PetscErrorCode turn_rows(MPI_Comm comm, BCRTurn *t)
 {
-  PetscScalar phase;
+  PetscScalar phase = 1;
   int turned = 0;
   Blocks b;
 
