@@ -309,10 +309,11 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
       const BCRAxis *ax = &op->axis[d];
 
       if (ax->n > 1 && ax->a == 0 && !ax->lower) { /* every plane across it has a null vector of its own */
-        PetscCheck(BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
-                   "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
-                   "preconditioning matrix with a positive shift, or solve the planes one by one",
-                   xyz[d]);
+        PetscCheck(
+          BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
+          "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
+          "preconditioning matrix with a positive shift, or solve the planes one by one",
+          xyz[d]);
         op->waves = PETSC_TRUE;
         PetscFunctionReturn(PETSC_SUCCESS);
       }

@@ -189,7 +189,8 @@ static PetscErrorCode shift_fault(const PetscInt ix[3], double imag, double want
   PetscCall(BCRFaultSet(
     fault, PETSC_ERR_SUP,
     "The preconditioning matrix is complex, and its diagonal at grid point %" PetscInt_FMT ",%" PetscInt_FMT
-    ",%" PetscInt_FMT " has an imaginary part of %g where that of the other rows would be %g (all with the phase of the "
+    ",%" PetscInt_FMT
+    " has an imaginary part of %g where that of the other rows would be %g (all with the phase of the "
     "couplings taken out): complex operators are solved where couplings have one phase and the rest is a constant "
     "shift. Give a preconditioning matrix (second matrix of KSPSetOperators()) that is so, for example its mean",
     ix[0], ix[1], ix[2], imag, want));
@@ -198,7 +199,8 @@ static PetscErrorCode shift_fault(const PetscInt ix[3], double imag, double want
 
 /* Loops over this rank's nodes. first: only the first row of the box, whose tau is taken; else all, which are compared */
 static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt c, const BCROperator *op,
-                                    const BCRModelAxis m[3], PetscBool first, double *tau, double *size, BCRFault *fault)
+                                    const BCRModelAxis m[3], PetscBool first, double *tau, double *size,
+                                    BCRFault *fault)
 {
   PetscInt ix[3];
 
@@ -241,9 +243,10 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
 
   PetscFunctionBegin;
   if (!t->real) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(!op->differ && !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
-             "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
-             "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
+  PetscCheck(
+    !op->differ && !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
+    "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
+    "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
   ierr = compare_shift(t, A, c, op, m, PETSC_TRUE, &told[0], &told[1], &fault);
   if (!ierr) ierr = BCRTakeFrom(A->comm, told[1], told, sizeof(told), NULL);

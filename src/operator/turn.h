@@ -8,7 +8,8 @@
 #include "readimpl.h"
 
 typedef struct {
-  Mat real; /* B; NULL: the matrix itself is real. Couplings of another phase are left as they are, for the reader to refuse */
+  Mat
+    real; /* B; NULL: the matrix itself is real. Couplings of another phase are left as they are, for the reader to refuse */
   PetscReal *imag;   /* s, [rows of this rank] */
   PetscScalar *turn; /* t */
   PetscBool turned;  /* some t is not one, on some rank */

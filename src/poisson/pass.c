@@ -95,35 +95,52 @@ PetscErrorCode BCRPassSolve(BCRPass *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where both parts have their right-hand sides and solutions: in boxes of their own, or in the caller's vector */
+static BCRField waves_field(const BCRPass *p, int part)
+{
+  BCRField x = field_of(p, p->u);
+
+  if (!p->s->wavesbox[part]) return x;
+  x.v = p->s->wavesbox[part];
+  x.single = PETSC_FALSE;
+  for (int d = 0; d < 3; d++) x.stride[d] = d ? x.stride[d - 1] * p->c->op.axis[d - 1].n : 1;
+  return x;
+}
+
 /* Both parts are prepared before the box is solved, which couples them where the shift is complex */
 PetscErrorCode BCRPassWaves(BCRPass p[])
 {
   const BCRSolver s = p[0].s;
-  const BCRBackend *be = s->be;
   const BCRComponent *c = p[0].c;
   BCRWaves w = c->core >= 0 ? s->waves[c->core] : NULL;
+  const double *f[2] = {NULL, NULL};
+  double *u[2] = {NULL, NULL};
   BCRField x[BCR_PARTS];
 
   PetscFunctionBegin;
   for (int k = 0; k < BCR_PARTS; k++) {
-    x[k] = field_of(&p[k], p[k].u);
-    if (s->wavesbox[k]) {
-      x[k].v = s->wavesbox[k];
-      x[k].single = PETSC_FALSE;
-      for (int d = 0; d < 3; d++) x[k].stride[d] = d ? x[k].stride[d - 1] * c->op.axis[d - 1].n : 1;
-    }
+    x[k] = waves_field(&p[k], k);
     p[k].moves = PETSC_FALSE;
     *p[k].removed = 0;
     if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
-    if (w) PetscCall(be->rhs(&p[k], &x[k]));
+    if (w) {
+      const PetscBool direct = s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
+
+      if (!direct) PetscCall(s->be->rhs(&p[k], &x[k]));
+      f[k] = direct ? (const double *)field_of(&p[k], p[k].f).v : (const double *)x[k].v;
+      u[k] = (double *)x[k].v;
+    }
   }
-  if (w && c->op.tau != 0)
-    PetscCall(BCRWavesSolve(w, (double)c->factor, (double *)x[0].v, (double *)x[BCR_PARTS - 1].v));
-  for (int k = 0; k < BCR_PARTS && w && c->op.tau == 0; k++)
-    PetscCall(BCRWavesSolve(w, (double)c->factor, (double *)x[k].v, NULL));
+  if (w && (BCR_PARTS == 1 || c->op.tau != 0)) PetscCall(BCRWavesSolve(w, (double)c->factor, f, u));
+  for (int k = 0; k < BCR_PARTS && w && BCR_PARTS > 1 && c->op.tau == 0; k++) {
+    const double *const g[2] = {f[k], NULL};
+    double *const v[2] = {u[k], NULL};
+
+    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
+  }
   for (int k = 0; k < BCR_PARTS; k++) {
     if (w && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
-      PetscCall(be->out(&p[k], &x[k]));
+      PetscCall(s->be->out(&p[k], &x[k]));
     if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -436,44 +436,42 @@ PetscErrorCode BCRWavesDestroy(BCRWaves *waves)
 
 /* ---- solves ---- */
 
-/* direction: 0 analysis, 1 synthesis; of all lines along axis d of this rank's box, in place */
-static void transform(BCRWaves w, PetscInt d, int direction, double *u)
+/* direction: 0 analysis, 1 synthesis; of all lines along axis d of this rank's box. u may be f */
+static void transform(BCRWaves w, PetscInt d, int direction, const double *f, double *u)
 {
   const WavesAxis *a = &w->axis[d];
   const ptrdiff_t s = w->stride[d], layers = d == 1 ? w->m[2] : 1, count = d == 0 ? (ptrdiff_t)w->m[1] * w->m[2] : s;
 
-  if (!a->dtt && !a->eigen) return;
   for (ptrdiff_t k = 0; k < layers; k++) {
+    const double *g = f + k * w->stride[2];
     double *v = u + k * w->stride[2];
 
-    if (d == 0 && a->eigen) BCREigenRows(a->eigen, direction, 0, count, v, w->m[0], v, w->m[0], w->work);
-    else if (d == 0) w->cpu->dtt.rows(a->dtt, direction, 0, count, v, w->m[0], v, w->m[0], w->work);
-    else if (a->eigen) BCREigenCols(a->eigen, direction, 0, count, v, s, v, s, w->work);
-    else w->cpu->dtt.cols(a->dtt, direction, 0, count, v, s, v, s, w->work);
+    if (d == 0 && a->eigen) BCREigenRows(a->eigen, direction, 0, count, g, w->m[0], v, w->m[0], w->work);
+    else if (d == 0) w->cpu->dtt.rows(a->dtt, direction, 0, count, g, w->m[0], v, w->m[0], w->work);
+    else if (a->eigen) BCREigenCols(a->eigen, direction, 0, count, g, s, v, s, w->work);
+    else w->cpu->dtt.cols(a->dtt, direction, 0, count, g, s, v, s, w->work);
   }
+}
+
+static PetscBool transforms(BCRWaves w, PetscInt d)
+{
+  return w->axis[d].dtt || w->axis[d].eigen ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* A batch's lines lie side by side in memory */
+static PetscBool batch_whole(PetscInt s, PetscInt lanes, const PetscInt *index)
+{
+  return lanes == BATCH && (!index || index[s + BATCH - 1] == index[s] + BATCH - 1) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Between `lanes` lines from line s on, whose row r is at index[s] + r stride (index NULL: s), and a batch */
 static void batch_copy(BCRWaves w, PetscBool back, PetscInt s, PetscInt lanes, const PetscInt *index, ptrdiff_t stride,
                        double *u, double *batch)
 {
-  const PetscInt n = w->n[w->line];
-  const PetscBool whole =
-    lanes == BATCH && (!index || index[s + BATCH - 1] == index[s] + BATCH - 1) ? PETSC_TRUE : PETSC_FALSE;
-
-  if (whole) {
-    double *v = u + (index ? index[s] : s);
-
-    for (PetscInt r = 0; r < n; r++) {
-      if (back) memcpy(v + r * stride, batch + (ptrdiff_t)r * BATCH, BATCH * sizeof(double));
-      else memcpy(batch + (ptrdiff_t)r * BATCH, v + r * stride, BATCH * sizeof(double));
-    }
-    return;
-  }
   for (PetscInt l = 0; l < BATCH; l++) {
     double *v = u + (l >= lanes ? 0 : index ? index[s + l] : s + l);
 
-    for (PetscInt r = 0; r < n; r++) {
+    for (PetscInt r = 0; r < w->n[w->line]; r++) {
       if (l >= lanes) batch[(ptrdiff_t)r * BATCH + l] = 0;
       else if (back) v[r * stride] = batch[(ptrdiff_t)r * BATCH + l];
       else batch[(ptrdiff_t)r * BATCH + l] = v[r * stride];
@@ -483,20 +481,20 @@ static void batch_copy(BCRWaves w, PetscBool back, PetscInt s, PetscInt lanes, c
 
 /* Elimination of a batch: rows are swapped where its lines may not be definite, and where the imaginary part of the shift,
    below which no pivot falls, is small against the couplings */
-static void batch_eliminate(BCRWaves w, PetscBool pair, const double sigma[], const double scale[])
+static void batch_eliminate(BCRWaves w, const double sigma[], const double scale[], double *const u[2], ptrdiff_t ld)
 {
   const BCRWavesLine line = {w->n[w->line], w->lower, w->diag, w->upper};
   int pivot = 0;
 
   for (PetscInt l = 0; l < BATCH; l++)
     if (!(w->lowest + sigma[l] > BCR_WAVES_LEAST)) pivot = 1;
-  if (pair && fabs(w->tau) > 0.05) pivot = 0;
-  if (pair) w->cpu->waves->pair(&line, pivot, sigma, w->tau, scale, w->batch[0], w->batch[1], w->work);
-  else w->cpu->waves->plain(&line, pivot, sigma, scale, w->batch[0], w->work);
+  if (u[1] && fabs(w->tau) > 0.05) pivot = 0;
+  if (u[1]) w->cpu->waves->pair(&line, pivot, sigma, w->tau, scale, u[0], u[1], ld, w->work);
+  else w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
 }
 
-/* Lines of a share or of a box: lines s .. of nsys, from `at` of the arrays sigma and norm */
-static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, ptrdiff_t stride, double *u[2])
+/* All lines of a share, or of a box */
+static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, ptrdiff_t stride, double *const u[2])
 {
   for (PetscInt s = 0; s < w->nsys; s += BATCH) {
     const PetscInt lanes = PetscMin(BATCH, w->nsys - s);
@@ -506,8 +504,19 @@ static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, pt
       sigma[l] = w->sigma[s + PetscMin(l, lanes - 1)];
       scale[l] = factor * w->norm[s + PetscMin(l, lanes - 1)];
     }
+    if (batch_whole(s, lanes, index)) {
+      const PetscInt at = index ? index[s] : s;
+      double *const here[2] = {u[0] + at, u[1] ? u[1] + at : NULL};
+
+      batch_eliminate(w, sigma, scale, here, stride);
+      continue;
+    }
     for (int k = 0; k < 2 && u[k]; k++) batch_copy(w, PETSC_FALSE, s, lanes, index, stride, u[k], w->batch[k]);
-    batch_eliminate(w, u[1] ? PETSC_TRUE : PETSC_FALSE, sigma, scale);
+    {
+      double *const here[2] = {w->batch[0], u[1] ? w->batch[1] : NULL};
+
+      batch_eliminate(w, sigma, scale, here, BATCH);
+    }
     for (int k = 0; k < 2 && u[k]; k++) batch_copy(w, PETSC_TRUE, s, lanes, index, stride, u[k], w->batch[k]);
   }
 }
@@ -563,7 +572,7 @@ static PetscErrorCode note_removed(BCRWaves w, double sums[3])
 }
 
 /* Lines between the transforms along the other axes. Collective */
-static PetscErrorCode solve_lines(BCRWaves w, double factor, double *box[2])
+static PetscErrorCode solve_lines(BCRWaves w, double factor, double *const box[2])
 {
   const PetscBool shared = w->transposed;
   const PetscInt *index = shared || w->line == w->dim - 1 ? NULL : w->index;
@@ -582,12 +591,12 @@ static PetscErrorCode solve_lines(BCRWaves w, double factor, double *box[2])
   else {
     for (int k = 0; k < 2 && u[k]; k++) {
       if (shared) share_transform(w, 0, u[k]);
-      else transform(w, w->line, 0, u[k]);
+      else if (transforms(w, w->line)) transform(w, w->line, 0, u[k], u[k]);
     }
     modes_divide(w, factor, index, stride, u, sums);
     for (int k = 0; k < 2 && u[k]; k++) {
       if (shared) share_transform(w, 1, u[k]);
-      else transform(w, w->line, 1, u[k]);
+      else if (transforms(w, w->line)) transform(w, w->line, 1, u[k], u[k]);
     }
   }
   for (int k = 0; k < 2 && shared && u[k]; k++) {
@@ -599,18 +608,25 @@ static PetscErrorCode solve_lines(BCRWaves w, double factor, double *box[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRWavesSolve(BCRWaves w, double factor, double *re, double *im)
+PetscErrorCode BCRWavesSolve(BCRWaves w, double factor, const double *const f[2], double *const u[2])
 {
-  double *box[2] = {re, im};
+  const size_t bytes = (size_t)w->m[0] * (size_t)w->m[1] * (size_t)w->m[2] * sizeof(double);
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2 && box[k]; k++)
-    for (PetscInt d = 0; d < w->dim; d++)
-      if (d != w->line) transform(w, d, 0, box[k]);
-  PetscCall(solve_lines(w, factor / w->unit, box));
-  for (int k = 0; k < 2 && box[k]; k++)
+  for (int k = 0; k < 2 && u[k]; k++) {
+    const double *from = f[k];
+
+    for (PetscInt d = 0; d < w->dim; d++) {
+      if (d == w->line || !transforms(w, d)) continue;
+      transform(w, d, 0, from, u[k]);
+      from = u[k];
+    }
+    if (from != u[k] && bytes) memcpy(u[k], from, bytes);
+  }
+  PetscCall(solve_lines(w, factor / w->unit, u));
+  for (int k = 0; k < 2 && u[k]; k++)
     for (PetscInt d = w->dim - 1; d >= 0; d--)
-      if (d != w->line) transform(w, d, 1, box[k]);
+      if (d != w->line && transforms(w, d)) transform(w, d, 1, u[k], u[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

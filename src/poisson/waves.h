@@ -47,8 +47,9 @@ typedef struct {
 
 /* Collective, as all but GetInfo and Destroy */
 PETSC_INTERN PetscErrorCode BCRWavesCreate(const BCRWavesSpec *spec, BCRWaves *waves);
-/* u = factor (...)^-1 u in place: re + i im, packed boxes of this rank, lower axes first; im NULL where tau is zero */
-PETSC_INTERN PetscErrorCode BCRWavesSolve(BCRWaves waves, double factor, double *re, double *im);
+/* u = factor (...)^-1 f: u[0] + i u[1], packed boxes of this rank, lower axes first; the second is NULL where tau is zero.
+   u may be f */
+PETSC_INTERN PetscErrorCode BCRWavesSolve(BCRWaves waves, double factor, const double *const f[2], double *const u[2]);
 PETSC_INTERN PetscErrorCode BCRWavesForget(BCRWaves waves);
 PETSC_INTERN PetscErrorCode BCRWavesGetInfo(BCRWaves waves, BCRWavesInfo *info);
 PETSC_INTERN PetscErrorCode BCRWavesDestroy(BCRWaves *waves);

@@ -18,12 +18,13 @@ typedef struct {
   const double *lower, *diag, *upper; /* [n]; lower[0] and upper[n-1] are not looked at */
 } BCRWavesLine;
 
-/* u, re, im: [n][BCR_WAVES_BATCH], the right-hand side, then the solution; sigma, scale: [BCR_WAVES_BATCH]; work: so many
-   doubles as work(n) says. All of them on 64 bytes. pivot = 0: no rows are swapped.
-   pair: right-hand sides are re + i im */
+/* u, re, im: row i of the batch at i ld, the right-hand side, then the solution; sigma, scale: [BCR_WAVES_BATCH]; work: so
+   many doubles as work(n) says. sigma, scale and work on 64 bytes. pivot = 0: no rows are swapped. What lies behind a row
+   is asked for: it may be the next batch's. pair: right-hand sides are re + i im */
 typedef struct {
   size_t (*work)(ptrdiff_t n);
-  void (*plain)(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale, double *u, double *work);
+  void (*plain)(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale, double *u, ptrdiff_t ld,
+                double *work);
   void (*pair)(const BCRWavesLine *line, int pivot, const double *sigma, double tau, const double *scale, double *re,
-               double *im, double *work);
+               double *im, ptrdiff_t ld, double *work);
 } BCRWavesTable;

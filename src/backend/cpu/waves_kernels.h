@@ -31,7 +31,7 @@ static size_t BCRN(waves_work)(ptrdiff_t n)
 }
 
 BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale, double *u,
-                           double *work)
+                           ptrdiff_t ld, double *work)
 {
   const ptrdiff_t n = line->n, size = n * BCR_WAVES_BATCH;
   double *q = work, *r = work + size;
@@ -47,10 +47,13 @@ BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *si
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
     const vec l = vset1(-line->lower[i + 1]), e = vset1(i + 2 < n ? -line->upper[i + 1] : 0);
 
+    __builtin_prefetch(u + (i + 1) * ld + BCR_WAVES_BATCH, 1);
+    __builtin_prefetch(u + (i + 1) * ld + BCR_WAVES_BATCH + 8, 1);
   #pragma GCC unroll 8
     for (int v = 0; v < WAVES_VECTORS; v++) {
       const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
-      const vec d = line->diag[i + 1] + s[v], g = f[v] * vload(u + at + BCR_WAVES_BATCH);
+      double *here = u + i * ld + v * VL;
+      const vec d = line->diag[i + 1] + s[v], g = f[v] * vload(here + ld);
 
       if (pivot) {
         const waves_mask swap = (waves_mask)(waves_abs(l) > waves_abs(a[v]));
@@ -63,12 +66,12 @@ BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *si
         y[v] = waves_select(swap, y[v], g) - m * z;
         vstore(q + at, kept * inv);
         vstore(r + at, beyond * inv);
-        vstore(u + at, z * inv);
+        vstore(here, z * inv);
       } else {
         const vec inv = 1 / a[v], m = l * inv;
 
         vstore(q + at, c[v] * inv);
-        vstore(u + at, y[v] * inv);
+        vstore(here, y[v] * inv);
         a[v] = d - m * c[v];
         y[v] = g - m * y[v];
         c[v] = e;
@@ -78,27 +81,28 @@ BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *si
   for (int v = 0; v < WAVES_VECTORS; v++) {
     a[v] = y[v] / a[v]; /* the unknown of the row after, and the one after that */
     c[v] = vset1(0);
-    vstore(u + (n - 1) * BCR_WAVES_BATCH + v * VL, a[v]);
+    vstore(u + (n - 1) * ld + v * VL, a[v]);
   }
   for (ptrdiff_t i = n - 2; i >= 0; i--) {
   #pragma GCC unroll 8
     for (int v = 0; v < WAVES_VECTORS; v++) {
       const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
-      vec x = vload(u + at) - vload(q + at) * a[v];
+      double *here = u + i * ld + v * VL;
+      vec x = vload(here) - vload(q + at) * a[v];
 
       if (pivot) x -= vload(r + at) * c[v];
       c[v] = a[v];
       a[v] = x;
-      vstore(u + at, x);
+      vstore(here, x);
     }
   }
 }
 
 static void BCRN(waves_real_lines)(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale,
-                                   double *u, double *work)
+                                   double *u, ptrdiff_t ld, double *work)
 {
-  if (pivot) waves_real(line, 1, sigma, scale, u, work);
-  else waves_real(line, 0, sigma, scale, u, work);
+  if (pivot) waves_real(line, 1, sigma, scale, u, ld, work);
+  else waves_real(line, 0, sigma, scale, u, ld, work);
 }
 
 /* Complex numbers by their parts */
@@ -158,7 +162,7 @@ BCR_INLINE wave wave_rhs(const double *re, const double *im, const double *scale
 }
 
 BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double *sigma, double tau, const double *scale,
-                              double *re, double *im, double *work)
+                              double *re, double *im, ptrdiff_t ld, double *work)
 {
   const ptrdiff_t n = line->n, size = n * BCR_WAVES_BATCH;
   double *qr = work, *qi = work + size, *rr = work + 2 * size, *ri = work + 3 * size;
@@ -169,10 +173,12 @@ BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double 
          y = wave_rhs(re, im, scale + v * VL, v * VL);
 
     for (ptrdiff_t i = 0; i + 1 < n; i++) {
-      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
       const wave l = {vset1(-line->lower[i + 1]), vset1(0)}, e = {vset1(i + 2 < n ? -line->upper[i + 1] : 0), vset1(0)},
-                 d = {line->diag[i + 1] + s, vset1(tau)}, g = wave_rhs(re, im, scale + v * VL, at + BCR_WAVES_BATCH);
+                 d = {line->diag[i + 1] + s, vset1(tau)}, g = wave_rhs(re, im, scale + v * VL, here + ld);
 
+      __builtin_prefetch(re + here + ld + BCR_WAVES_BATCH, 1);
+      __builtin_prefetch(im + here + ld + BCR_WAVES_BATCH, 1);
       if (pivot) {
         const waves_mask swap = (waves_mask)(l.re * l.re > a.re * a.re + a.im * a.im);
         const wave inv = wave_inverse(wave_select(swap, l, a)), m = wave_times(wave_select(swap, a, l), inv),
@@ -186,13 +192,13 @@ BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double 
         wave_store(wave_times(kept, inv), qr, qi, at);
         vstore(rr + at, inv.re * beyond);
         vstore(ri + at, inv.im * beyond);
-        wave_store(wave_times(z, inv), re, im, at);
+        wave_store(wave_times(z, inv), re, im, here);
       } else {
         const wave inv = wave_inverse(a), m = {l.re * inv.re, l.re * inv.im};
 
         vstore(qr + at, c.re * inv.re);
         vstore(qi + at, c.re * inv.im);
-        wave_store(wave_times(y, inv), re, im, at);
+        wave_store(wave_times(y, inv), re, im, here);
         a.re = d.re - m.re * c.re;
         a.im = d.im - m.im * c.re;
         y = wave_minus(g, wave_times(m, y));
@@ -201,24 +207,24 @@ BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double 
     }
     a = wave_times(y, wave_inverse(a)); /* the unknown of the row after, and the one after that */
     c.re = c.im = vset1(0);
-    wave_store(a, re, im, (n - 1) * BCR_WAVES_BATCH + v * VL);
+    wave_store(a, re, im, (n - 1) * ld + v * VL);
     for (ptrdiff_t i = n - 2; i >= 0; i--) {
-      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
-      wave x = wave_minus(wave_load(re, im, at), wave_times(wave_load(qr, qi, at), a));
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
+      wave x = wave_minus(wave_load(re, im, here), wave_times(wave_load(qr, qi, at), a));
 
       if (pivot) x = wave_minus(x, wave_times(wave_load(rr, ri, at), c));
       c = a;
       a = x;
-      wave_store(x, re, im, at);
+      wave_store(x, re, im, here);
     }
   }
 }
 
 static void BCRN(waves_complex_lines)(const BCRWavesLine *line, int pivot, const double *sigma, double tau,
-                                      const double *scale, double *re, double *im, double *work)
+                                      const double *scale, double *re, double *im, ptrdiff_t ld, double *work)
 {
-  if (pivot) waves_complex(line, 1, sigma, tau, scale, re, im, work);
-  else waves_complex(line, 0, sigma, tau, scale, re, im, work);
+  if (pivot) waves_complex(line, 1, sigma, tau, scale, re, im, ld, work);
+  else waves_complex(line, 0, sigma, tau, scale, re, im, ld, work);
 }
 
 static const BCRWavesTable BCRN(BCRWaves) = {BCRN(waves_work), BCRN(waves_real_lines), BCRN(waves_complex_lines)};
