@@ -10,7 +10,7 @@
 */
 #include "tests/petsc/testing.h"
 
-#define MOST 130
+#define MOST 4200
 
 /* Ends as in tests/petsc/testing.h, h: half rows at a node-centred Neumann end; g: a stretched axis between Dirichlet ends */
 typedef struct {
@@ -181,8 +181,9 @@ static void Text(const Problem *p, size_t length, char text[])
 /* Solved exactly, and as LU does where lu says so */
 static PetscErrorCode Solve(const Problem *p, PetscBool lu)
 {
+  static const char *const sets[] = {"auto", "baseline", "avx2", "avx512"};
   const PetscReal bound = TestBackwardBound();
-  char text[256];
+  char text[256], isa[64];
   Vec b, x;
   DM da;
   Mat A;
@@ -195,6 +196,12 @@ static PetscErrorCode Solve(const Problem *p, PetscBool lu)
   PetscCall(RandomVec(b));
   PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
+  PetscCall(
+    PCBCRPoissonSetPrecision(pc, (PCBCRPoissonPrecision)(TestUniform() * 3))); /* double, whatever is asked for */
+  (void)snprintf(isa, sizeof(isa), "-pc_bcrpoisson_isa %s", sets[(int)(TestUniform() * 4)]);
+  PetscCall(TestOptions(isa, PETSC_TRUE));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(TestOptions(isa, PETSC_FALSE));
   for (int t = 0; t < 2; t++) {
     PetscReal error, difference = 0;
 
@@ -245,10 +252,13 @@ static PetscErrorCode Boxes(PetscInt count)
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < count; k++) {
-    Problem p = {.dim = 1 + k % 3, .dof = TestUniform() < 0.2 ? 2 : 1, .row = 1};
+    static Problem p; /* of some size */
     PetscBool kept = PETSC_FALSE;
     double sum = 0;
 
+    p.dim = 1 + k % 3;
+    p.dof = TestUniform() < 0.2 ? 2 : 1;
+    p.row = 1;
     p.cut = TestUniform() < 0.6 ? (PetscInt)(TestUniform() * (double)p.dim) : -1;
     for (PetscInt d = 0; d < p.dim; d++) {
       const char *end = ends[(PetscInt)(TestUniform() * 22)];
@@ -429,6 +439,46 @@ static PetscErrorCode Changes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A line along a general axis that is too long for its eigenvalues to be computed, which are counted then */
+static PetscErrorCode Long(void)
+{
+  static Problem p; /* of some size */
+  double pivot = 1, negative = 0, said;
+  PetscReal error;
+  Vec b, x;
+  DM da;
+  Mat A;
+  PC pc;
+
+  PetscFunctionBegin;
+  p.dim = p.dof = 1;
+  p.cut = 0;
+  p.factor = -2;
+  p.shift = (PetscReal)-0.0137;
+  AxisSet(&p.axis[0], MOST, "gd", 1);
+  for (PetscInt i = 0; i < MOST; i++) { /* those of Gauss elimination, as many as eigenvalues below zero */
+    const Axis *q = &p.axis[0];
+
+    pivot = q->diag[i] + (double)PetscRealPart(p.shift) - (i ? q->low[i] * q->up[i - 1] / pivot : 0);
+    negative += pivot < 0 ? 1 : 0;
+  }
+  PetscCall(Matrix(&p, &da, &A));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(RandomVec(b));
+  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
+  Check(error <= TestBackwardBound(), "long line: backward error %g", (double)error);
+  PetscCall(Said(pc, "negative real part: ", &said));
+  Check(said == negative && negative > 0, "long line: %g negative modes, not %g", said, negative);
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Refused(void)
 {
   Problem p = {.dim = 2, .dof = 1, .cut = -1, .factor = 1, .row = 1, .shift = -1};
@@ -473,6 +523,7 @@ int main(int argc, char **argv)
   PetscCall(Boxes(count));
   PetscCall(NearAll());
   PetscCall(Changes());
+  PetscCall(Long());
   PetscCall(Refused());
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "largest backward error %g, difference from LU %g\n", worst, worstlu));
   PetscCall(PetscFinalize());
