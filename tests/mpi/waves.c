@@ -178,11 +178,30 @@ static void Text(const Problem *p, size_t length, char text[])
                  (int)size);
 }
 
+/* What PCView() says behind these words */
+static PetscErrorCode Said(PC pc, const char words[], double *number)
+{
+  PetscMPIInt rank;
+  char *text, *at;
+
+  PetscFunctionBegin;
+  *number = -1;
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  at = strstr(text, words);
+  if (at) *number = strtod(at + strlen(words), NULL);
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Bcast(number, 1, MPI_DOUBLE, 0, PETSC_COMM_WORLD));
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Solved exactly, and as LU does where lu says so */
 static PetscErrorCode Solve(const Problem *p, PetscBool lu)
 {
   static const char *const sets[] = {"auto", "baseline", "avx2", "avx512"};
-  const PetscReal bound = TestBackwardBound();
+  PCBCRPoissonPrecision precision = PCBCRPOISSON_PRECISION_DOUBLE;
+  PetscReal bound = TestBackwardBound();
+  double said;
   char text[256], isa[64];
   Vec b, x;
   DM da;
@@ -196,23 +215,26 @@ static PetscErrorCode Solve(const Problem *p, PetscBool lu)
   PetscCall(RandomVec(b));
   PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
-  PetscCall(
-    PCBCRPoissonSetPrecision(pc, (PCBCRPoissonPrecision)(TestUniform() * 3))); /* double, whatever is asked for */
+  if (p->dof == 1) precision = (PCBCRPoissonPrecision)(TestUniform() * 3);
+  PetscCall(PCBCRPoissonSetPrecision(pc, precision));
   (void)snprintf(isa, sizeof(isa), "-pc_bcrpoisson_isa %s", sets[(int)(TestUniform() * 4)]);
   PetscCall(TestOptions(isa, PETSC_TRUE));
   PetscCall(PCSetFromOptions(pc));
   PetscCall(TestOptions(isa, PETSC_FALSE));
+  PetscCall(PCSetUp(pc));
+  PetscCall(Said(pc, "negative real part: ", &said)); /* of none that is definite; double, whatever is asked for */
+  if (said < 0 && precision == PCBCRPOISSON_PRECISION_SINGLE) bound = (PetscReal)5e-7;
   for (int t = 0; t < 2; t++) {
     PetscReal error, difference = 0;
 
     PetscCall(t ? PCApplyTranspose(pc, b, x) : PCApply(pc, b, x));
     PetscCall(TestBackwardError(A, (PetscBool)t, b, x, &error));
-    TestLargest(&worst, (double)error);
+    if (bound <= TestBackwardBound()) TestLargest(&worst, (double)error);
     Check(error <= bound, "%s%s: backward error %g", text, t ? ", transposed" : "", (double)error);
     if (lu) PetscCall(TestAgainstReference(A, (PetscBool)t, b, x, &difference));
-    TestLargest(&worstlu, (double)difference);
-    Check(difference <= 100 * TestDifferenceBound(), "%s%s: %g from LU", text, t ? ", transposed" : "",
-          (double)difference);
+    if (bound <= TestBackwardBound()) TestLargest(&worstlu, (double)difference);
+    Check(difference <= 100 * TestDifferenceBound() || bound > TestBackwardBound(), "%s%s: %g from LU", text,
+          t ? ", transposed" : "", (double)difference);
   }
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&x));
@@ -284,23 +306,6 @@ static double Eigenvalue(const Axis *x, PetscInt j)
   return 4 * x->a * pow(sin(PETSC_PI * (double)(j + 1) / (2 * (double)(x->n + 1))), 2);
 }
 
-/* What PCView() says behind these words */
-static PetscErrorCode Said(PC pc, const char words[], double *number)
-{
-  PetscMPIInt rank;
-  char *text, *at;
-
-  PetscFunctionBegin;
-  *number = -1;
-  PetscCall(TestViewText((PetscObject)pc, &text));
-  at = strstr(text, words);
-  if (at) *number = strtod(at + strlen(words), NULL);
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Bcast(number, 1, MPI_DOUBLE, 0, PETSC_COMM_WORLD));
-  free(text);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The shift is minus an eigenvalue, exactly, or off by a part of the operator's size; modes next to it are those of the sum */
 static PetscErrorCode Near(PetscInt dim, PetscInt cut, double off, const char *type)
 {
@@ -367,7 +372,7 @@ static PetscErrorCode Near(PetscInt dim, PetscInt cut, double off, const char *t
   if (!out) Check(error <= (PetscReal)1e-9, "%s, %g off: backward error %g", type, off, (double)error);
   if (out && strcmp(type, KSPPREONLY) == 0) {
     PetscCall(Said(pc, "a backward error of ", &said));
-    Check(said > 1e-6, "%g off: an error of %g is told", off, said);
+    Check(said > 1e-9, "%g off: an error of %g is told", off, said);
   }
   /* one without that mode: A times a vector at random */
   PetscCall(RandomVec(v));
