@@ -110,11 +110,10 @@ static cublasStatus_t product(cublasHandle_t handle, int m, int n, int k, T alph
     return product<T>(handle, m, n, k, *alpha, {A, lda, 0, a != CUBLAS_OP_N}, {B, ldb, 0, b != CUBLAS_OP_N}, *beta, \
                       {C, ldc, 0, false}, 1); \
   } \
-  API cublasStatus_t cublas##letter##gemmStridedBatched(cublasHandle_t handle, cublasOperation_t a, \
-                                                        cublasOperation_t b, int m, int n, int k, const T *alpha, \
-                                                        const T *A, int lda, long long nexta, const T *B, int ldb, \
-                                                        long long nextb, const T *beta, T *C, int ldc, \
-                                                        long long nextc, int count) \
+  API cublasStatus_t cublas##letter##gemmStridedBatched( \
+    cublasHandle_t handle, cublasOperation_t a, cublasOperation_t b, int m, int n, int k, const T *alpha, const T *A, \
+    int lda, long long nexta, const T *B, int ldb, long long nextb, const T *beta, T *C, int ldc, long long nextc, \
+    int count) \
   { \
     return product<T>(handle, m, n, k, *alpha, {A, lda, nexta, a != CUBLAS_OP_N}, {B, ldb, nextb, b != CUBLAS_OP_N}, \
                       *beta, {C, ldc, nextc, false}, count); \

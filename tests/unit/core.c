@@ -164,7 +164,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   else if (b->dim == 3 && !several && lrand48() % transformed == 0) line = (PetscInt)(lrand48() % 3);
   if (across || sixteen || tall) b->dim = 2;
   if (several) b->dim = PetscMax(b->dim, 2);
-  if (b->dim == 2 && !across && !sixteen && !tall && !several && lrand48() % transformed == 0) plane = 1 + (lrand48() % 4 > 0);
+  if (b->dim == 2 && !across && !sixteen && !tall && !several && lrand48() % transformed == 0)
+    plane = 1 + (lrand48() % 4 > 0);
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 

@@ -107,7 +107,8 @@ static cublasStatus_t lines(cublasHandle_t h, const int n[3], int d, int transpo
 {
   const cublasOperation_t no = CUBLAS_OP_N, yes = CUBLAS_OP_T;
   const int along = d ? 0 : 1, next = d == 2 ? 1 : 2;
-  const bool follow = d != 1 && (n[next] == 1 || (fs[next] == n[along] * fs[along] && us[next] == n[along] * us[along])),
+  const bool follow =
+               d != 1 && (n[next] == 1 || (fs[next] == n[along] * fs[along] && us[next] == n[along] * us[along])),
              one = follow && (ptrdiff_t)n[along] * n[next] <= INT_MAX;
   const int other = one ? n[along] * n[next] : n[along], count = one ? 1 : n[next];
   const Matrices<const T> V = {M, n[d], 0};
