@@ -65,7 +65,7 @@ static int ring_roots(double *w)
     for (int r = 0; r < P::radix(p); r++)
       for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
-  for (int r = 0; r < 2 * P::G; r++, n++) root(r, 2LL * P::G, w + 2 * n);
+  for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
   return n;
 }
 

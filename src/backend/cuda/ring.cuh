@@ -21,8 +21,8 @@
 
   Node-centred Dirichlet ends: x_j, 0 < j < n, with sums S_k of x_j sin(pi j k/n), becomes y_j = sin(pi j/n) (x_j + x_(n-j))
   + (x_j - x_(n-j))/2, whose transform Y has Im Y_k = -S_(2 k), Re Y_k = S_(2 k + 1) - S_(2 k - 1): the odd ones are
-  running sums, whose rounding errors grow with the root of their length: each thread has a first one of its own, which it
-  takes from x. Number and mode 0 are 0. The same steps lead back.
+  running sums, whose rounding errors grow with their length near the ends of the line: each thread has two runs, whose
+  first S it takes from x. Number and mode 0 are 0. The same steps lead back.
 */
 #pragma once
 
@@ -55,7 +55,7 @@ struct RingLength {
     for (int i = 1; i < p; i++) s += before(i + 1);
     return s;
   }
-  static constexpr int HALF = table(PASSES), TURNS = HALF + N, ROOTS = TURNS + 2 * G; /* TURNS: e^(-i pi r/G) */
+  static constexpr int HALF = table(PASSES), TURNS = HALF + N, ROOTS = TURNS + 4 * G; /* TURNS: e^(-i pi r/(2 G)) */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD) | 1;
   static_assert(before(PASSES) == N && N % E == 0, "radices of a length");
@@ -389,21 +389,25 @@ static __device__ __forceinline__ void ring_cosines(Cplx<T> *v, Cplx<T> *sm, con
 }
 
 /* A node-centred line as the sines want it (y_j above), from the threads of (line, t) to those of (line1, t1), of other
-   warps if MOVE. Returned is S_(t1 E + 1), sum of x_j sin(pi j/n + pi j t1/G): over j = i + m G, in which t1 stands as (-1)^(m t1)
-   alone, each thread i has sums with sines and cosines of pi j/n, of either sign; then over i */
+   warps if MOVE, and first[]: S_(r E/2 + 1) for r = 2 t1 and 2 t1 + 1.
+
+   These are sums of (x_j + x_(n-j)) sin(pi j/n + pi j r/(2 G)) over half of the line, j = i + m G with i <= G/2 (half of it
+   for i = 0 and G/2, which are their own mirrors), where the angle's second part is pi i r/(2 G) + m r pi/2. So thread i
+   has sums with sines s and cosines c of pi j/n for m = 0, 1, 2, 3 modulo 4, which it adds up as the quarter turns m r want
+   it: P and Q for each r modulo 4. Then the first S are sums over i of P cos(pi i r/(2 G)) + Q sin(pi i r/(2 G)) */
 template <typename T, class P, int MOVE>
-static __device__ __forceinline__ Cplx<T> ring_fold(Cplx<T> *v, Cplx<T> *sm, const T *roots, int line, int t, int line1,
-                                                    int t1)
+static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> *sm, const T *roots, int line, int t, int line1,
+                                                 int t1, Cplx<T> first[2])
 {
   Cplx<T> *z = sm + line1 * P::PITCH,
-          sums[4] =
+          s[4] =
             {
               {0, 0},
               {0, 0},
               {0, 0},
               {0, 0}
   },
-          first = {0, 0};
+          c[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
 
   if (MOVE) __syncthreads();
   else ring_sync<P>();
@@ -415,34 +419,44 @@ static __device__ __forceinline__ Cplx<T> ring_fold(Cplx<T> *v, Cplx<T> *sm, con
   for (int m = 0; m < P::E; m++) {
     const int k = t1 + m * P::G;
     const Cplx<T> w = load_root<1>(roots, P::HALF + k), a = k ? z[k] : Cplx<T>{0, 0}, b = k ? z[P::N - k] : a;
-    const T s = -2 * w.x * w.y, c = (w.x + w.y) * (w.x - w.y), h = (T)0.5; /* of pi k/n */
-    const Cplx<T> as = {s * a.x, s * a.y}, ac = {c * a.x, c * a.y};
+    const T sine = -2 * w.x * w.y, cosine = (w.x + w.y) * (w.x - w.y), h = (T)0.5; /* of pi k/n */
+    const Cplx<T> ab = a + b, as = {sine * ab.x, sine * ab.y}, ac = {cosine * ab.x, cosine * ab.y};
 
-    v[m] = {as.x + s * b.x + h * (a.x - b.x), as.y + s * b.y + h * (a.y - b.y)};
-    sums[0] = sums[0] + as;
-    sums[1] = sums[1] + ac;
-    sums[2] = m % 2 ? sums[2] - as : sums[2] + as;
-    sums[3] = m % 2 ? sums[3] - ac : sums[3] + ac;
+    v[m] = {as.x + h * (a.x - b.x), as.y + h * (a.y - b.y)};
+    s[m % 4] = s[m % 4] + as;
+    c[m % 4] = c[m % 4] + ac;
+  }
+  ring_sync<P>();
+  if (2 * t1 <= P::G) {
+    const T h = t1 == 0 || 2 * t1 == P::G ? (T)0.5 : (T)1;
+    const Cplx<T> pq[8] = {s[0] + s[2] + (s[1] + s[3]), c[0] + c[2] + (c[1] + c[3]), s[0] - s[2] + (c[1] - c[3]),
+                           c[0] - c[2] - (s[1] - s[3]), s[0] + s[2] - (s[1] + s[3]), c[0] + c[2] - (c[1] + c[3]),
+                           s[0] - s[2] - (c[1] - c[3]), c[0] - c[2] + (s[1] - s[3])};
+
+#pragma unroll
+    for (int i = 0; i < 8; i++) z[8 * t1 + i] = {h * pq[i].x, h * pq[i].y};
   }
   ring_sync<P>();
 #pragma unroll
-  for (int i = 0; i < 4; i++) z[4 * t1 + i] = sums[i];
-  ring_sync<P>();
-  for (int i = 0, r = 0; i < P::G; i++) { /* r: i t1, modulo 2 G */
-    const Cplx<T> w = load_root<1>(roots, P::TURNS + r), s = z[4 * i + t1 % 2 * 2], c = z[4 * i + t1 % 2 * 2 + 1];
+  for (int e = 0; e < 2; e++) {
+    const int r = 2 * t1 + e;
 
-    first = {first.x + w.x * s.x - w.y * c.x, first.y + w.x * s.y - w.y * c.y};
-    r += t1;
-    if (r >= 2 * P::G) r -= 2 * P::G;
+    first[e] = {0, 0};
+    for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
+      const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = z[8 * i + r % 4 * 2], q = z[8 * i + r % 4 * 2 + 1];
+
+      first[e] = {first[e].x + w.x * p.x - w.y * q.x, first[e].y + w.x * p.y - w.y * q.y};
+      turn += r;
+      if (turn >= 4 * P::G) turn -= 4 * P::G;
+    }
   }
   ring_sync<P>();
-  return first;
 }
 /* The sums with sines from the transform (BACK: the one with the other sign) of what ring_fold() made, modes t1 + m G of
    line1. Between the two exchanges a thread has E/2 neighbours and their partners; first: ring_fold()'s */
 template <typename T, class P, int MOVE, int BACK>
-static __device__ __forceinline__ void ring_sines(Cplx<T> *v, Cplx<T> *sm, Cplx<T> first, int line, int t, int line1,
-                                                  int t1)
+static __device__ __forceinline__ void ring_sines(Cplx<T> *v, Cplx<T> *sm, const Cplx<T> first[2], int line, int t,
+                                                  int line1, int t1)
 {
   constexpr int H = P::E / 2;
   Cplx<T> *z = sm + line * P::PITCH;
@@ -462,7 +476,8 @@ static __device__ __forceinline__ void ring_sines(Cplx<T> *v, Cplx<T> *sm, Cplx<
     const Cplx<T> a = z[k + k / P::PAD], b = z[l + l / P::PAD];
 
     v[2 * i] = {he * (b.y - a.y), he * (a.x - b.x)};
-    v[2 * i + 1] = i ? v[2 * i - 1] + Cplx<T>{h * (a.x + b.x), h * (a.y + b.y)} : first;
+    if (i == 0 || 2 * i == H) v[2 * i + 1] = first[i ? 1 : 0];
+    else v[2 * i + 1] = v[2 * i - 1] + Cplx<T>{h * (a.x + b.x), h * (a.y + b.y)};
   }
   ring_sync<P>();
 #pragma unroll
@@ -585,7 +600,7 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
   const int row = tid / X::G, t = tid % X::G, across = tid & (lines - 1), ta = tid >> a.xshift; /* along rows; across */
   const bool node = a.x.ends == BCR_CUDA_RING_NODE, single = a.y.ends == BCR_CUDA_RING_NODE && task == 0 && row == 0;
   const unsigned long long stays = ring_stays();
-  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, v[X::E], first = {0, 0};
+  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, v[X::E], first[2];
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
 
   if (tid >= lines * X::G) return;
@@ -594,7 +609,7 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
 
     rows_get<T, X>(a, f + ring_row(a, task * lines + row, 0), f + ring_row(a, task * lines + row, 1), single,
                    sm + row * X::PITCH, t, v);
-    if (node) first = ring_fold<T, X, 0>(v, sm, (const T *)a.x.roots, row, t, row, t);
+    if (node) ring_fold<T, X, 0>(v, sm, (const T *)a.x.roots, row, t, row, t, first);
     ring_transform<T, X, X::PASSES - 1, 0>(v, sm, (const T *)a.x.roots, row, t, node ? row : across, node ? t : ta);
     if (node) ring_sines<T, X, 1, 0>(v, sm, first, row, t, across, ta);
     if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.columns * a.columnwarps);
@@ -607,7 +622,7 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
     ring_wait(stored, a.columns);
 #pragma unroll
     for (int m = 0; m < X::E; m++) v[m] = ring_get(s + (ptrdiff_t)(ta + m * X::G) * half, stays);
-    if (node) first = ring_fold<T, X, 1>(v, sm, (const T *)a.x.roots, across, ta, row, t);
+    if (node) ring_fold<T, X, 1>(v, sm, (const T *)a.x.roots, across, ta, row, t, first);
     ring_transform<T, X, 1, 1>(v, sm, (const T *)a.x.roots, node ? row : across, node ? t : ta, row, t);
     if (node) ring_sines<T, X, 0, 1>(v, sm, first, row, t, row, t);
     ring_read(read);
@@ -628,7 +643,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
   const bool sines = a.y.ends == BCR_CUDA_RING_NODE;
   const unsigned long long stays = ring_stays(), once = ring_passes();
   Cplx<T> *s = ring_plane(a, plane) + t, *s0 = s + (ptrdiff_t)q * N, *s1 = s + (ptrdiff_t)(q ? nx - q : nx / 2) * N;
-  Cplx<T> *w = (Cplx<T> *)(a.w + plane * a.wplane) + (ptrdiff_t)q * Y::N + t, v[Y::E], turn = {1, 0}, first = {0, 0};
+  Cplx<T> *w = (Cplx<T> *)(a.w + plane * a.wplane) + (ptrdiff_t)q * Y::N + t, v[Y::E], turn = {1, 0}, first[2];
   const T root2 = cell && !q ? (T)1.41421356237309504880 : (T)1; /* of mode nx/2 */
   const T *roots = (const T *)a.y.roots;
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
@@ -651,7 +666,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
         v[m + H] = {h * z.y, h1 * z1.y};
       }
     }
-    if (sines) first = ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t);
+    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
     ring_transform<T, Y, 0, 0>(v, sm, roots, line, t, line, t);
     ring_read(read);
     if (sines) ring_sines<T, Y, 0, 0>(v, sm, first, line, t, line, t);
@@ -664,7 +679,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
   if (!BACK) {
     ring_put_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
   } else {
-    if (sines) first = ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t);
+    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
     ring_transform<T, Y, 0, 1>(v, sm, roots, line, t, line, t);
     if (sines) ring_sines<T, Y, 0, 1>(v, sm, first, line, t, line, t);
     if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.rows * a.rowwarps);
