@@ -14,12 +14,13 @@
 
 /* Neither number was timed apart from the others */
 enum {
-  AHEAD = 8,          /* rows that are loaded before the first of them is needed: these loads wait together */
-  LINE_THREADS = 64,  /* of a block, a line each: half of BCR_THREADS, so that few lines still give many blocks */
-  PART_THREADS = 512, /* of a block, a part each */
-  PART_LINES = 16,    /* lines of such a block, which are neighbours in memory, at most */
-  PARTS_LEAST = 4,    /* parts of a line; fewer are no faster than a thread for each line */
-  PARTS_BUSY = 512    /* threads of a multiprocessor that hide each other's waits: more parts than that gain nothing */
+  AHEAD = 8,            /* rows that are loaded before the first of them is needed: these loads wait together */
+  LINE_THREADS = 64,    /* of a block, a line each: half of BCR_THREADS, so that few lines still give many blocks */
+  PART_THREADS = 512,   /* of a block, a part each */
+  PART_LINES = 16,      /* lines of such a block, which are neighbours in memory, at most, */
+  PART_LINES_LEAST = 4, /* and where there are more multiprocessors than blocks: what memory gives at once */
+  PARTS_LEAST = 4,      /* parts of a line; fewer are no faster than a thread for each line */
+  PARTS_BUSY = 512 /* threads of a multiprocessor that hide each other's waits: more parts than that gain nothing */
 };
 
 template <typename T>
@@ -293,34 +294,37 @@ __global__ void __launch_bounds__(PART_THREADS)
   g[(last - 1) * stride] = (T)(norm * right);
 }
 
-/* Parts of each line, 1: a thread has all of it. Rows of a part and parts are passed one after the other, the first four
-   times, the second twice: 2 n is the square of the best number */
-static int parts_of(int n, long lines)
+/* Parts of each line, 1: a thread has all of it; lines of a block. The rows of a part are passed one after the other,
+   four times, and the parts twice: 2 n is the square of the best number */
+static void parts_shape(int n, long lines, int *Q, int *L)
 {
-  int device = 0, sms = 0, Q = 1;
+  int device = 0, sms = 0;
 
+  *Q = 1;
+  *L = PART_LINES;
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
-    return 1;
-  while (2 * Q <= PART_THREADS && 4L * Q * Q <= 2L * n && 2 * Q * lines <= (long)PARTS_BUSY * sms) Q *= 2;
-  return Q >= PARTS_LEAST && n >= 2 * Q ? Q : 1;
+    return;
+  while (2 * *Q <= PART_THREADS && 4L * *Q * *Q <= 2L * n && 2 * *Q * lines <= (long)PARTS_BUSY * sms) *Q *= 2;
+  if (*Q < PARTS_LEAST || n < 2 * *Q) *Q = 1;
+  while (*L * *Q > PART_THREADS || (*L > PART_LINES_LEAST && lines < (long)*L * sms) || (*L > 1 && *L / 2 >= lines))
+    *L /= 2;
 }
 
 int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u,
                      const BCRCudaLines *worklines, void *work)
 {
   const long n = (long)lines->na * lines->nb;
-  const int Q = rows->periodic ? 1 : parts_of(rows->n, n);
-  int L = PART_LINES;
+  int Q, L;
 
   if (n < 1) return 0;
-  if (Q == 1) {
+  parts_shape(rows->n, n, &Q, &L);
+  if (Q == 1 || rows->periodic) {
     BCR_CUDA_TYPE(
       single, line_solve<<<(unsigned)((n + LINE_THREADS - 1) / LINE_THREADS), LINE_THREADS, 0, bcr_stream(stream)>>>(
                 *rows, *lines, (T *)u, *worklines, (T *)work));
     return bcr_done();
   }
-  while (L * Q > PART_THREADS || (L > 1 && L / 2 >= n)) L /= 2;
   BCR_CUDA_TYPE(single, line_parts<<<(unsigned)((n + L - 1) / L), L * Q, 0, bcr_stream(stream)>>>(
                           *rows, *lines, (T *)u, *worklines, (T *)work, L, Q));
   return bcr_done();
