@@ -21,6 +21,22 @@ static PetscErrorCode eigen_put(BCRDeviceCore c, PetscInt n, const void *host, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What cuBLAS says of a device without room for it may be anything */
+static PetscErrorCode eigen_library(BCRDeviceEigen *e)
+{
+  const int error = BCRCudaGemmCreate(&e->handle, &e->bytes);
+  size_t available = 0, total = 0;
+
+  PetscFunctionBegin;
+  if (error) (void)BCRCudaMemory(&available, &total);
+  PetscCheck(
+    !error, PETSC_COMM_SELF, PETSC_ERR_MEM,
+    "The CUDA device cannot begin with products of matrices (%zu of %zu bytes are free; cuBLAS says: %s): free "
+    "memory there, or use -pc_bcrpoisson_backend cpu",
+    available, total, BCRCudaErrorString(error));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceEigenCreate(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
@@ -31,7 +47,7 @@ PetscErrorCode BCRDeviceEigenCreate(BCRDeviceCore c)
     const void *to, *from;
 
     if (p->transform[d] != BCR_TRANSFORM_EIGEN) continue;
-    if (!e->handle) PetscCallBCRCuda(BCRCudaGemmCreate(&e->handle, &e->bytes));
+    if (!e->handle) PetscCall(eigen_library(e));
     PetscCall(BCREigenGetMatrices(p->eigen[d], &to, &from));
     PetscCall(eigen_put(c, p->n[d], to, &e->matrix[d][0]));
     PetscCall(eigen_put(c, p->n[d], from, &e->matrix[d][1]));
