@@ -88,7 +88,6 @@ typedef struct {
   PetscReal removed;  /* largest constant removed in the last application */
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
-  PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
   PetscScalar *turn;  /* [n] complex matrices: what each row of the right-hand side is multiplied with first; or NULL */
   PetscBool waves;    /* some component is not definite (src/poisson/waves.h): the host solves it */
   /* the backward error of what is left out of the KSP's right-hand side, where it is more than rounding. spoil: the KSP
@@ -107,7 +106,7 @@ typedef struct {
 /* What devices have no way to solve */
 static inline PetscBool BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
 {
-  return (PetscBool)(bcr->ngeneral > 1 || bcr->waves || bcr->turn);
+  return (PetscBool)(bcr->waves || bcr->turn);
 }
 
 /* Rows differ by a mask, and the extension is asked for */

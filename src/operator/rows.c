@@ -72,7 +72,7 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBoo
 PetscErrorCode BCRRowsClose(BCRRows *A)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(PetscFree(A->sample.memory[k]));
+  for (PetscInt k = 0; k < A->sample.nmemory; k++) PetscCall(PetscFree(A->sample.memory[k]));
   PetscCall(BCRShellClose(A));
   PetscCall(BCRBlockClose(&A->near));
   PetscCall(BCRBlockClose(&A->far));
@@ -323,13 +323,13 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
       "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
     break;
   case BCR_ROW_IMAGINARY:
-    PetscCall(BCRFaultSet(
-      fault, PETSC_ERR_SUP,
-      "The preconditioning matrix is complex: its %g + %g i in %s (the phase of other couplings taken out) is not "
-      "real. "
-      "This solver needs couplings of one phase, and else a constant shift. Give such a preconditioning matrix (second "
-      "matrix of KSPSetOperators()), for example one with mean coefficients",
-      (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix is complex: its %g + %g i in %s (the phase of other couplings "
+                          "taken out) is not real. "
+                          "This solver needs couplings of one phase and a constant shift. Give such a preconditioning "
+                          "matrix (second matrix "
+                          "of KSPSetOperators()), for example one with mean coefficients",
+                          (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
     break;
   case BCR_ROW_STENCIL:
     if (BCRRowsNatural(A)) {
