@@ -8,6 +8,7 @@ complex scalars, for one with a complex shift; beside it GMRES with GAMG, and MU
   -peers <1>      0: PCBCRPOISSON alone\n\
 On one core.\n\n";
 
+#define BENCH_ANY_SCALARS
 #include "bench.h"
 #include <math.h>
 

@@ -246,7 +246,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) R.boxes = pattern->boxes;
   R.differ = (PetscBool)(pattern && pattern->differ);
-  PetscCall(BCRTurnCreate(P, &R.turn));
+  BCRCallElse(BCRTurnCreate(P, &R.turn), (void)BCRTurnDestroy(&R.turn));
   if (R.turn.real) again = PETSC_FALSE;
   ierr = BCRRowsOpen(grid, R.turn.real ? R.turn.real : P, (PetscBool)(again && pattern->full),
                      (PetscBool)(again && pattern->fitted), &R.rows);

@@ -125,9 +125,10 @@ static PetscErrorCode turn_rows(MPI_Comm comm, BCRTurn *t)
   Blocks b;
 
   PetscFunctionBegin;
-  PetscCall(blocks_open(t->real, &b));
-  PetscCall(PetscMalloc2(b.rows, &t->imag, b.rows, &t->turn));
-  PetscCall(find_phase(comm, &b, &phase));
+  PetscCall(BCRFaultShare(comm, blocks_open(t->real, &b), BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(comm, PetscMalloc2(b.rows, &t->imag, b.rows, &t->turn), BCR_NO_MEMORY),
+              (void)blocks_close(&b));
+  BCRCallElse(find_phase(comm, &b, &phase), (void)blocks_close(&b));
   for (PetscInt r = 0; r < b.rows; r++) {
     turn_row(&b, r, phase, &t->imag[r], &t->turn[r]);
     if (t->turn[r] != (PetscScalar)1) turned = 1;
@@ -151,9 +152,9 @@ PetscErrorCode BCRTurnCreate(Mat P, BCRTurn *t)
                          "the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator "
                          "user, or give an assembled preconditioning matrix",
                          &aij));
-  PetscCall(any_imaginary(aij, &any));
+  BCRCallElse(BCRFaultShare(comm, any_imaginary(aij, &any), BCR_NO_MEMORY), (void)MatDestroy(&aij));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, comm));
-  if (any) PetscCall(MatDuplicate(aij, MAT_COPY_VALUES, &t->real));
+  if (any) BCRCallElse(MatDuplicate(aij, MAT_COPY_VALUES, &t->real), (void)MatDestroy(&aij));
   PetscCall(MatDestroy(&aij));
   if (!any) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectQuery((PetscObject)P, BCR_ROW_NUMBERS, &numbers));
