@@ -231,6 +231,10 @@ static PetscErrorCode choose_backend(PC pc)
       bcr->device = PETSC_FALSE;
       bcr->nodevice = "no way for a device to solve with coefficients that vary along several axes";
     }
+    if (bcr->device && bcr->product) {
+      bcr->device = PETSC_FALSE;
+      bcr->nodevice = "no way for a device to solve with box stencils";
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -394,9 +398,11 @@ static PetscErrorCode set_grading(PC pc)
   bcr->grading = bcr->skewness = 1;
   bcr->condition = 1;
   bcr->ngeneral = 0;
+  bcr->product = PETSC_FALSE;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     const BCRAxis *axis = bcr->ops[c].axis;
 
+    bcr->product = (PetscBool)(bcr->product || bcr->ops[c].product);
     bcr->ngeneral =
       PetscMax(bcr->ngeneral, (axis[0].lower ? 1 : 0) + (axis[1].lower ? 1 : 0) + (axis[2].lower ? 1 : 0));
     bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
@@ -465,6 +471,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.one =
     (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
                 (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && device));
+  bcr->pattern.star =
+    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA);
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,
