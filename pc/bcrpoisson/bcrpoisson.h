@@ -35,6 +35,13 @@ typedef struct {
   Vec rhs;                 /* without them */
 } BCRPonds;
 
+/* Rows of a box stencil beside sides that are apart: their entries there, and what gathers vectors of both; beside NULL: there are none */
+typedef struct {
+  Mat beside;
+  Vec inverse, up, ug, f; /* up, ug: of the sides, of the rows beside them; f: the right-hand side without what the sides add */
+  VecScatter top, tog;
+} BCRSides;
+
 typedef struct {
   BCROptionsOwner owner; /* first */
 
@@ -88,6 +95,7 @@ typedef struct {
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscBool product;  /* a component is of products of axes */
+  BCRSides sides;     /* and rows refer to sides that are apart */
   PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
@@ -124,6 +132,11 @@ PETSC_INTERN PetscErrorCode BCRPondsDestroy(BCRPonds *ponds);
 /* factors.c, collective: takes row factors out of operators that were read; to the solver's slabs */
 PETSC_INTERN PetscErrorCode BCRFactorsTake(PC pc);
 PETSC_INTERN PetscErrorCode BCRFactorsMove(PC pc);
+/* sides.c, collective: of the operators that were read; around a solve of x, or transposed, to y */
+PETSC_INTERN PetscErrorCode BCRSidesSetUp(PC pc);
+PETSC_INTERN PetscErrorCode BCRSidesTake(BCRSides *sides, Vec x);
+PETSC_INTERN PetscErrorCode BCRSidesGive(BCRSides *sides, Vec y);
+PETSC_INTERN PetscErrorCode BCRSidesDestroy(BCRSides *sides);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);

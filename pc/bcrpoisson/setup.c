@@ -15,6 +15,7 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(BCRPondsDestroy(&bcr->ponds));
+  PetscCall(BCRSidesDestroy(&bcr->sides));
   PetscCall(PetscFree(bcr->factor));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
@@ -482,6 +483,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(set_grading(pc));
   PetscCall(BCRFactorsTake(pc));
+  PetscCall(BCRSidesSetUp(pc));
   PetscCall(set_slabs(pc));
   PetscCall(BCRFactorsMove(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));

@@ -427,7 +427,7 @@ static PetscErrorCode BCRProductView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   for (int set = 1; set < 8; set++)
     if (op->mixed[set] != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g %s", (double)op->mixed[set], sets[set]));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "%s\n", op->sides ? "; rows refer to the planes that are eliminated" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,7 +4,7 @@
   and then every row is compared, entry by entry.
 
       sample    the base row and those at the ends of each grid line through it, on all ranks
-      planes    sides whose rows have nothing but a diagonal are dropped, where no other row refers to them
+      planes    sides whose rows have nothing but a diagonal are dropped; what other rows have there is the matrix' own affair
       choose    ends of axes of two unknowns, of which no row is inside, by trial; coefficients; ends of the other axes
       compare   all rows
 */
@@ -35,9 +35,11 @@ typedef struct {
   /* of the base row and the two ends of the grid lines through it: is it there, and its entries */
   PetscInt at[7][3];
   double row[7][BCR_BOX];
-  double dev, size; /* the largest deviation so far, and the smallest diagonal of what is compared */
+  double dev; /* the largest deviation so far */
   PetscInt devrow, devcol;
-  double have, want, sum; /* the entry; the largest sum of a row over its diagonal */
+  double have, want, sum;  /* the entry; the largest sum of a row over its diagonal */
+  PetscBool plane[3][2];   /* sides that are dropped */
+  PetscBool sides;         /* a row of the box has an entry there */
 } BCRProduct;
 
 /* ---- rows ---- */
@@ -145,10 +147,24 @@ static void product_model(const BCRProduct *m, const BCRClass class[3], double i
   }
 }
 
+/* Entry k of a row of this class is that of a node of a dropped plane */
+static PetscBool product_beyond(const BCRProduct *m, const BCRClass class[3], int k)
+{
+  for (int d = 0, rest = k; d < 3; d++, rest /= 3) {
+    const PetscBool first = class[d] == BCR_FIRST ? PETSC_TRUE : PETSC_FALSE,
+                    last = class[d] == BCR_LAST || m->axis[d].n == 1 ? PETSC_TRUE : PETSC_FALSE;
+
+    if ((rest % 3 == 0 && first && m->plane[d][0]) || (rest % 3 == 2 && last && m->plane[d][1])) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
 /* Entries that are rounding of the row's diagonal are the same; else the deviation is relative to the model's entry, or to the
    diagonal where that is rounding. Notes the largest */
-static void product_compare(BCRProduct *m, const PetscInt ix[3], const double st[BCR_BOX], const double in[BCR_BOX])
+static void product_compare(BCRProduct *m, const PetscInt ix[3], const BCRClass class[3], const double st[BCR_BOX],
+                            const double in[BCR_BOX])
 {
+  const PetscBool end = class[0] != BCR_INSIDE || class[1] != BCR_INSIDE || class[2] != BCR_INSIDE ? PETSC_TRUE : PETSC_FALSE;
   const double diagonal = PetscAbs(in[BCR_MIDDLE]), rounding = BCR_SUM_TOL * diagonal;
   double sum = 0;
 
@@ -156,6 +172,10 @@ static void product_compare(BCRProduct *m, const PetscInt ix[3], const double st
     const double off = PetscAbs(st[k] - in[k]), dev = off / (PetscAbs(in[k]) > rounding ? PetscAbs(in[k]) : diagonal);
     PetscInt jx[3];
 
+    if (end && product_beyond(m, class, k)) {
+      m->sides = (PetscBool)(m->sides || st[k] != 0);
+      continue;
+    }
     sum += st[k];
     if (!(dev > m->dev) || (off <= rounding && PetscAbs(in[k]) <= rounding)) continue;
     product_node(m->A, ix, k, jx);
@@ -233,6 +253,7 @@ static PetscErrorCode product_sample(BCRProduct *m, BCROperator *op, PetscBool *
       plane->present = (PetscBool)(there && product_alone(st));
       if (!plane->present) continue;
       plane->inv0 = (PetscReal)(1 / st[BCR_MIDDLE]);
+      m->plane[d][s] = PETSC_TRUE;
       m->axis[d].n--;
       m->axis[d].b += s ? 0 : 1;
     }
@@ -285,7 +306,7 @@ static PetscBool product_fits(BCRProduct *m, int k)
   for (int d = 0; d < 3; d++) class[d] = class_of(&m->axis[d], m->at[k][d]);
   product_model(m, class, in);
   m->dev = 0;
-  product_compare(m, m->at[k], m->row[k], in);
+  product_compare(m, m->at[k], class, m->row[k], in);
   return m->dev <= BCR_SAME_TOL ? PETSC_TRUE : PETSC_FALSE;
 }
 
@@ -400,16 +421,18 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
     product_model(m, class, model[k]);
   }
   m->dev = m->sum = 0;
+  m->sides = PETSC_FALSE;
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
         PetscBool good = product_row(A, m->c, ix, st);
-        int side[3], class = 0;
+        BCRClass class[3];
+        int side[3];
 
         if (good && BCRPlanesOf(A, op, ix, side)) PetscCall(product_plane(m, op, ix, st, &good));
         else if (good) {
-          for (int d = 2; d >= 0; d--) class = 3 * class + (int)class_of(&m->axis[d], ix[d]);
-          product_compare(m, ix, st, model[class]);
+          for (int d = 0; d < 3; d++) class[d] = class_of(&m->axis[d], ix[d]);
+          product_compare(m, ix, class, st, model[class[0] + 3 * class[1] + 9 * class[2]]);
           good = (PetscBool)(m->dev <= BCR_SAME_TOL);
         } else {
           m->dev = PETSC_INFINITY;
@@ -426,7 +449,7 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
 /* The largest deviation and row sum of all ranks. Collective */
 static PetscErrorCode product_agree(BCRProduct *m)
 {
-  double sum = m->sum;
+  double mine[2] = {m->sum, m->sides ? 1 : 0}, all[2];
   struct {
     double dev, have, want;
     PetscInt row, col;
@@ -435,7 +458,9 @@ static PetscErrorCode product_agree(BCRProduct *m)
   PetscFunctionBegin;
   if (m->A->grid.size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTakeFrom(m->A->comm, PetscMin(m->dev, DBL_MAX), &told, sizeof(told), NULL));
-  PetscCallMPI(MPI_Allreduce(&sum, &m->sum, 1, MPI_DOUBLE, MPI_MAX, m->A->comm));
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, m->A->comm));
+  m->sum = all[0];
+  m->sides = all[1] > 0 ? PETSC_TRUE : PETSC_FALSE;
   m->dev = told.dev;
   m->have = told.have;
   m->want = told.want;
@@ -528,6 +553,7 @@ PetscErrorCode BCRProductRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));
+  op->sides = m.sides;
   op->deviation = (PetscReal)m.dev;
   op->devrow = m.devrow;
   op->devcol = m.devcol;

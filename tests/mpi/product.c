@@ -1,5 +1,5 @@
 /*
-  ranks: 1 2 3 5
+  ranks: 1 2 3 4 5
 
   PCBCRPOISSON with constant box stencils: bilinear and trilinear elements with all ends, HPCG's 27 points, Mehrstellen, averages
   over boxes, indefinite and singular ones, any sizes. Matrices are Kronecker products of one-dimensional ones, elements assembled one
@@ -12,7 +12,8 @@
 static PetscMPIInt rank, size;
 
 /* Along an axis: 1-D matrices, stiffness, mass and the identity. Ends: d node that is left out, n natural end of an element, p ring;
-   k node that is kept with nothing but its diagonal; c and C: cells, no flux and zero on the face, with K = T and M = 1 - T/6 */
+   k node that is kept with nothing but its diagonal, K the same whose columns are kept, too; c and C: cells, no flux and zero on the face, with K = T and M = 1 - T/6;
+   h: a ring with M = 1 - T/4, which makes nothing of two alternating signs */
 typedef struct {
   PetscInt n;
   double K[MOST][MOST], M[MOST][MOST];
@@ -45,8 +46,10 @@ static void axis_make(const char ends[2], PetscInt n, Axis *x)
 
   (void)memset(x, 0, sizeof(*x));
   x->n = n;
-  if (ends[0] == 'p' && n > 1) {
+  if (strchr("ph", ends[0]) && n > 1) {
     for (PetscInt i = 0; i < n; i++) element(x, i, (i + 1) % n, h);
+    for (PetscInt i = 0; i < n && ends[0] == 'h'; i++)
+      for (PetscInt j = 0; j < n; j++) x->M[i][j] = (i == j) - x->K[i][j] / 4;
     return;
   }
   if (strchr("cC", ends[0])) {
@@ -67,7 +70,7 @@ static void axis_make(const char ends[2], PetscInt n, Axis *x)
   if (n == 1 && ends[0] == 'n' && ends[1] == 'n') x->M[0][0] = 1;
 }
 
-/* The value of an entry; 'k' ends keep rows with a diagonal of 3 alone, and nothing refers to them */
+/* The value of an entry; 'k' and 'K' ends keep rows with a diagonal of 3 alone, and nothing refers to those of 'k' */
 static double entry(const Problem *p, const Axis x[3], const PetscInt i[3], const PetscInt j[3])
 {
   double v = p->m;
@@ -76,7 +79,7 @@ static double entry(const Problem *p, const Axis x[3], const PetscInt i[3], cons
     for (int s = 0; s < 2; s++) {
       const PetscInt end = s ? x[d].n - 1 : 0;
 
-      if (p->ends[2 * d + s] == 'k' && (i[d] == end || j[d] == end))
+      if (strchr("kK", p->ends[2 * d + s]) && (i[d] == end || (j[d] == end && p->ends[2 * d + s] == 'k')))
         return i[0] == j[0] && i[1] == j[1] && i[2] == j[2] ? 3 : 0;
     }
     v *= x[d].M[i[d]][j[d]];
@@ -97,7 +100,7 @@ static PetscErrorCode create(const Problem *p, DM *da, Mat *A)
 
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) {
-    b[d] = d < p->dim && p->ends[2 * d] == 'p' ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+    b[d] = d < p->dim && strchr("ph", p->ends[2 * d]) ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
     if (d < p->dim) n[d] = p->n[d];
     if (n[d] > n[cut]) cut = d;
   }
@@ -106,6 +109,7 @@ static PetscErrorCode create(const Problem *p, DM *da, Mat *A)
     for (int d = 0; d < p->dim; d++) parts[d] = d == (cut + 1) % p->dim && n[d] > 1 ? 2 : 1;
     if (parts[(cut + 1) % p->dim] == 1) parts[cut] = 2;
   }
+  if (size == 4 && n[(cut + 1) % p->dim] > 1) parts[cut] = parts[(cut + 1) % p->dim] = 2;
   if (p->dim == 2)
     PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, n[0], n[1], parts[0], parts[1], 1, 1,
                            NULL, NULL, da));
@@ -138,7 +142,7 @@ static PetscErrorCode fill(const Problem *p, DM da, Mat A)
           o[1] = k / 3 % 3 - 1;
           o[2] = k / 9 - 1;
           for (int d = 0; d < 3; d++) {
-            const PetscBool ring = (PetscBool)(d < p->dim && p->ends[2 * d] == 'p' && x[d].n > 1);
+            const PetscBool ring = (PetscBool)(d < p->dim && strchr("ph", p->ends[2 * d]) && x[d].n > 1);
 
             if (!ring && (i[d] + o[d] < 0 || i[d] + o[d] >= x[d].n)) there = PETSC_FALSE;
             if (ring && x[d].n == 2 && o[d] < 0) there = PETSC_FALSE; /* the same node both ways */
@@ -157,8 +161,66 @@ static PetscErrorCode fill(const Problem *p, DM da, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Takes the mean with alternating signs out, on a grid of two dimensions */
+static PetscErrorCode alternating(const Problem *p, DM da, Vec b)
+{
+  PetscScalar sum[2] = {0, 0}, **v;
+  PetscInt lo[2], n[2];
+
+  PetscFunctionBegin;
+  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], NULL, &n[0], &n[1], NULL));
+  PetscCall(DMDAVecGetArray(da, b, &v));
+  for (int add = 0; add < 2; add++) {
+    for (PetscInt j = lo[1]; j < lo[1] + n[1]; j++)
+      for (PetscInt i = lo[0]; i < lo[0] + n[0]; i++) {
+        const PetscReal sign = (i + j) % 2 ? -1 : 1;
+
+        if (add) v[j][i] -= sign * sum[1] / (PetscReal)(p->n[0] * p->n[1]);
+        else sum[0] += sign * v[j][i];
+      }
+    if (!add) PetscCallMPI(MPI_Allreduce(&sum[0], &sum[1], 1, MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
+  }
+  PetscCall(DMDAVecRestoreArray(da, b, &v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Negative eigenvalues of a symmetric matrix, by the signs of its pivots, and what PCView() says of them. One rank */
+static PetscErrorCode inertia(const Problem *p, Mat A, PC pc)
+{
+  PetscInt N, negative = 0;
+  double *a;
+  char *text, words[64];
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(A, &N, NULL));
+  PetscCall(PetscCalloc1(N * N, &a));
+  for (PetscInt i = 0; i < N; i++) {
+    const PetscInt *cols;
+    const PetscScalar *v;
+    PetscInt n;
+
+    PetscCall(MatGetRow(A, i, &n, &cols, &v));
+    for (PetscInt k = 0; k < n; k++) a[i * N + cols[k]] = (double)PetscRealPart(v[k]);
+    PetscCall(MatRestoreRow(A, i, &n, &cols, &v));
+  }
+  for (PetscInt k = 0; k < N; k++) {
+    negative += a[k * N + k] < 0 ? 1 : 0;
+    for (PetscInt i = k + 1; i < N; i++) {
+      const double l = a[i * N + k] / a[k * N + k];
+
+      for (PetscInt j = k; j < N && l != 0; j++) a[i * N + j] -= l * a[k * N + j];
+    }
+  }
+  (void)snprintf(words, sizeof(words), "negative in %d modes, 0 modes left out", (int)negative);
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  Check(strstr(text, words), "%s: no '%s' in PCView():\n%s", p->what, words, text);
+  free(text);
+  PetscCall(PetscFree(a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One solve, against the equations, and LU where the operator has an inverse. singular: b is made one of its range */
-static PetscErrorCode compare(const Problem *p, Mat A, PC pc, PetscBool transpose, PetscBool singular, const char *how)
+static PetscErrorCode compare(const Problem *p, DM da, Mat A, PC pc, PetscBool transpose, PetscBool singular, const char *how)
 {
   PetscReal backward = 0, difference = 0;
   Vec b, x;
@@ -173,6 +235,7 @@ static PetscErrorCode compare(const Problem *p, Mat A, PC pc, PetscBool transpos
     PetscCall(VecGetSize(b, &N));
     PetscCall(VecSum(b, &sum));
     PetscCall(VecShift(b, -sum / (PetscReal)N));
+    if (p->ends[0] == 'h') PetscCall(alternating(p, da, b));
   }
   PetscCall(VecSet(x, 7));
   if (transpose) PetscCall(PCApplyTranspose(pc, b, x));
@@ -226,14 +289,15 @@ static PetscErrorCode solve(const Problem *p)
   PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(look(p, pc));
-  PetscCall(compare(p, A, pc, PETSC_FALSE, (PetscBool)(singular && !strpbrk(p->ends, "dCk")), "apply"));
-  PetscCall(compare(p, A, pc, PETSC_TRUE, (PetscBool)(singular && !strpbrk(p->ends, "dCk")), "transpose"));
-  for (int again = 0; again < 2; again++) { /* another shift, another polynomial */
+  if (size == 1 && p->m < 0) PetscCall(inertia(p, A, pc));
+  PetscCall(compare(p, da, A, pc, PETSC_FALSE, (PetscBool)(singular && !strpbrk(p->ends, "dCkK")), "apply"));
+  PetscCall(compare(p, da, A, pc, PETSC_TRUE, (PetscBool)(singular && !strpbrk(p->ends, "dCkK")), "transpose"));
+  for (int again = 0; again < 2 && p->ends[0] != 'h'; again++) { /* another shift, another polynomial */
     q.m = p->m + 0.5;
     if (again) q.k[0] *= 1.5;
     PetscCall(fill(&q, da, A));
     PetscCall(PCSetUp(pc));
-    PetscCall(compare(&q, A, pc, PETSC_FALSE, PETSC_FALSE, again ? "another polynomial" : "another shift"));
+    PetscCall(compare(&q, da, A, pc, PETSC_FALSE, PETSC_FALSE, again ? "another polynomial" : "another shift"));
   }
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&A));
@@ -375,7 +439,11 @@ int main(int argc, char **argv)
     {2, {8, 9, 1},    "ccpp",   {1, 1.3, 0},       0,    "cells, closed",                       "singular"                },
     {2, {17, 14, 1},  "dndd",   {1, 1, 0},         -0.9, "bilinear elements, Helmholtz",        "modes, 0 modes left out" },
     {2, {12, 11, 1},  "kkkk",   {1, 1, 0},         0,    "bilinear elements, kept rows",        "plane eliminated"        },
+    {2, {12, 11, 1},  "KKKK",   {1, 1, 0},         0,    "bilinear elements, kept columns",     "rows refer to the planes"},
+    {2, {7, 6, 1},    "KnKn",   {1, 1, 0},         0,    "bilinear elements, sides",            NULL                      },
+    {3, {6, 7, 8},    "KKnKdK", {1, 1, 1},         0.1,  "trilinear elements, kept columns",    "rows refer to the planes"},
     {2, {12, 11, 1},  "kdnn",   {1, 2, 0},         0,    "bilinear elements, a side kept",      "plane eliminated"        },
+    {2, {6, 8, 1},    "hhhh",   {1, 1, 0},         0,    "alternating signs",                   "1 modes left out"        },
     {2, {9, 8, 1},    "dddd",   {0, 0, 0},         1,    "bilinear elements, mass",             NULL                      },
     {3, {9, 8, 7},    "dddddd", {1, 1, 1},         0,    "trilinear elements on cubes",         "negative in 0 modes"     },
     {3, {9, 8, 11},   "ddnnpp", {1, 0.7, 1.3},     0,    "trilinear elements",                  NULL                      },
