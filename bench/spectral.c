@@ -1,11 +1,12 @@
 static char help[] =
-  "Box stencils: bilinear and trilinear elements on squares and cubes, Dirichlet ends. PCBCRPOISSON (transforms along all axes, a division by\n\
-the symbol) beside the solve of the uniform box of 5 or 7 points on the same grid, in turn, and a copy of the vector.\n\
+  "Box stencils: bilinear and trilinear elements on squares and cubes, Dirichlet ends. PCBCRPOISSON (transforms along\n\
+all axes, a division by the symbol) beside the solve of the uniform box of 5 or 7 points on the same grid, in turn,\n\
+and a copy of the vector.\n\
   -n2 <1025>      unknowns along an axis in two dimensions, 0: none\n\
   -n3 <129>       and in three\n\
   -reps <9>       repetitions, of which the least time counts\n\
   -peers          CG with GAMG, too\n\
-  -once <0>       1: the box stencil's solves alone, 2: those of the star, as many as -reps says, for counts of instructions\n\
+  -once <0>       1: the box stencil's solves alone, 2: those of the star, for counts of instructions\n\
 On one core.\n\n";
 
 #include "bench.h"
@@ -24,8 +25,7 @@ static double Entry(PetscInt dim, const PetscInt off[3], PetscBool box)
   for (PetscInt e = 0; e < dim; e++) {
     double w = 1;
 
-    for (PetscInt d = 0; d < dim; d++)
-      w *= d == e ? (off[d] ? -1 : 2) : (off[d] ? 1. / 6 : 4. / 6);
+    for (PetscInt d = 0; d < dim; d++) w *= d == e ? (off[d] ? -1 : 2) : (off[d] ? 1. / 6 : 4. / 6);
     v += w;
   }
   return v;
@@ -39,8 +39,7 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt n, PetscBool box, DM *da, 
 
   PetscFunctionBegin;
   if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, none, none, type, n, n, 1, 1, 1, 1, NULL, NULL, da));
-  else
-    PetscCall(DMDACreate3d(PETSC_COMM_SELF, none, none, none, type, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, da));
+  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, none, none, none, type, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, da));
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMDAGetLocalInfo(*da, &info));
@@ -157,8 +156,7 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   Vec b, x;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++)
-    PetscCall(Create(dim, n, k ? PETSC_FALSE : PETSC_TRUE, KSPPREONLY, PCBCRPOISSON, &s[k]));
+  for (int k = 0; k < 2; k++) PetscCall(Create(dim, n, k ? PETSC_FALSE : PETSC_TRUE, KSPPREONLY, PCBCRPOISSON, &s[k]));
   PetscCall(MatCreateVecs(s[0].A, &x, &b));
   PetscCall(VecSetRandom(b, NULL));
   for (PetscInt r = 0; r < repetitions; r++) { /* in turn */

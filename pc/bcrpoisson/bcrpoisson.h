@@ -35,10 +35,12 @@ typedef struct {
   Vec rhs;                 /* without them */
 } BCRPonds;
 
-/* Rows of a box stencil beside sides that are apart: their entries there, and what gathers vectors of both; beside NULL: there are none */
+/* Rows of a box stencil beside sides that are apart: their entries there, and what gathers vectors of both; beside
+   NULL: there are none */
 typedef struct {
   Mat beside;
-  Vec inverse, up, ug, f; /* up, ug: of the sides, of the rows beside them; f: the right-hand side without what the sides add */
+  Vec inverse, up, ug,
+    f; /* up, ug: of the sides, of the rows beside them; f: the right-hand side without what the sides add */
   VecScatter top, tog;
 } BCRSides;
 

@@ -1,10 +1,11 @@
 /*
-  Rows of a box stencil that refer to sides of the grid whose rows have nothing but a diagonal: with g for the box and p for those rows,
-  A = [A_gg A_gp; 0 D], and
+  Rows of a box stencil that refer to sides of the grid whose rows have nothing but a diagonal: with g for the box
+  and p for those rows, A = [A_gg A_gp; 0 D], and
 
       u_p = D^-1 f_p,  A_gg u_g = f_g - A_gp u_p;     transposed:  A_gg^T u_g = f_g,  u_p = D^-1 (f_p - A_gp^T u_g).
 
-  The solver has the sides as planes apart, u_p = D^-1 f_p both ways; this is what is around it. A_gp has the rows beside the sides.
+  The solver has the sides as planes apart, u_p = D^-1 f_p both ways; this is what is around it. A_gp has the rows
+  beside the sides.
 */
 #include "bcrpoisson.h"
 

@@ -115,10 +115,10 @@ static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.kind == BCR_PLAN_SPECTRAL)
-    PetscCall(PetscViewerASCIIPrintf(
-      viewer, "symbol: smallest absolute value %g, negative in %" PetscInt64_FMT " modes, %" PetscInt64_FMT
-              " modes left out as it is next to zero there\n",
-      bcr->info.core.symbol_min, bcr->info.core.negative, bcr->info.core.left_out));
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "symbol: smallest absolute value %g, negative in %" PetscInt64_FMT
+                                     " modes, %" PetscInt64_FMT " modes left out as it is next to zero there\n",
+                                     bcr->info.core.symbol_min, bcr->info.core.negative, bcr->info.core.left_out));
   if (bcr->info.core.subproblems)
     PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n",
                                      bcr->info.core.subproblems));

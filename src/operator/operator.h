@@ -131,7 +131,8 @@ typedef struct {
      row scales or rows that differ then */
   PetscBool product;
   PetscReal mixed[8];
-  PetscBool sides; /* product: rows of the box refer to nodes of dropped planes, whatever they have there; else planes are apart */
+  PetscBool
+    sides; /* product: rows of the box refer to nodes of dropped planes, whatever they have there; else planes are apart */
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */

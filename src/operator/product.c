@@ -15,8 +15,8 @@ static void eigenvalues_of(PetscInt n, const double lambda[], double v[3])
   }
 }
 
-void BCRProductGetRange(const PetscInt n[3], const double *const lambda[3], const double c[BCR_SETS], PetscBool constant,
-                        BCRProductRange *r)
+void BCRProductGetRange(const PetscInt n[3], const double *const lambda[3], const double c[BCR_SETS],
+                        PetscBool constant, BCRProductRange *r)
 {
   double v[3][3], a[BCR_SETS];
 
@@ -25,7 +25,8 @@ void BCRProductGetRange(const PetscInt n[3], const double *const lambda[3], cons
   r->least = PETSC_MAX_REAL;
   r->size = BCRProductSymbol(a, v[0][2], v[1][2], v[2][2]);
   r->top = 0;
-  /* all modes but the constant: those that are not constant along x, or along y, or along z; else one part, all of them */
+  /* all modes but the constant: those that are not constant along x, or along y, or along z; else one part, all of
+     them */
   for (int part = 0; part < (constant ? 3 : 1); part++) {
     if (constant && n[part] < 2) continue;
     for (int corner = 0; corner < 8; corner++) {

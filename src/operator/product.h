@@ -1,5 +1,6 @@
 /*
-  Products of axes: constant stencils of 9 and 27 points as polynomials of the axes' T, see operator.h and docs/method.md, section "products".
+  Products of axes: constant stencils of 9 and 27 points as polynomials of the axes' T, see operator.h and
+  docs/method.md, section "products".
 */
 #pragma once
 
@@ -24,8 +25,9 @@ static inline double BCRProductSymbol(const double c[BCR_SETS], double x, double
   return c[0] + x * c[1] + y * (c[2] + x * c[3]) + z * (c[4] + x * c[5] + y * (c[6] + x * c[7]));
 }
 
-/* n[d]: modes of each axis, 1 where there is none; lambda[d][n[d]]: their eigenvalues in any order; c: coefficients of the sets, the
-   shift that of none. A polynomial that is linear in each variable has its extremes in corners, so that no more is looked at */
+/* n[d]: modes of each axis, 1 where there is none; lambda[d][n[d]]: their eigenvalues in any order; c: coefficients
+   of the sets, the shift that of none. A polynomial that is linear in each variable has its extremes in corners, so
+   that no more is looked at */
 PETSC_INTERN void BCRProductGetRange(const PetscInt n[3], const double *const lambda[3], const double c[BCR_SETS],
                                      PetscBool constant, BCRProductRange *range);
 static inline PetscBool BCRProductDefinite(const BCRProductRange *range)

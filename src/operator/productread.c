@@ -1,14 +1,14 @@
 /*
-  Constant stencils of 9 and 27 points as polynomials of the axes' T (operator.h): bilinear and trilinear elements, Mehrstellen, box
-  averages. The coefficients are those of one row inside, the ends of each axis those that make the rows there the polynomial's,
-  and then every row is compared, entry by entry.
+  Constant stencils of 9 and 27 points as polynomials of the axes' T (operator.h): bilinear and trilinear elements,
+  Mehrstellen, box averages. The coefficients are those of one row inside, the ends of each axis those that make the
+  rows there the polynomial's, and then every row is compared, entry by entry.
 
       sample    the base row and those at the ends of each grid line through it, on all ranks
-      planes    sides whose rows have nothing but a diagonal are dropped; what other rows have there is the matrix' own affair
+      planes    sides whose rows have nothing but a diagonal are dropped, whatever other rows have there
       choose    ends of axes of two unknowns, of which no row is inside, by trial; coefficients; ends of the other axes
       compare   all rows
 */
-#include "readimpl.h"
+#include "compare.h"
 #include "product.h"
 
 #define BCR_BOX    27
@@ -37,9 +37,9 @@ typedef struct {
   double row[7][BCR_BOX];
   double dev; /* the largest deviation so far */
   PetscInt devrow, devcol;
-  double have, want, sum;  /* the entry; the largest sum of a row over its diagonal */
-  PetscBool plane[3][2];   /* sides that are dropped */
-  PetscBool sides;         /* a row of the box has an entry there */
+  double have, want, sum; /* the entry; the largest sum of a row over its diagonal */
+  PetscBool plane[3][2];  /* sides that are dropped */
+  PetscBool sides;        /* a row of the box has an entry there */
 } BCRProduct;
 
 /* ---- rows ---- */
@@ -103,12 +103,6 @@ static PetscBool product_alone(const double st[BCR_BOX])
   return st[BCR_MIDDLE] != 0 ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* How many axes an entry spans */
-static int product_spans(int slot)
-{
-  return (slot % 3 != 1) + (slot / 3 % 3 != 1) + (slot / 9 != 1);
-}
-
 /* ---- the model ---- */
 
 static BCRClass class_of(const BCRProductAxis *x, PetscInt i)
@@ -116,7 +110,8 @@ static BCRClass class_of(const BCRProductAxis *x, PetscInt i)
   return i == x->b ? BCR_FIRST : (i == x->b + x->n - 1 ? BCR_LAST : BCR_INSIDE);
 }
 
-/* The row of T of unit coupling: entries with the row before, its own, with the row behind; times the weight. unit: the same of the identity */
+/* The row of T of unit coupling: entries with the row before, its own, with the row behind; times the weight. unit:
+   the same of the identity */
 static void axis_row(const BCRProductAxis *x, BCRClass class, double T[3], double unit[3])
 {
   const int s = class == BCR_LAST;
@@ -159,12 +154,13 @@ static PetscBool product_beyond(const BCRProduct *m, const BCRClass class[3], in
   return PETSC_FALSE;
 }
 
-/* Entries that are rounding of the row's diagonal are the same; else the deviation is relative to the model's entry, or to the
-   diagonal where that is rounding. Notes the largest */
+/* Entries that are rounding of the row's diagonal are the same; else the deviation is relative to the model's entry,
+   or to the diagonal where that is rounding. Notes the largest */
 static void product_compare(BCRProduct *m, const PetscInt ix[3], const BCRClass class[3], const double st[BCR_BOX],
                             const double in[BCR_BOX])
 {
-  const PetscBool end = class[0] != BCR_INSIDE || class[1] != BCR_INSIDE || class[2] != BCR_INSIDE ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool end =
+    class[0] != BCR_INSIDE || class[1] != BCR_INSIDE || class[2] != BCR_INSIDE ? PETSC_TRUE : PETSC_FALSE;
   const double diagonal = PetscAbs(in[BCR_MIDDLE]), rounding = BCR_SUM_TOL * diagonal;
   double sum = 0;
 
@@ -204,7 +200,8 @@ static PetscErrorCode product_ask(const BCRProduct *m, const PetscInt ix[3], dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The row in the middle has entries beside its star: else there is nothing here to do, and values may be on a device. Collective */
+/* The row in the middle has entries beside its star: else there is nothing here to do, and values may be on a device.
+   Collective */
 static PetscErrorCode product_wanted(const BCRRows *A, PetscInt c, PetscBool *wanted)
 {
   const PetscInt ix[3] = {A->N[0] / 2, A->N[1] / 2, A->N[2] / 2};
@@ -333,26 +330,28 @@ static PetscBool product_ends(BCRProduct *m, int d)
   return PETSC_TRUE;
 }
 
-/* Two unknowns: ends that are alike are those of cells, up to a multiple of the identity, and so are two rings. Those of elements have half rows */
+/* Two unknowns: ends that are alike are those of cells, up to a multiple of the identity, and so are two rings. Those
+   of elements have half rows */
 static const struct {
   BCREnd end[2];
   double weight[2];
 } pairs[] = {
-  {{BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN},     {1, 1}  },
-  {{BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN},        {1, 1}  },
-  {{BCR_END_CELL_NEUMANN, BCR_END_DIRICHLET},        {1, 1}  },
-  {{BCR_END_DIRICHLET, BCR_END_NEUMANN},             {1, 1}  },
-  {{BCR_END_NEUMANN, BCR_END_DIRICHLET},             {1, 1}  },
-  {{BCR_END_DIRICHLET, BCR_END_NEUMANN},             {1, 0.5}},
-  {{BCR_END_NEUMANN, BCR_END_DIRICHLET},             {0.5, 1}},
-  {{BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN},   {1, 1}  },
-  {{BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET},   {1, 1}  },
-  {{BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET},      {1, 1}  },
-  {{BCR_END_DIRICHLET, BCR_END_CELL_DIRICHLET},      {1, 1}  },
+  {{BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN},   {1, 1}  },
+  {{BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN},      {1, 1}  },
+  {{BCR_END_CELL_NEUMANN, BCR_END_DIRICHLET},      {1, 1}  },
+  {{BCR_END_DIRICHLET, BCR_END_NEUMANN},           {1, 1}  },
+  {{BCR_END_NEUMANN, BCR_END_DIRICHLET},           {1, 1}  },
+  {{BCR_END_DIRICHLET, BCR_END_NEUMANN},           {1, 0.5}},
+  {{BCR_END_NEUMANN, BCR_END_DIRICHLET},           {0.5, 1}},
+  {{BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN}, {1, 1}  },
+  {{BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET}, {1, 1}  },
+  {{BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET},    {1, 1}  },
+  {{BCR_END_DIRICHLET, BCR_END_CELL_DIRICHLET},    {1, 1}  },
 };
 #define BCR_PRODUCT_PAIRS (PetscInt) PETSC_STATIC_ARRAY_LENGTH(pairs)
 
-/* Ends and polynomial that have all rows of the sample; PETSC_FALSE: there are none. Axes of two unknowns have their ends tried */
+/* Ends and polynomial that have all rows of the sample; PETSC_FALSE: there are none. Axes of two unknowns have their
+   ends tried */
 static PetscBool product_choose(BCRProduct *m)
 {
   PetscInt tries = 1;
@@ -481,7 +480,8 @@ static PetscErrorCode product_write(const BCRProduct *m, BCROperator *op)
   op->dim = m->A->dim;
   op->product = PETSC_TRUE;
   op->scale = (PetscReal)unit;
-  op->shift = PetscAbs(m->mixed[0]) <= BCR_SUM_TOL * PetscAbs(m->row[0][BCR_MIDDLE]) ? 0 : (PetscReal)(m->mixed[0] / unit);
+  op->shift =
+    PetscAbs(m->mixed[0]) <= BCR_SUM_TOL * PetscAbs(m->row[0][BCR_MIDDLE]) ? 0 : (PetscReal)(m->mixed[0] / unit);
   op->mixed[0] = 0;
   for (int set = 1; set < BCR_SETS; set++) op->mixed[set] = (PetscReal)(m->mixed[set] / unit);
   for (int d = 0; d < 3; d++) {

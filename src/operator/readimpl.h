@@ -65,7 +65,7 @@ typedef struct {
     PetscInt row, col;
     double have, want;
   } box;
-  PetscBool device;  /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
   BCRSample sample;
 } BCRRows;
 

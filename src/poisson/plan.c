@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {"none",        "point",        "line",        "recursive",    "reduction",
-                                    "box",         "ring",         "box-product", "level0-small", "level0-chip",
-                                    "level0-rows", "level0-poles", "level0",      "box-passes",   "fourier",
-                                    "spectral",    "BCRPlanKind",  "BCR_PLAN_",   NULL};
+const char *const BCRPlanKinds[] = {
+  "none",         "point",       "line",        "recursive",    "reduction", "box",        "ring",    "box-product",
+  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier", "spectral",
+  "BCRPlanKind",  "BCR_PLAN_",   NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -403,7 +403,9 @@ static void stages_spectral(BCRPlan p, double N)
     const PetscBool b = back ? PETSC_TRUE : PETSC_FALSE;
     double moved = 2 * N; /* of the first stage of a pass */
 
-    if (back) stage_add(p, BCR_STAGE_TRANSFORM, last, b, 0, N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
+    if (back)
+      stage_add(p, BCR_STAGE_TRANSFORM, last, b, 0,
+                N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
     if (back && p->along >= 0) stage_add(p, BCR_STAGE_EXCHANGE, last, b, 2 * N, 0);
     for (PetscInt i = 0; i < p->dim; i++) {
       const PetscInt d = back ? p->dim - 1 - i : i;
@@ -414,7 +416,8 @@ static void stages_spectral(BCRPlan p, double N)
     }
     if (back) continue;
     if (p->along >= 0) stage_add(p, BCR_STAGE_EXCHANGE, last, b, 2 * N, 0);
-    stage_add(p, BCR_STAGE_TRANSFORM, last, b, 2 * N, N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
+    stage_add(p, BCR_STAGE_TRANSFORM, last, b, 2 * N,
+              N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
     stage_add(p, BCR_STAGE_DIVIDE, -1, b, 0, 5 * N);
   }
 }
@@ -542,8 +545,8 @@ static void plan_symbol(BCRPlan p)
   for (PetscInt k = 0; k < p->n[2]; k++)
     for (PetscInt j = 0; j < p->n[1]; j++)
       for (PetscInt i = 0; i < p->n[0]; i++) {
-        const double v = BCRProductSymbol(c, p->lambda[0][i], p->dim > 1 ? p->lambda[1][j] : 0,
-                                          p->dim > 2 ? p->lambda[2][k] : 0);
+        const double v =
+          BCRProductSymbol(c, p->lambda[0][i], p->dim > 1 ? p->lambda[1][j] : 0, p->dim > 2 ? p->lambda[2][k] : 0);
 
         if (p->singular && i == p->constant[0] && (p->dim < 2 || j == p->constant[1]) &&
             (p->dim < 3 || k == p->constant[2]))

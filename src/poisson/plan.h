@@ -96,8 +96,8 @@ typedef struct {
   PetscBool singular;
   BCRPrecision io; /* of f and u */
   const BCRCoreOptions *options;
-  PetscInt along;    /* axis whose rows go on on other ranks, -1: none */
-  PetscBool open[2]; /* at its low, high end */
+  PetscInt along;         /* axis whose rows go on on other ranks, -1: none */
+  PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
 } BCRPlanSpec;
 
@@ -110,10 +110,10 @@ struct _n_BCRPlan {
   PetscInt dim;
   PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];               /* x, y or z */
-  BCRAxis axis[3];             /* copies; weights of a singular one */
-  double shift, fixed;         /* fixed: what the axes of one unknown add */
-  PetscBool product;           /* mixed[], sets of the plan's axes */
+  char label[3];       /* x, y or z */
+  BCRAxis axis[3];     /* copies; weights of a singular one */
+  double shift, fixed; /* fixed: what the axes of one unknown add */
+  PetscBool product;   /* mixed[], sets of the plan's axes */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */

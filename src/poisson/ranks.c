@@ -59,7 +59,9 @@ static const char *way_refused(BCRRanks r, BCRRanksWay way)
 
 static PetscBool way_exists(BCRRanks r, BCRRanksWay way)
 {
-  return way == BCR_RANKS_ALONE || way == BCR_RANKS_MODES || (r->ops->couplings & (1u << ways[way].coupling)) ? PETSC_TRUE : PETSC_FALSE;
+  return way == BCR_RANKS_ALONE || way == BCR_RANKS_MODES || (r->ops->couplings & (1u << ways[way].coupling))
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 /* The first way that nothing speaks against */

@@ -98,11 +98,11 @@ typedef struct {
 
 /* The box on all ranks, and this rank's part of it */
 typedef struct {
-  MPI_Comm comm;       /* MPI_COMM_NULL: no ranks, just a core, and nothing communicates */
-  PetscInt axis;       /* of the slabs */
-  PetscInt first, m;   /* rows first .. first + m - 1 along axis are on this rank; m may be 0; ranks in order */
-  PetscInt dim;        /* 1 to 3 */
-  const BCRAxis *axes; /* [dim], of the whole box, the same on all ranks */
+  MPI_Comm comm;          /* MPI_COMM_NULL: no ranks, just a core, and nothing communicates */
+  PetscInt axis;          /* of the slabs */
+  PetscInt first, m;      /* rows first .. first + m - 1 along axis are on this rank; m may be 0; ranks in order */
+  PetscInt dim;           /* 1 to 3 */
+  const BCRAxis *axes;    /* [dim], of the whole box, the same on all ranks */
   const PetscReal *mixed; /* products of axes, as in BCRCoreCreateProduct(); NULL: none. Copied */
   PetscReal shift;
   PetscBool singular;     /* as in BCRCoreCreate(), like io and options */

@@ -550,7 +550,8 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   PetscFunctionBegin;
   info->workspace += h->space.bytes;
   info->tables += 4 * sizeof(double) * (size_t)r->p.n;
-  if (r->product && r->p.nparts > 1) PetscCall(BCRCoreGetExchange((BCRCore)r->core, &info->bytes_sent, &info->messages));
+  if (r->product && r->p.nparts > 1)
+    PetscCall(BCRCoreGetExchange((BCRCore)r->core, &info->bytes_sent, &info->messages));
   if (r->p.nparts == 1 || r->product) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt b = 0; b < r->nbatch; b++) {
     BCRReducedInfo part;

@@ -66,10 +66,10 @@ struct _n_BCRCore {
   double endsum;
   PetscBool bordered; /* core.h */
   BCRCoreBorder border;
-  ptrdiff_t dplane;          /* elements of D for one plane: bordered cores keep all */
-  double *line;              /* POLES: of the constant mode */
-  double *edge[2], *column;  /* bordered; singular and not: w v of plane_sums() */
-  double lineq;              /* periodic line: norm of the last unknown */
+  ptrdiff_t dplane;         /* elements of D for one plane: bordered cores keep all */
+  double *line;             /* POLES: of the constant mode */
+  double *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
+  double lineq;             /* periodic line: norm of the last unknown */
   BCRSpectral spectral;
   PetscInt pinx, piny, pinz; /* positions of the constant modes of a singular operator */
 };

@@ -1,8 +1,10 @@
 /*
-  Products of axes on the host: transforms along all axes and a division by the symbol. On several ranks, whose rows are cut along one
-  axis, that axis is the last: the modes of the others are exchanged, so that each rank has whole lines along it for a share of them.
+  Products of axes on the host: transforms along all axes and a division by the symbol. On several ranks, whose rows
+  are cut along one axis, that axis is the last: the modes of the others are exchanged, so that each rank has whole
+  lines along it for a share of them.
 
-      f -> transforms along the other axes -> [rows to shares] -> transform, division, transform back -> [shares to rows] -> back -> u
+      f -> transforms along the other axes -> [rows to shares]
+        -> transform along the last, division, transform back -> [shares to rows] -> back -> u
 */
 #include "coreimpl.h"
 #include "../../base/agree.h"
@@ -74,7 +76,8 @@ PetscErrorCode BCRSpectralDestroy(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The polynomial of the last axis that the modes of the others leave, and their norm; where the constant is. columns: shift, slope, norm */
+/* The polynomial of the last axis that the modes of the others leave, and their norm; where the constant is. columns:
+   shift, slope, norm */
 static void columns_fold(BCRCore c, double *columns[3])
 {
   const BCRPlan p = c->plan;
@@ -125,7 +128,8 @@ PetscErrorCode BCRSpectralTables(BCRCore c)
   BCRSpectral *s = &c->spectral;
   const size_t size = c->single ? sizeof(float) : sizeof(double), pad = 64;
   const PetscInt rows = c->axis[s->last].n;
-  const size_t line = (size_t)rows * (s->shared ? sizeof(double) : (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
+  const size_t line =
+    (size_t)rows * (s->shared ? sizeof(double) : (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
   double *columns[3];
   size_t work = 0;
   PetscErrorCode ierr;
@@ -157,7 +161,8 @@ PetscErrorCode BCRSpectralTables(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Transforms along the axes but the last one, of this rank's part: planes of two axes while they are in the cache. back: synthesis */
+/* Transforms along the axes but the last one, of this rank's part: planes of two axes while they are in the cache.
+   back: synthesis */
 static void transform_others(BCRCore c, PetscBool back, const void *f, void *u)
 {
   const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0, direction = back ? 1 : 0;
@@ -198,8 +203,8 @@ static void solve_columns(BCRCore c, PetscInt q, PetscInt count, int io, void *u
 
     c->cpu->dtt.cols(c->dtt[s->last], 0, io, n, v, ld, v, ld, c->work);
     if (s->pin >= k && s->pin < k + n)
-      *removed = get(of, v, pin[s->last] * ld + s->pin - k) * get(work, s->norm, s->pin) *
-                 get(work, s->rownorm, pin[s->last]);
+      *removed =
+        get(of, v, pin[s->last] * ld + s->pin - k) * get(work, s->norm, s->pin) * get(work, s->rownorm, pin[s->last]);
     c->cpu->divide(n, rows, io, v, ld, at(work, s->shift, k), at(work, s->slope, k), at(work, s->norm, k), s->lambda,
                    s->rownorm, c->factor, c->plan->tol);
     c->cpu->dtt.cols(c->dtt[s->last], 1, io, n, v, ld, v, ld, c->work);
