@@ -1,8 +1,8 @@
 static char help[] =
-  "Box stencils: bilinear and trilinear elements on squares and cubes, Dirichlet ends. PCBCRPOISSON (transforms along\n\
+  "Box stencils: bilinear and trilinear elements on squares and cubes, natural ends. PCBCRPOISSON (transforms along\n\
 all axes, a division by the symbol) beside the solve of the uniform box of 5 or 7 points on the same grid, in turn,\n\
 and a copy of the vector.\n\
-  -n2 <1025>      unknowns along an axis in two dimensions, 0: none\n\
+  -n2 <1025>      nodes along an axis in two dimensions, 0: none\n\
   -n3 <129>       and in three\n\
   -reps <9>       repetitions, of which the least time counts\n\
   -peers          CG with GAMG, too\n\
@@ -14,18 +14,23 @@ On one core.\n\n";
 
 static PetscInt repetitions = 9;
 
-/* The stencil's entry at a distance of off: elements' stiffness, or the star */
-static double Entry(PetscInt dim, const PetscInt off[3], PetscBool box)
+/* Along an axis of n nodes with natural ends: stiffness and mass in row i, entry off to its right; star: the mass lumped */
+static double Along(PetscInt n, PetscInt i, PetscInt off, PetscBool stiffness, PetscBool box)
 {
-  PetscInt far = 0;
+  const double w = i == 0 || i == n - 1 ? 0.5 : 1; /* elements beside the node, of two */
+
+  if (stiffness) return off ? -1 : 2 * w;
+  return box ? (off ? 1. / 6 : 4. / 6 * w) : (off ? 0 : w);
+}
+
+static double Entry(PetscInt dim, PetscInt n, const PetscInt at[3], const PetscInt off[3], PetscBool box)
+{
   double v = 0;
 
-  for (PetscInt d = 0; d < dim; d++) far += PetscAbs(off[d]);
-  if (!box) return far == 0 ? 2. * (double)dim : (far == 1 ? -1 : 0);
-  for (PetscInt e = 0; e < dim; e++) {
-    double w = 1;
+  for (PetscInt e = 0; e <= dim; e++) { /* stiffness along each axis, and some mass */
+    double w = e < dim ? 1 : 1e-3;
 
-    for (PetscInt d = 0; d < dim; d++) w *= d == e ? (off[d] ? -1 : 2) : (off[d] ? 1. / 6 : 4. / 6);
+    for (PetscInt d = 0; d < dim; d++) w *= Along(n, at[d], off[d], (PetscBool)(d == e), box);
     v += w;
   }
   return v;
@@ -53,7 +58,8 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt n, PetscBool box, DM *da, 
         for (PetscInt q = 0; q < 27; q++) {
           const PetscInt off[3] = {q % 3 - 1, q / 3 % 3 - 1, q / 9 - 1};
           MatStencil col = {.i = i + off[0], .j = j + off[1], .k = k + off[2]};
-          const double v = dim == 2 && off[2] ? 0 : Entry(dim, off, box);
+          const PetscInt at[3] = {i, j, k};
+          const double v = dim == 2 && off[2] ? 0 : Entry(dim, n, at, off, box);
 
           if (v == 0 || col.i < 0 || col.i >= n || col.j < 0 || col.j >= n || col.k < 0 || col.k >= info.zm) continue;
           columns[count] = col;

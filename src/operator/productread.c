@@ -406,6 +406,41 @@ static PetscErrorCode product_plane(BCRProduct *m, BCROperator *op, const PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The row of node ix, inside its grid line and found to be the model's `in`: how many of the rows behind it are the same,
+   with columns a node further on each. Up to node last - 1 */
+static PetscInt product_run(const BCRProduct *m, const PetscInt ix[3], PetscInt last, const double in[BCR_BOX])
+{
+  const BCRRows *A = m->A;
+  const PetscInt row = BCRNode(A, ix), *ai = A->near.i, len = ai[row + 1] - ai[row], n = PetscMin(last, A->lo[0] + A->n[0]) - 1 - ix[0];
+  const double diagonal = PetscAbs(in[BCR_MIDDLE]), rounding = BCR_SUM_TOL * diagonal,
+               limit = PetscMax(m->dev, BCR_SUM_TOL);
+  double ref[BCR_BOX], tol[BCR_BOX];
+  PetscInt count = 0;
+
+  if (A->dof > 1 || len > BCR_BOX) return 0;
+  for (PetscInt p = 0; p < len; p++) {
+    const PetscInt node = A->near.j[ai[row] + p];
+    const PetscInt jx[3] = {A->lo[0] + node % A->n[0], A->lo[1] + node / A->n[0] % A->n[1],
+                            A->lo[2] + node / A->n[0] / A->n[1]};
+    const int slot = product_slot(A, ix, jx);
+
+    if (slot < 0) return 0;
+    ref[p] = in[slot];
+    tol[p] = PetscAbs(in[slot]) > rounding ? limit * PetscAbs(in[slot]) : rounding;
+  }
+  for (; count < n; count++) {
+    const PetscInt r = row + count + 1, *j = A->near.j + ai[r];
+    const PetscScalar *v = A->near.a + ai[r];
+    PetscInt bad = (ai[r + 1] - ai[r]) ^ len;
+
+    if (bad || (A->far.mat && A->far.i[r + 1] != A->far.i[r])) break;
+    for (PetscInt p = 0; p < len; p++) bad |= (j[p] - j[p - len]) ^ 1;
+    for (PetscInt p = 0; p < len; p++) bad |= !(PetscAbsScalar(v[p] - (PetscReal)ref[p]) <= (PetscReal)tol[p]);
+    if (bad) break;
+  }
+  return count;
+}
+
 /* All rows of this rank; ends with the first one that is not the operator's */
 static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
 {
@@ -425,6 +460,10 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
         PetscBool good = product_row(A, m->c, ix, st);
+        /* entries of planes are not the model's */
+        const PetscBool beside = (PetscBool)(
+          (m->plane[1][0] && ix[1] <= m->axis[1].b) || (m->plane[1][1] && ix[1] >= m->axis[1].b + m->axis[1].n - 1) ||
+          (m->plane[2][0] && ix[2] <= m->axis[2].b) || (m->plane[2][1] && ix[2] >= m->axis[2].b + m->axis[2].n - 1));
         BCRClass class[3];
         int side[3];
 
@@ -433,6 +472,8 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
           for (int d = 0; d < 3; d++) class[d] = class_of(&m->axis[d], ix[d]);
           product_compare(m, ix, class, st, model[class[0] + 3 * class[1] + 9 * class[2]]);
           good = (PetscBool)(m->dev <= BCR_SAME_TOL);
+          if (good && class[0] == BCR_INSIDE && !beside)
+            ix[0] += product_run(m, ix, m->axis[0].b + m->axis[0].n - 1, model[class[0] + 3 * class[1] + 9 * class[2]]);
         } else {
           m->dev = PETSC_INFINITY;
           m->devrow = m->devcol = BCRGridNatural(&A->grid, ix);
