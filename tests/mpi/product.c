@@ -11,6 +11,7 @@
 #define MOST 40
 
 static PetscMPIInt rank, size;
+static PetscBool single; /* the work inside is in single precision */
 
 /* Along an axis: 1-D matrices, stiffness, mass and the identity. Ends: d node that is left out, n natural end of an
    element, p ring; k node that is kept with nothing but its diagonal, K the same whose columns are kept, too; c and
@@ -244,11 +245,11 @@ static PetscErrorCode compare(const Problem *p, DM da, Mat A, PC pc, PetscBool t
   if (transpose) PetscCall(PCApplyTranspose(pc, b, x));
   else PetscCall(PCApply(pc, b, x));
   PetscCall(TestBackwardError(A, transpose, b, x, &backward));
-  Check(backward <= TestBackwardBound(), "rank %d: %s, %s: backward error %g", (int)rank, p->what, how,
-        (double)backward);
+  Check(backward <= (single ? (PetscReal)5e-7 : TestBackwardBound()), "rank %d: %s, %s: backward error %g", (int)rank,
+        p->what, how, (double)backward);
   if (!singular) {
     PetscCall(TestAgainstReference(A, transpose, b, x, &difference));
-    Check(difference <= TestDifferenceBound(), "rank %d: %s, %s: differs from LU by %g", (int)rank, p->what, how,
+    Check(difference <= (single ? (PetscReal)2e-3 : TestDifferenceBound()), "rank %d: %s, %s: differs from LU by %g", (int)rank, p->what, how,
           (double)difference);
   } else {
     PetscScalar sum;
@@ -256,7 +257,7 @@ static PetscErrorCode compare(const Problem *p, DM da, Mat A, PC pc, PetscBool t
 
     PetscCall(VecSum(x, &sum));
     PetscCall(TestMaxNorm(x, &most));
-    Check(PetscAbsScalar(sum) <= 1e3 * PETSC_MACHINE_EPSILON * (1 + most), "rank %d: %s, %s: sum of the solution %g",
+    Check(PetscAbsScalar(sum) <= 1e3 * (single ? (PetscReal)6e-8 : PETSC_MACHINE_EPSILON) * (1 + most), "rank %d: %s, %s: sum of the solution %g",
           (int)rank, p->what, how, (double)PetscAbsScalar(sum));
   }
   PetscCall(VecDestroy(&b));
@@ -290,6 +291,7 @@ static PetscErrorCode solve(const Problem *p)
   PetscCall(create(p, &da, &A));
   PetscCall(fill(p, da, A));
   PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+  PetscCall(PCSetFromOptions(pc));
   PetscCall(PCSetUp(pc));
   PetscCall(look(p, pc));
   if (size == 1 && p->m < 0) PetscCall(inertia(p, A, pc));
@@ -480,6 +482,18 @@ int main(int argc, char **argv)
     if (most >= size) PetscCall(solve(&problems[i]));
   }
   if (size < 3) PetscCall(all_ends());
+  for (int k = 0; k < 2; k++) { /* single, and mixed, which is double here */
+    PetscCall(TestOptions(k ? "-pc_bcrpoisson_precision mixed" : "-pc_bcrpoisson_precision single", PETSC_TRUE));
+    single = k ? PETSC_FALSE : PETSC_TRUE;
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); i += 3) {
+      PetscInt most = 0;
+
+      for (int d = 0; d < problems[i].dim; d++) most = PetscMax(most, problems[i].n[d]);
+      if (most >= size) PetscCall(solve(&problems[i]));
+    }
+    PetscCall(TestOptions("-pc_bcrpoisson_precision mixed", PETSC_FALSE));
+  }
+  single = PETSC_FALSE;
   for (int k = 0; k < 3; k++) PetscCall(mehrstellen((8 << k) - 1, &error[k]));
   for (int k = 0; k < 2 && sizeof(PetscReal) > sizeof(float); k++)
     Check(error[k] / error[k + 1] > 15 && error[k] / error[k + 1] < 18, "Mehrstellen: errors %g and %g at h and h/2",
