@@ -49,7 +49,7 @@ static PetscErrorCode rows_of(const PC_BCRPoisson *bcr, Mat A, int kind, IS *row
   for (int fill = 0; fill < 2; ++fill) {
     PetscInt row = first;
 
-    if (fill) PetscCall(PetscMalloc1(count, &list));
+    if (fill) PetscCall(BCRFaultShare(g->comm, PetscMalloc1(count, &list), BCR_NO_MEMORY));
     for (ix[2] = g->lo[2]; ix[2] < g->lo[2] + g->n[2]; ++ix[2])
       for (ix[1] = g->lo[1]; ix[1] < g->lo[1] + g->n[1]; ++ix[1])
         for (ix[0] = g->lo[0]; ix[0] < g->lo[0] + g->n[0]; ++ix[0])

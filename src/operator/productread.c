@@ -411,7 +411,8 @@ static PetscErrorCode product_plane(BCRProduct *m, BCROperator *op, const PetscI
 static PetscInt product_run(const BCRProduct *m, const PetscInt ix[3], PetscInt last, const double in[BCR_BOX])
 {
   const BCRRows *A = m->A;
-  const PetscInt row = BCRNode(A, ix), *ai = A->near.i, len = ai[row + 1] - ai[row], n = PetscMin(last, A->lo[0] + A->n[0]) - 1 - ix[0];
+  const PetscInt row = BCRNode(A, ix), *ai = A->near.i, len = ai[row + 1] - ai[row],
+                 n = PetscMin(last, A->lo[0] + A->n[0]) - 1 - ix[0];
   const double diagonal = PetscAbs(in[BCR_MIDDLE]), rounding = BCR_SUM_TOL * diagonal,
                limit = PetscMax(m->dev, BCR_SUM_TOL);
   double ref[BCR_BOX], tol[BCR_BOX];
@@ -461,9 +462,10 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
         PetscBool good = product_row(A, m->c, ix, st);
         /* entries of planes are not the model's */
-        const PetscBool beside = (PetscBool)(
-          (m->plane[1][0] && ix[1] <= m->axis[1].b) || (m->plane[1][1] && ix[1] >= m->axis[1].b + m->axis[1].n - 1) ||
-          (m->plane[2][0] && ix[2] <= m->axis[2].b) || (m->plane[2][1] && ix[2] >= m->axis[2].b + m->axis[2].n - 1));
+        const PetscBool beside = (PetscBool)((m->plane[1][0] && ix[1] <= m->axis[1].b) ||
+                                             (m->plane[1][1] && ix[1] >= m->axis[1].b + m->axis[1].n - 1) ||
+                                             (m->plane[2][0] && ix[2] <= m->axis[2].b) ||
+                                             (m->plane[2][1] && ix[2] >= m->axis[2].b + m->axis[2].n - 1));
         BCRClass class[3];
         int side[3];
 

@@ -29,7 +29,8 @@ static void BCRN(BCRSpectralDivide)(ptrdiff_t count, ptrdiff_t rows, int io, voi
     }
     for (real *v = (real *)u + k * ld; i + VL <= count; i += VL) {
       const vec d = vload(s + i) + vload(a + i) * lv;
-      const __typeof__(d < d) keep = (d > tv) | (d < -tv), safe = ((__typeof__(keep))d & keep) | ((__typeof__(keep))one & ~keep);
+      const __typeof__(d < d) keep = (d > tv) | (d < -tv),
+                              safe = ((__typeof__(keep))d & keep) | ((__typeof__(keep))one & ~keep);
       const vec q = vload(w + i) * sv / (vec)safe;
 
       vstore(v + i, vload(v + i) * (vec)((__typeof__(keep))q & keep));

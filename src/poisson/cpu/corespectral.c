@@ -10,7 +10,7 @@
 #include "../../base/agree.h"
 
 /* Columns go through the last axis in strips that take so much of the second-level cache at most */
-#define STRIP_SHARE 2
+#define STRIP_SHARE 8
 /* and are multiples of so many elements, two cache lines */
 #define STRIP_UNIT 16
 
