@@ -98,7 +98,6 @@ typedef struct {
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscBool product;  /* a component is of products of axes */
   BCRSides sides;     /* and rows refer to sides that are apart */
-  PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];

@@ -27,7 +27,7 @@ typedef struct {
   PetscBool full;   /* no row is empty */
   PetscBool fitted; /* no operator was the matrix */
   PetscBool differ; /* the caller's: rows of a matrix may differ from the operator (differ.h) */
-  PetscBool one;    /* the caller's: one general axis at most, as on a CUDA device */
+  PetscBool one;    /* the caller's: one general axis at most, as block cyclic reduction has them */
   PetscBool star;   /* the caller's: no products of axes */
 } BCRPattern;
 
