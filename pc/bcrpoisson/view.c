@@ -158,7 +158,9 @@ static PetscErrorCode view_tuned(const PC_BCRPoisson *bcr, PetscViewer viewer)
                                      bcr->tuned.what));
   else if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
   else if (!bcr->tuned.ntimed)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as %s\n",
+                             bcr->product ? "there is one plan for box stencils" : "the radix or schedule is given"));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n",
                                      bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));
