@@ -38,6 +38,7 @@ typedef struct {
 /* Rows of a box stencil beside sides that are apart: their entries there, and what gathers vectors of both; beside
    NULL: there are none */
 typedef struct {
+  IS g, p; /* rows beside the sides, rows of these */
   Mat beside;
   Vec inverse, up, ug,
     f; /* up, ug: of the sides, of the rows beside them; f: the right-hand side without what the sides add */

@@ -12,6 +12,8 @@
 PetscErrorCode BCRSidesDestroy(BCRSides *s)
 {
   PetscFunctionBegin;
+  PetscCall(ISDestroy(&s->g));
+  PetscCall(ISDestroy(&s->p));
   PetscCall(MatDestroy(&s->beside));
   PetscCall(VecDestroy(&s->inverse));
   PetscCall(VecDestroy(&s->up));
@@ -69,29 +71,26 @@ PetscErrorCode BCRSidesSetUp(PC pc)
   BCRSides *s = &bcr->sides;
   Mat A = bcr->place.mat;
   PetscBool any = PETSC_FALSE;
-  IS g, p;
   Vec diagonal;
 
   PetscFunctionBegin;
   PetscCall(BCRSidesDestroy(s));
   for (PetscInt c = 0; c < bcr->dof; ++c) any = (PetscBool)(any || bcr->ops[c].sides);
   if (!any) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(rows_of(bcr, A, 1, &g));
-  PetscCall(rows_of(bcr, A, 2, &p));
-  PetscCall(MatCreateSubMatrix(A, g, p, MAT_INITIAL_MATRIX, &s->beside));
+  PetscCall(rows_of(bcr, A, 1, &s->g));
+  PetscCall(rows_of(bcr, A, 2, &s->p));
+  PetscCall(MatCreateSubMatrix(A, s->g, s->p, MAT_INITIAL_MATRIX, &s->beside));
   PetscCall(MatCreateVecs(s->beside, &s->up, &s->ug));
   PetscCall(VecDuplicate(s->up, &s->inverse));
   PetscCall(MatCreateVecs(A, NULL, &s->f));
-  PetscCall(VecScatterCreate(s->f, p, s->up, NULL, &s->top));
-  PetscCall(VecScatterCreate(s->f, g, s->ug, NULL, &s->tog));
+  PetscCall(VecScatterCreate(s->f, s->p, s->up, NULL, &s->top));
+  PetscCall(VecScatterCreate(s->f, s->g, s->ug, NULL, &s->tog));
   PetscCall(VecDuplicate(s->f, &diagonal));
   PetscCall(MatGetDiagonal(A, diagonal));
   PetscCall(VecScatterBegin(s->top, diagonal, s->inverse, INSERT_VALUES, SCATTER_FORWARD));
   PetscCall(VecScatterEnd(s->top, diagonal, s->inverse, INSERT_VALUES, SCATTER_FORWARD));
   PetscCall(VecReciprocal(s->inverse));
   PetscCall(VecDestroy(&diagonal));
-  PetscCall(ISDestroy(&g));
-  PetscCall(ISDestroy(&p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
