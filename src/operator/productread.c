@@ -10,6 +10,7 @@
 */
 #include "compare.h"
 #include "product.h"
+#include "readdevice.h"
 
 #define BCR_BOX    27
 #define BCR_MIDDLE 13 /* the diagonal among the entries of a row: 9 (z + 1) + 3 (y + 1) + x + 1, by their distances */
@@ -213,11 +214,17 @@ static PetscErrorCode product_wanted(const BCRRows *A, PetscInt c, PetscBool *wa
 
     for (int far = 0; far < (A->far.mat ? 2 : 1); far++) {
       const BCRBlock *B = far ? &A->far : &A->near;
+      const PetscInt first = B->i[row];
+      const PetscScalar *v = B->a ? B->a + first : BCRSampleRow(A, row);
 
-      for (PetscInt p = B->i[row]; p < B->i[row + 1]; p++) {
+      if (!v) { /* of a device, and not among the rows that have been brought from there */
+        PetscCall(BCRRowsFetch(A));
+        v = A->aa + first;
+      }
+      for (PetscInt p = first; p < B->i[row + 1]; p++) {
         const PetscInt j = far ? A->ghost[B->j[p]] : B->j[p];
 
-        if (B->a && B->a[p] == (PetscScalar)0) continue;
+        if (v[p - first] == (PetscScalar)0) continue;
         if ((far ? BCRSlotFar(A, ix, j / A->dof) : BCRSlot(A, ix, j / A->dof - row / A->dof)) < 0) some = 1;
       }
     }
