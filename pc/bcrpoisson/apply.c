@@ -367,11 +367,14 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
 
 static PetscErrorCode apply_in_order(PC pc, PetscBool transpose, Vec x, Vec y)
 {
+  BCRSides *sides = &((PC_BCRPoisson *)pc->data)->sides;
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  PetscCall(BCRArraysOfVecs(x, y, &arrays));
+  if (sides->beside && !transpose) PetscCall(BCRSidesTake(sides, x));
+  PetscCall(BCRArraysOfVecs(sides->beside && !transpose ? sides->f : x, y, &arrays));
   PetscCall(solve_arrays(pc, transpose, &arrays));
+  if (sides->beside && transpose) PetscCall(BCRSidesGive(sides, y));
   if (arrays.place == BCR_VECS_DEVICE) PetscCall(check_finite_device(pc, &arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -532,7 +535,7 @@ static PetscErrorCode apply_mat(PC pc, PetscBool transpose, Mat X, Mat Y)
   BCRArrays arrays;
 
   PetscFunctionBegin;
-  if (bcr->place.ordered || bcr->cap || refines_once(bcr, transpose)) {
+  if (bcr->place.ordered || bcr->cap || bcr->sides.beside || refines_once(bcr, transpose)) {
     PetscCall(BCRApplyByColumns(pc, transpose, X, Y, apply_refined));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

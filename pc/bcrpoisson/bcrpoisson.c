@@ -47,7 +47,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
   on a 1-, 2- or 3-dimensional grid of any size, where each T_d is the three-point difference
   operator along an axis (Dirichlet, Neumann or periodic ends, nodes or cells; or any tridiagonal with
-  positive couplings) and W a diagonal of half weights at the ends.
+  positive couplings) and W a diagonal of half weights at the ends; or of constant 9- and 27-point stencils that are the
+  same when an axis is reflected (sums of products of T_d: bilinear and trilinear elements, Mehrstellen).
   The operator is read out of the
   assembled preconditioning matrix, in which planes of rows that hold only a diagonal (Dirichlet
   rows that were kept) may take part. With `-ksp_type preonly` it is a direct solver; with a Krylov
@@ -74,7 +75,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   only if the form of the operator changed.
 
   On several processes the grid is worked on in slabs along one axis, and each process sends two
-  rows (planes) of it in an application. If the `DMDA` is cut along one axis only, whichever, that
+  rows (planes) of it in an application (with 9 and 27 points its part of the vector, twice). If the `DMDA` is cut along one axis only, whichever, that
   is how it lies and nothing moves (unless coefficients vary along another, long axis); else vectors
   are first brought to slabs, and back. `PCView()` says so, and which `-da_processors_` options
   avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each,

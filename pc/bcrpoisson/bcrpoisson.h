@@ -36,6 +36,16 @@ typedef struct {
   Vec rhs;                 /* without them */
 } BCRPonds;
 
+/* Rows of a box stencil beside sides that are apart: their entries there, and what gathers vectors of both; beside
+   NULL: there are none */
+typedef struct {
+  IS g, p; /* rows beside the sides, rows of these */
+  Mat beside;
+  Vec inverse, up, ug,
+    f; /* up, ug: of the sides, of the rows beside them; f: the right-hand side without what the sides add */
+  VecScatter top, tog;
+} BCRSides;
+
 typedef struct {
   BCROptionsOwner owner; /* first */
 
@@ -94,7 +104,9 @@ typedef struct {
      would not see it */
   PetscReal told;
   PetscBool spoil;
-  double condition; /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
+  PetscBool product; /* a component is of products of axes */
+  BCRSides sides;    /* and rows refer to sides that are apart */
+  double condition;  /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
   PetscReal norm[2]; /* of the matrix, rows and columns; with which values */
@@ -106,7 +118,7 @@ typedef struct {
 /* What devices have no way to solve */
 static inline PetscBool BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
 {
-  return (PetscBool)(bcr->waves || bcr->turn);
+  return (PetscBool)(bcr->waves || bcr->turn || bcr->product);
 }
 
 /* Rows differ by a mask, and the extension is asked for */
@@ -135,6 +147,11 @@ PETSC_INTERN PetscErrorCode BCRPondsDestroy(BCRPonds *ponds);
 /* factors.c, collective: takes row factors out of operators that were read; to the solver's slabs */
 PETSC_INTERN PetscErrorCode BCRFactorsTake(PC pc);
 PETSC_INTERN PetscErrorCode BCRFactorsMove(PC pc);
+/* sides.c, collective: of the operators that were read; around a solve of x, or transposed, to y */
+PETSC_INTERN PetscErrorCode BCRSidesSetUp(PC pc);
+PETSC_INTERN PetscErrorCode BCRSidesTake(BCRSides *sides, Vec x);
+PETSC_INTERN PetscErrorCode BCRSidesGive(BCRSides *sides, Vec y);
+PETSC_INTERN PetscErrorCode BCRSidesDestroy(BCRSides *sides);
 /* apply.c */
 PETSC_INTERN PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y);

@@ -15,6 +15,7 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(BCRPondsDestroy(&bcr->ponds));
+  PetscCall(BCRSidesDestroy(&bcr->sides));
   PetscCall(PetscFree(bcr->factor));
   PetscCall(PetscFree(bcr->turn));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
@@ -230,7 +231,8 @@ static PetscErrorCode choose_backend(PC pc)
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
     if (bcr->device && BCRPoissonHostOnly(bcr)) {
       bcr->device = PETSC_FALSE;
-      bcr->nodevice = "no way for a device to solve indefinite or complex operators";
+      bcr->nodevice = bcr->product ? "no way for a device to solve with box stencils"
+                                   : "no way for a device to solve indefinite or complex operators";
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -271,6 +273,24 @@ static PetscErrorCode check_waves(PC pc)
              "The operator is indefinite or complex, and -%spc_bcrpoisson_%s is for definite ones: leave the option "
              "out, or use a preconditioning matrix (second matrix of KSPSetOperators()) that is definite",
              BCRPrefix(pc), option);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Modes of products of axes that are left out: nobody would see that a right-hand side has a part in them */
+static PetscErrorCode check_product(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  MatNullSpace nullspace = NULL;
+
+  PetscFunctionBegin;
+  if (!bcr->product || bcr->info.core.left_out == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
+  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
+  PetscCheck(nullspace, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "The operator of box stencils is numerically singular: %" PetscInt64_FMT
+             " of its modes have an eigenvalue below 1e-10 of the largest, beside the constant: attach the null space "
+             "to the matrix (MatSetNullSpace()), or change the shift",
+             bcr->info.core.left_out);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -432,9 +452,11 @@ static PetscErrorCode set_grading(PC pc)
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
   bcr->condition = 1;
+  bcr->product = PETSC_FALSE;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     const BCRAxis *axis = bcr->ops[c].axis;
 
+    bcr->product = (PetscBool)(bcr->product || bcr->ops[c].product);
     bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
     bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
@@ -496,6 +518,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   /* block cyclic reduction of a given radix has no plan for more */
   bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
+  bcr->pattern.star =
+    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA);
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,
@@ -507,6 +531,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(check_waves(pc));
   PetscCall(set_grading(pc));
   PetscCall(BCRFactorsTake(pc));
+  PetscCall(BCRSidesSetUp(pc));
   PetscCall(set_slabs(pc));
   PetscCall(BCRFactorsMove(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
@@ -518,6 +543,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   pc->failedreason = PC_NOERROR;
   PetscCall(BCRPondsDestroy(&bcr->ponds)); /* the values may be others */
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscCall(check_product(pc));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "%s: grid %s, fit %s, largest deviation %g%s, plan %s\n",
                       done ? "New values, same plan" : "New plan", bcr->place.text, bcr->ops[0].fit,

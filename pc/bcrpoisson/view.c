@@ -114,6 +114,11 @@ static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
 {
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
+  if (bcr->info.core.kind == BCR_PLAN_SPECTRAL)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "symbol: smallest absolute value %g, negative in %" PetscInt64_FMT
+                                     " modes, %" PetscInt64_FMT " modes left out as it is next to zero there\n",
+                                     bcr->info.core.symbol_min, bcr->info.core.negative, bcr->info.core.left_out));
   if (bcr->info.core.subproblems)
     PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n",
                                      bcr->info.core.subproblems));
@@ -153,7 +158,9 @@ static PetscErrorCode view_tuned(const PC_BCRPoisson *bcr, PetscViewer viewer)
                                      bcr->tuned.what));
   else if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
   else if (!bcr->tuned.ntimed)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as %s\n",
+                             bcr->product ? "there is one plan for box stencils" : "the radix or schedule is given"));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n",
                                      bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));

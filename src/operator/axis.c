@@ -300,6 +300,10 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   op->singular = op->waves = PETSC_FALSE;
   for (d = 0; d < 3; d++)
     if (op->axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (op->product) { /* of any sign; modes without a symbol are left out */
+    op->singular = BCROperatorNeutral(op);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (op->tau != 0) {
     op->waves = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -433,6 +437,21 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The polynomial, set by set */
+static PetscErrorCode BCRProductView(const BCROperator *op, PetscViewer viewer)
+{
+  static const char *const sets[] = {"", "Tx", "Ty", "Tx Ty", "Tz", "Tx Tz", "Ty Tz", "Tx Ty Tz"};
+
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "box stencil, products of axes:"));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  for (int set = 1; set < 8; set++)
+    if (op->mixed[set] != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g %s", (double)op->mixed[set], sets[set]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "%s\n", op->sides ? "; rows refer to the planes that are eliminated" : ""));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 {
   static const char xyz[] = "xyz";
@@ -474,6 +493,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
+  if (op->product) PetscCall(BCRProductView(op, viewer));
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g", (double)op->shift));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));

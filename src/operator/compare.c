@@ -104,7 +104,7 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
   PetscInt col;
   int side[3];
   const int planes = ck->skip[c] ? 0 : BCRPlanesOf(A, op, ix, side);
-  BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
+  BCRRowState state = op->product ? BCR_ROW_GOOD : BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
   if (state != BCR_ROW_GOOD && !(state == BCR_ROW_EMPTY && (ck->skip[c] || BCRCheckEmpty(op, side, planes)))) {

@@ -42,7 +42,9 @@ PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBoo
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
   *same = (PetscBool)(old->dim == op->dim && old->singular == op->singular && old->waves == op->waves &&
-                      old->tau == op->tau && old->left == op->left && BCROperatorScaled(old) == BCROperatorScaled(op));
+                      old->tau == op->tau && old->left == op->left && BCROperatorScaled(old) == BCROperatorScaled(op) &&
+                      old->product == op->product);
+  for (PetscInt m = 0; m < 8 && *same; m++) *same = BCRKeepNear(old->mixed[m], op->mixed[m], 1);
   for (PetscInt d = 0; d < 3 && *same; d++) {
     double others = rest;
 
@@ -60,6 +62,7 @@ PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBoo
         n->plane[s].coupling = o->plane[s].coupling;
     }
     n->a = o->a;
+    if (op->product) PetscCall(PetscArraycpy(op->mixed, old->mixed, 8));
     if (n->lower) {
       PetscCall(PetscArraycpy(n->lower, o->lower, n->n));
       PetscCall(PetscArraycpy(n->diag, o->diag, n->n));

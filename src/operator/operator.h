@@ -15,6 +15,12 @@
 
   Lines are along one general axis; others are transformed by their eigenvectors (BCRAxesLine()).
 
+  Instead of the sum, all axes being uniform, it may have products of their T of unit coupling (BCROperator.product),
+
+      A = scale * W * ( shift I + sum over sets of axes mixed[set] prod_{d in set} T_d ),
+
+  which are the constant 9- and 27-point stencils that reflections of each axis leave alone (product.c).
+
   Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
   and eliminated before and recovered after the solve.
 */
@@ -126,6 +132,12 @@ typedef struct _n_BCRDiffer *BCRDiffer;
 typedef struct {
   PetscInt dim;    /* 1, 2 or 3 */
   BCRAxis axis[3]; /* axes beyond dim have n = 1 */
+  /* product.c: a = 1 along each axis of more than one unknown, and bit d of a set is axis d; mixed[0] is 0. No general axes,
+     row scales or rows that differ then */
+  PetscBool product;
+  PetscReal mixed[8];
+  PetscBool
+    sides; /* product: rows of the box refer to nodes of dropped planes, whatever they have there; else planes are apart */
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */

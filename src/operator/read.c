@@ -14,6 +14,7 @@ typedef enum {
   BCR_SEARCHED, /* planes looked at row by row */
   BCR_LEFT,     /* rows scaled */
   BCR_DIFFERS,  /* most rows */
+  BCR_PRODUCT,  /* products of axes */
   BCR_FITTED
 } BCRStage;
 
@@ -24,6 +25,7 @@ typedef struct {
   BCRModelAxis (*models)[3];
   PetscBool *skip;  /* components that are not compared: they are fitted, or have rows that differ */
   PetscBool differ; /* those are looked for */
+  PetscBool star;   /* products of axes are not */
   BCRStage *stage;
   PetscBool *lines; /* the operator holds what the grid lines have */
   BCRTurn turn;
@@ -111,10 +113,16 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 
 static PetscErrorCode BCRReadGuess(BCRReader *R, PetscInt c)
 {
-  const BCRRows *A = &R->rows;
+  BCRRows *A = &R->rows;
   BCROperator *op = &R->ops[c];
+  PetscBool product = PETSC_FALSE;
 
   PetscFunctionBegin;
+  if (!R->star) PetscCall(BCRProductRead(A, c, op, &product));
+  if (product) {
+    R->stage[c] = BCR_PRODUCT;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRPlanesGuess(A, c, op));
   PetscCall(BCRFaultShare(A->comm, BCRAxesRead(A, c, op, &R->lines[c]), BCR_NO_MEMORY));
   /* searching the planes may help */
@@ -184,7 +192,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
 
   PetscFunctionBegin;
   if (R->stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, op), BCR_NO_MEMORY));
-  else if (R->stage[c] != BCR_DIFFERS) {
+  else if (R->stage[c] < BCR_DIFFERS) {
     PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));
     op->deviation = c == v->comp ? (PetscReal)v->dev : 0;
     op->devrow = c == v->comp ? v->row : 0;
@@ -246,8 +254,12 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) R.boxes = pattern->boxes;
   R.differ = (PetscBool)(pattern && pattern->differ);
+  R.star = (PetscBool)(pattern && pattern->star);
   BCRCallElse(BCRTurnCreate(P, &R.turn), (void)BCRTurnDestroy(&R.turn));
-  if (R.turn.real) again = PETSC_FALSE;
+  if (R.turn.real) { /* products of axes are not looked for in complex matrices */
+    again = PETSC_FALSE;
+    R.star = PETSC_TRUE;
+  }
   ierr = BCRRowsOpen(grid, R.turn.real ? R.turn.real : P, (PetscBool)(again && pattern->full),
                      (PetscBool)(again && pattern->fitted), &R.rows);
   /* a fit that was chosen by its name is what is wanted */

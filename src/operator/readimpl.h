@@ -63,7 +63,12 @@ typedef struct {
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
-  PetscBool device;  /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  struct {           /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
+    PetscBool tried;
+    PetscInt row, col;
+    double have, want;
+  } box;
+  PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
   BCRSample sample;
 } BCRRows;
 
@@ -191,6 +196,9 @@ PETSC_INTERN PetscBool BCRPlanesRowFits(const BCROperator *op, const int side[3]
    those of a sequence of low discrepancy. all: every node, one after the other */
 PETSC_INTERN void BCRSpreadNode(const PetscInt from[3], const PetscInt to[3], PetscInt k, PetscBool all,
                                 PetscInt ix[3]);
+/* productread.c. The operator of constant box stencils, if that is what the rows have: *good. Else nothing is in op, and A->box
+   says why not. Collective */
+PETSC_INTERN PetscErrorCode BCRProductRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 /* Guesses the planes, each from one row in its middle, and rows where planes meet from one row each. Collective */
 PETSC_INTERN PetscErrorCode BCRPlanesGuess(const BCRRows *A, PetscInt c, BCROperator *op);
 /* Drops every plane with a row that is not as the planes say. Collective */

@@ -291,6 +291,23 @@ static PetscErrorCode BCRNumberText(const BCRRows *A, const char what[], PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a box stencil would have to be, and where it is not */
+static PetscErrorCode BCRBoxText(const BCRRows *A, size_t size, char text[])
+{
+  char row[96], column[96];
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (!A->box.tried) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRNumberText(A, "row", A->box.row, sizeof(row), row));
+  PetscCall(BCRNumberText(A, "column", A->box.col, sizeof(column), column));
+  PetscCall(PetscSNPrintf(text, size,
+                          " unless it is constant, the same when an axis is reflected, and has the ends of elements or "
+                          "cells, as that of bilinear elements: %s, %s holds %.16g where such a stencil has %.16g",
+                          row, column, A->box.have, A->box.want));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col,
                            BCRFault *fault)
 {
@@ -299,7 +316,7 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
   BCRRowPart part[2];
   const int parts = BCRRowParts(A, c, ix, part);
   int b;
-  char row[96], column[96], where[320];
+  char row[96], column[96], where[320], box[512];
 
   PetscFunctionBegin;
   for (b = 0; b < parts; b++) {
@@ -342,11 +359,12 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
         (double)PetscRealPart(v), where));
       break;
     }
+    PetscCall(BCRBoxText(A, sizeof(box), box));
     PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
                           "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid "
-                          "point: a box or wide stencil does not fit this solver. Give a preconditioning matrix "
+                          "point: a box or wide stencil does not fit this solver%s. Give a preconditioning matrix "
                           "(second matrix of KSPSetOperators()) with the %s-point stencil",
-                          (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"),
+                          (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), box,
                           A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3")));
     break;
   case BCR_ROW_COUPLED:

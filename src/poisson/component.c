@@ -252,6 +252,7 @@ PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b)
 {
   if (a->op.shift != b->op.shift || a->op.scale != b->op.scale || a->op.singular != b->op.singular) return PETSC_FALSE;
   if (a->op.waves != b->op.waves || a->op.tau != b->op.tau) return PETSC_FALSE;
+  if (a->op.product != b->op.product || !same_array(8, a->op.mixed, b->op.mixed)) return PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(a, d), *y = BCRComponentAxis(b, d);
 
@@ -304,8 +305,10 @@ PetscBool BCRComponentSameShape(const BCRComponent *c, const BCROperator *op, Pe
   PetscBool known = PETSC_FALSE;
 
   *gamma = 1;
-  if (op->dim != old->dim || op->singular != old->singular) return PETSC_FALSE;
+  if (op->dim != old->dim || op->singular != old->singular || op->product != old->product) return PETSC_FALSE;
   if (op->waves || old->waves) return PETSC_FALSE; /* little of such a solver would last */
+  for (int m = 0; m < 8; m++)
+    if (PetscAbsReal(op->mixed[m] - old->mixed[m]) > 8 * PETSC_MACHINE_EPSILON) return PETSC_FALSE;
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d], *y = BCRComponentAxis(c, d);
 

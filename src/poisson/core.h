@@ -31,6 +31,7 @@ typedef enum {
   BCR_PLAN_LEVEL0,       /* level 0, the separators transformed along axis 0, a line over them for each mode */
   BCR_PLAN_BOX_PASSES,   /* BOX whose planes do not stay on chip */
   BCR_PLAN_FOURIER,      /* transforms along all axes but one, a line along that for each mode */
+  BCR_PLAN_SPECTRAL,     /* products of axes: transforms along all axes, and a division by the symbol */
   BCR_PLAN_KINDS
 } BCRPlanKind;
 
@@ -71,6 +72,20 @@ typedef struct _n_BCRPlan *BCRPlan; /* plan.h */
 PETSC_INTERN PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
                                           const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
                                           BCRCore *core);
+/* Rows along an axis on several ranks: those of rank p are rowoff[p] .. rowoff[p] + rows[p] - 1 */
+typedef struct {
+  MPI_Comm comm;
+  PetscInt axis;
+  const PetscInt *rows, *rowoff; /* [ranks] */
+} BCRCoreShare;
+/* Products of axes, mixed[8] of operator.h; axes have a = 1. share NULL: the box is whole here, else axes are whole, and f and u
+   this rank's rows. Then this and SetShift() are collective after all ranks have got there, and Solve() is collective */
+PETSC_INTERN PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[],
+                                                 PetscReal shift, PetscBool singular, const PetscInt stride[],
+                                                 BCRPrecision io, const BCRCoreOptions *options,
+                                                 const BCRCoreShare *share, BCRCore *core);
+/* What this rank sends to others in a solve; 0 where the box is whole here */
+PETSC_INTERN PetscErrorCode BCRCoreGetExchange(BCRCore core, size_t *bytes, size_t *messages);
 /* u may be f. singular: the (weighted) mean of f is removed, *removed is that mean (with its sign), u has zero mean */
 PETSC_INTERN PetscErrorCode BCRCoreSolve(BCRCore core, const void *f, void *u, PetscReal *removed);
 /* new shift, everything else as before */
@@ -130,6 +145,10 @@ typedef struct {
   double flops;     /* of one solve */
   double bytes;     /* of one solve: memory that its stages read and write */
   char isa[64];     /* instruction set, or the name of the CUDA device */
+  /* SPECTRAL: the smallest absolute value of the symbol but that of the constant of a singular operator; modes where it is
+     negative; modes that are left out, as it is next to zero there */
+  double symbol_min;
+  PetscInt64 negative, left_out;
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);
 /* how the core solves; it stays the core's */

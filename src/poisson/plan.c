@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {"none",        "point",        "line",        "recursive",    "reduction",
-                                    "box",         "ring",         "box-product", "level0-small", "level0-chip",
-                                    "level0-rows", "level0-poles", "level0",      "box-passes",   "fourier",
-                                    "BCRPlanKind", "BCR_PLAN_",    NULL};
+const char *const BCRPlanKinds[] = {
+  "none",         "point",       "line",        "recursive",    "reduction", "box",        "ring",    "box-product",
+  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier", "spectral",
+  "BCRPlanKind",  "BCR_PLAN_",   NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -53,6 +53,16 @@ static PetscErrorCode axis_destroy(BCRAxis *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same set in terms of the plan's axes, of which axis i of the spec is the next; those of one unknown have no coefficients */
+static int plan_set(BCRPlan p, const BCRPlanSpec *spec, int set, PetscInt i)
+{
+  int mine = 1 << p->dim;
+
+  for (PetscInt e = i - 1, d = p->dim - 1; e >= 0; e--)
+    if (spec->axis[e].n > 1) mine |= (set >> e & 1) << d--;
+  return mine;
+}
+
 /* The axes of more than one unknown; one of a single unknown adds its diagonal at most */
 static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 {
@@ -60,6 +70,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 
   PetscFunctionBegin;
   p->along = -1;
+  p->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt i = 0; i < spec->dim; i++) {
     BCRAxis *a = &p->axis[p->dim];
     const PetscInt n = spec->axis[i].n;
@@ -74,6 +85,8 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
     if (i == spec->along) p->along = p->dim;
+    for (int set = 0; set < BCR_SETS && spec->mixed; set++) /* of axes that are there, this one the last */
+      if (set >> i == 1) p->mixed[plan_set(p, spec, set, i)] += (double)spec->mixed[set];
     p->label[p->dim] = "xyz"[i];
     p->n[p->dim] = n;
     p->stride[p->dim++] = spec->stride[i];
@@ -211,6 +224,12 @@ const char *BCRPlanWhyNotReduction(BCRPlan p)
   return p->nlevels ? NULL : "neither a radix nor a schedule is given";
 }
 
+const char *BCRPlanWhyNotSpectral(BCRPlan p)
+{
+  if (p->product && !p->dim) return "there is one unknown";
+  return p->product ? NULL : "there are no products of axes, and lines are faster than a second pair of transforms";
+}
+
 const char *BCRPlanWhyNotFourier(BCRPlan p)
 {
   p->general = p->line == 0 || p->axis[p->line].lower || !(p->axis[p->line].a > 0) ? PETSC_TRUE : PETSC_FALSE;
@@ -315,6 +334,7 @@ static const char *host_poles(BCRPlan p)
 
 /* In order of speed; POLES before LEVEL0: bench/results/cpu_poisson.csv */
 static const BCRPlanWay host_ways[] = {
+  {BCR_PLAN_SPECTRAL,  BCRPlanWhyNotSpectral },
   {BCR_PLAN_POINT,     BCRPlanWhyNotPoint    },
   {BCR_PLAN_LINE,      BCRPlanWhyNotLine     },
   {BCR_PLAN_RECURSIVE, BCRPlanWhyNotRecursive},
@@ -369,6 +389,34 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
   s->flops = flops;
 }
 
+/* The last axis is transformed, divided and transformed back in one pass, the others in another, each way */
+static void stages_spectral(BCRPlan p, double N)
+{
+  const PetscInt last = BCRPlanSpectralLast(p);
+
+  for (int back = 0; back < 2; back++) {
+    const PetscBool b = back ? PETSC_TRUE : PETSC_FALSE;
+    double moved = 2 * N; /* of the first stage of a pass */
+
+    if (back)
+      stage_add(p, BCR_STAGE_TRANSFORM, last, b, 0,
+                N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
+    if (back && p->along >= 0) stage_add(p, BCR_STAGE_EXCHANGE, last, b, 2 * N, 0);
+    for (PetscInt i = 0; i < p->dim; i++) {
+      const PetscInt d = back ? p->dim - 1 - i : i;
+
+      if (d == last) continue;
+      stage_add(p, BCR_STAGE_TRANSFORM, d, b, moved, N / (double)p->n[d] * transform_flops(p, p->transform[d], d));
+      moved = 0;
+    }
+    if (back) continue;
+    if (p->along >= 0) stage_add(p, BCR_STAGE_EXCHANGE, last, b, 2 * N, 0);
+    stage_add(p, BCR_STAGE_TRANSFORM, last, b, 2 * N,
+              N / (double)p->n[last] * transform_flops(p, p->transform[last], last));
+    stage_add(p, BCR_STAGE_DIVIDE, -1, b, 0, 5 * N);
+  }
+}
+
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
@@ -384,6 +432,7 @@ static void plan_stages(BCRPlan p)
 
     switch (p->kind) {
     case BCR_PLAN_NONE:
+    case BCR_PLAN_SPECTRAL:
     case BCR_PLAN_KINDS:
       break;
     case BCR_PLAN_POINT:
@@ -468,8 +517,40 @@ static void plan_stages(BCRPlan p)
       break;
     }
   }
+  if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
   /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
   if (p->singular && p->dim && p->kind != BCR_PLAN_RING) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+}
+
+/* Which modes are divided by. Where the symbol changes its sign all modes are looked at */
+static void plan_symbol(BCRPlan p)
+{
+  const double *const lambda[3] = {p->lambda[0], p->lambda[1], p->lambda[2]};
+  double c[BCR_SETS], least = PETSC_MAX_REAL;
+  BCRProductRange range;
+
+  for (int set = 0; set < BCR_SETS; set++) c[set] = p->mixed[set];
+  c[0] = p->singular ? 0 : p->shift + p->fixed;
+  BCRProductGetRange(p->n, lambda, c, p->singular, &range);
+  p->symbol_min = range.least;
+  p->negative = p->left_out = 0;
+  p->tol = 0;
+  if (BCRProductDefinite(&range)) return;
+  p->tol = BCR_PRODUCT_LEAST * range.top;
+  for (PetscInt k = 0; k < p->n[2]; k++)
+    for (PetscInt j = 0; j < p->n[1]; j++)
+      for (PetscInt i = 0; i < p->n[0]; i++) {
+        const double v =
+          BCRProductSymbol(c, p->lambda[0][i], p->dim > 1 ? p->lambda[1][j] : 0, p->dim > 2 ? p->lambda[2][k] : 0);
+
+        if (p->singular && i == p->constant[0] && (p->dim < 2 || j == p->constant[1]) &&
+            (p->dim < 3 || k == p->constant[2]))
+          continue;
+        p->negative += v < -p->tol ? 1 : 0;
+        p->left_out += PetscAbs(v) > p->tol ? 0 : 1;
+        least = PetscMin(least, PetscAbs(v));
+      }
+  p->symbol_min = least;
 }
 
 static void plan_choose(BCRPlan p)
@@ -482,6 +563,7 @@ static void plan_choose(BCRPlan p)
     p->refused[way->kind] = way->whynot(p);
     if (!p->refused[way->kind]) p->kind = way->kind;
   }
+  if (p->kind == BCR_PLAN_SPECTRAL) plan_symbol(p);
   plan_stages(p);
 }
 
@@ -498,6 +580,8 @@ PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limit
   p->shift = spec->shift;
   p->singular = spec->singular;
   for (int e = 0; e < 2; e++) p->open[e] = spec->open[e];
+  PetscCheck(!spec->mixed || !limits->cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "A box stencil: a CUDA device solves with 5- and 7-point ones, use -pc_bcrpoisson_backend cpu");
   PetscCall(plan_axes(p, spec));
   PetscCall(plan_modes(p));
   plan_parts(p);
@@ -566,6 +650,9 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_KINDS:
     PetscCall(PetscStrncpy(text, "none", size));
     break;
+  case BCR_PLAN_SPECTRAL:
+    PetscCall(PetscSNPrintf(text, size, "transforms along all axes, a division by the symbol"));
+    break;
   case BCR_PLAN_POINT:
     PetscCall(PetscStrncpy(text, "one unknown", size));
     break;
@@ -630,6 +717,9 @@ PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
 {
   PetscFunctionBegin;
   info->kind = p->kind;
+  info->symbol_min = p->symbol_min;
+  info->negative = p->negative;
+  info->left_out = p->left_out;
   info->nlevels = 0;
   info->subproblems = 0;
   if (BCRPlanIsReduction(p->kind)) {
@@ -660,7 +750,9 @@ static const char *const stage_names[] = {"transform across planes",
                                           "planes through the cache",
                                           "level 0, up",
                                           "block cyclic reduction",
-                                          "mean"};
+                                          "mean",
+                                          "division by the symbol",
+                                          "exchange of rows and modes"};
 
 const char *BCRPlanStageName(BCRStageKind kind)
 {

@@ -18,6 +18,7 @@
 #include "tables.h"
 #include "reduction.h"
 #include "eigen.h"
+#include "../operator/product.h"
 
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRPlanKinds[]; /* names of BCRPlanKind */
 
@@ -51,6 +52,8 @@ typedef enum {
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
   BCR_STAGE_MEAN,      /* the mean of a singular operator's solution */
+  BCR_STAGE_DIVIDE,    /* SPECTRAL: modes over the symbol */
+  BCR_STAGE_EXCHANGE,  /* SPECTRAL: rows of all modes for all rows of some, or back */
   BCR_STAGES
 } BCRStageKind;
 
@@ -93,8 +96,9 @@ typedef struct {
   PetscBool singular;
   BCRPrecision io; /* of f and u */
   const BCRCoreOptions *options;
-  PetscInt along;    /* axis whose rows go on on other ranks, -1: none */
-  PetscBool open[2]; /* at its low, high end */
+  PetscInt along;         /* axis whose rows go on on other ranks, -1: none */
+  PetscBool open[2];      /* at its low, high end */
+  const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
 } BCRPlanSpec;
 
 struct _n_BCRPlan {
@@ -106,9 +110,11 @@ struct _n_BCRPlan {
   PetscInt dim;
   PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];               /* x, y or z */
-  BCRAxis axis[3];             /* copies; weights of a singular one */
-  double shift, fixed;         /* fixed: what the axes of one unknown add */
+  char label[3];       /* x, y or z */
+  BCRAxis axis[3];     /* copies; weights of a singular one */
+  double shift, fixed; /* fixed: what the axes of one unknown add */
+  PetscBool product;   /* mixed[], sets of the plan's axes */
+  double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
   BCREigen eigen[3];           /* general axes that are transformed, whose coupling a is 1 here */
@@ -147,6 +153,10 @@ struct _n_BCRPlan {
     PetscBool apart; /* modes are not where the solution will be */
   } ring;            /* RING: whether there are kernels for the planes */
 
+  /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
+  double symbol_min, tol;
+  PetscInt64 negative, left_out;
+
   PetscInt nstages;
   BCRStage stage[12];
   const char *refused[BCR_PLAN_KINDS]; /* why not, of each way that comes before that of the plan; else NULL */
@@ -179,6 +189,11 @@ static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
+/* SPECTRAL: the axis that is transformed last, the ranks' or that of the largest stride */
+static inline PetscInt BCRPlanSpectralLast(BCRPlan p)
+{
+  return p->along >= 0 ? p->along : p->dim - 1;
+}
 static inline PetscBool BCRPlanIsReduction(BCRPlanKind kind)
 {
   return kind == BCR_PLAN_REDUCTION || kind == BCR_PLAN_RECURSIVE ? PETSC_TRUE : PETSC_FALSE;
@@ -190,6 +205,7 @@ PETSC_INTERN const char *BCRPlanWhyNotLine(BCRPlan plan);
 PETSC_INTERN const char *BCRPlanWhyNotRecursive(BCRPlan plan);
 PETSC_INTERN const char *BCRPlanWhyNotReduction(BCRPlan plan);
 PETSC_INTERN const char *BCRPlanWhyNotFourier(BCRPlan plan);
+PETSC_INTERN const char *BCRPlanWhyNotSpectral(BCRPlan plan);
 /* Level 0 by the axes and sizes alone; by the shift, for its groups, which sets decay, and for lines over separators */
 PETSC_INTERN const char *BCRPlanWhyNotLevel0Sizes(BCRPlan plan);
 PETSC_INTERN const char *BCRPlanWhyNotLevel0Groups(BCRPlan plan);

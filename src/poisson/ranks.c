@@ -42,6 +42,7 @@ static const struct {
   [BCR_RANKS_TWO_GATHER] = {"two solves, all reduced systems on each rank",   BCR_PASS_TWO,   BCR_COUPLING_GATHER },
   [BCR_RANKS_TWO_SHARED] = {"two solves, modes shared out evenly",            BCR_PASS_TWO,   BCR_COUPLING_SHARED },
   [BCR_RANKS_TWO_REDUCED] = {"two solves, modes by neighbours or shared out",  BCR_PASS_TWO,   BCR_COUPLING_REDUCED},
+  [BCR_RANKS_MODES] = {"rows exchanged for modes",                       BCR_PASS_ONE,   BCR_COUPLING_MODES  },
 };
 
 /* Why a way is not gone; NULL: it can be. Of two reasons that of the coupling, which is the same on all ranks */
@@ -50,6 +51,7 @@ static const char *way_refused(BCRRanks r, BCRRanksWay way)
   const BCRRanksPass pass = ways[way].pass;
 
   if (way == BCR_RANKS_ALONE) return r->p.nparts > 1 ? "several ranks have rows" : NULL;
+  if ((way == BCR_RANKS_MODES) != r->product) return "products of axes have a way of their own";
   if (r->nocoupling[ways[way].coupling]) return r->nocoupling[ways[way].coupling];
   if (pass == BCR_PASS_LINES && r->nopass[BCR_PASS_ONE]) return r->nopass[BCR_PASS_ONE];
   return r->nopass[pass];
@@ -57,7 +59,9 @@ static const char *way_refused(BCRRanks r, BCRRanksWay way)
 
 static PetscBool way_exists(BCRRanks r, BCRRanksWay way)
 {
-  return way == BCR_RANKS_ALONE || (r->ops->couplings & (1u << ways[way].coupling)) ? PETSC_TRUE : PETSC_FALSE;
+  return way == BCR_RANKS_ALONE || way == BCR_RANKS_MODES || (r->ops->couplings & (1u << ways[way].coupling))
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 /* The first way that nothing speaks against */
@@ -153,6 +157,10 @@ static PetscErrorCode ranks_core(BCRRanks r)
   BCRAxis axes[3];
 
   PetscFunctionBegin;
+  if (r->product) {
+    PetscCall(r->ops->core_create(r, r->x, NULL, (PetscReal)r->shift, r->singular, &r->core, NULL));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!mine || !mine->interior) {
     r->nopass[BCR_PASS_ONE] = "a slab of one row, which is an interface, has nothing to eliminate";
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -179,9 +187,10 @@ static PetscErrorCode ranks_core(BCRRanks r)
 static PetscErrorCode ranks_local(BCRRanks r)
 {
   PetscFunctionBegin;
-  if (r->p.nparts > 1) PetscCall(r->ops->modes(r));
-  if (r->p.mine >= 0) PetscCall(ranks_core(r));
-  PetscCall(r->ops->local(r));
+  if (r->p.nparts > 1 && !r->product) PetscCall(r->ops->modes(r));
+  /* ranks without rows have their share of modes */
+  if (r->p.mine >= 0 || (r->product && r->p.nparts > 1)) PetscCall(ranks_core(r));
+  if (!r->product) PetscCall(r->ops->local(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -199,6 +208,8 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   r->dim = spec->dim;
   r->shift = spec->singular ? 0 : (double)spec->shift;
   r->factor = 1;
+  r->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
+  if (spec->mixed) PetscCall(PetscArraycpy(r->mixed, spec->mixed, 8));
   r->singular = spec->singular;
   r->halo = spec->halo;
   r->io = spec->io;
@@ -224,7 +235,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   PetscCall(BCRSlabRowsCreate(r->comm, r->axis, spec->first, spec->m, &r->x[r->axis], &r->p));
   /* a schedule that is too short there, say */
   PetscCall(BCRRanksShare(r, ranks_local(r), r->ops->failed));
-  if (r->p.nparts > 1) PetscCall(r->ops->connect(r));
+  if (r->p.nparts > 1 && !r->product) PetscCall(r->ops->connect(r));
   r->stale = PETSC_TRUE;
   if (!r->ops->async) PetscCall(BCRRanksSetUp(r));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -264,9 +275,9 @@ PetscErrorCode BCRRanksSetUp(BCRRanks r)
   PetscFunctionBegin;
   if (r->core && r->ops->core_setup) PetscCall(r->ops->core_setup(r->core));
   if (!r->stale) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->p.nparts > 1 && r->p.mine >= 0) PetscCall(ranks_passes(r));
+  if (r->p.nparts > 1 && r->p.mine >= 0 && !r->product) PetscCall(ranks_passes(r));
   PetscCall(way_choose(r));
-  if (r->p.nparts > 1) {
+  if (r->p.nparts > 1 && !r->product) {
     char refused[2048];
 
     PetscCall(r->ops->tables(r));
@@ -328,8 +339,9 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, void *stream, const void *f, void *u)
   const BCRRanksOps *ops = r->ops;
 
   PetscFunctionBegin;
-  if (r->p.nparts == 1) {
+  if (r->p.nparts == 1 || r->product) {
     PetscCall(ops->alone(r, stream, f, u));
+    if (r->p.nparts > 1 && r->singular) PetscCall(ops->zero_mean(r, stream, u));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ops->async) PetscCall(BCRRanksSetUp(r));
@@ -385,6 +397,13 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
   if (p->nparts == 1) {
     PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", p->part[0].rank,
                             'x' + (int)r->axis));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (r->product) {
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what),
+                            "slabs along %c on %" PetscInt_FMT
+                            " ranks; rows of all modes are exchanged for all rows of a share of the modes, and back",
+                            'x' + (int)r->axis, p->nparts));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscSNPrintf(info->what, sizeof(info->what),

@@ -64,6 +64,7 @@ typedef enum {
   BCR_COUPLING_GATHER,  /* device: each part solves all after one exchange of messages */
   BCR_COUPLING_SHARED,  /* device: the modes are shared out evenly, an exchange there and one back */
   BCR_COUPLING_REDUCED, /* host: src/tridiagonal/reduced.h, neighbours alone where that is exact, else shared out */
+  BCR_COUPLING_MODES,   /* host: within the core, of products of axes */
   BCR_COUPLINGS
 } BCRRanksCoupling;
 
@@ -80,6 +81,7 @@ typedef enum {
   BCR_RANKS_TWO_GATHER,
   BCR_RANKS_TWO_SHARED,
   BCR_RANKS_TWO_REDUCED,
+  BCR_RANKS_MODES, /* products of axes: rows of all modes are exchanged for all rows of some modes, and back */
   BCR_RANKS_WAYS
 } BCRRanksWay;
 
@@ -96,11 +98,12 @@ typedef struct {
 
 /* The box on all ranks, and this rank's part of it */
 typedef struct {
-  MPI_Comm comm;       /* MPI_COMM_NULL: no ranks, just a core, and nothing communicates */
-  PetscInt axis;       /* of the slabs */
-  PetscInt first, m;   /* rows first .. first + m - 1 along axis are on this rank; m may be 0; ranks in order */
-  PetscInt dim;        /* 1 to 3 */
-  const BCRAxis *axes; /* [dim], of the whole box, the same on all ranks */
+  MPI_Comm comm;          /* MPI_COMM_NULL: no ranks, just a core, and nothing communicates */
+  PetscInt axis;          /* of the slabs */
+  PetscInt first, m;      /* rows first .. first + m - 1 along axis are on this rank; m may be 0; ranks in order */
+  PetscInt dim;           /* 1 to 3 */
+  const BCRAxis *axes;    /* [dim], of the whole box, the same on all ranks */
+  const PetscReal *mixed; /* products of axes, as in BCRCoreCreateProduct(); NULL: none. Copied */
   PetscReal shift;
   PetscBool singular;     /* as in BCRCoreCreate(), like io and options */
   const PetscInt *stride; /* [dim], of f and u on this rank, elements; stride[0] = 1 */

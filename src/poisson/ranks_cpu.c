@@ -143,11 +143,35 @@ static PetscErrorCode host_modes(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Products of axes: on several ranks each has a core, all of which exchange */
+static PetscErrorCode host_core_product(BCRRanks r, const BCRAxis axes[], PetscReal shift, PetscBool singular,
+                                        BCRCore *core)
+{
+  BCRCoreShare share = {r->comm, r->axis, NULL, NULL};
+  PetscInt *rows, *rowoff;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc2(r->size, &rows, r->size, &rowoff));
+  for (PetscInt p = 0; p < r->p.nparts; p++) {
+    rows[r->p.part[p].rank] = r->p.part[p].m;
+    rowoff[r->p.part[p].rank] = r->p.part[p].first;
+  }
+  share.rows = rows;
+  share.rowoff = rowoff;
+  ierr = BCRCoreCreateProduct(r->dim, axes, r->mixed, shift, singular, r->stride, r->io, &r->options,
+                              r->p.nparts > 1 ? &share : NULL, core);
+  PetscCall(PetscFree2(rows, rowoff));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode host_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border, PetscReal shift,
                                        PetscBool singular, void **core, const char **why)
 {
   PetscFunctionBegin;
-  if (border) {
+  if (r->product) PetscCall(host_core_product(r, axes, shift, singular, (BCRCore *)core));
+  else if (border) {
     PetscCall(BCRCoreCreateBorder(r->dim, axes, shift, r->stride, r->io, &r->options, border, (BCRCore *)core));
     if (!*core) *why = "the core has no plan for block rows that go on on other ranks";
   } else PetscCall(BCRCoreCreate(r->dim, axes, shift, singular, r->stride, r->io, &r->options, (BCRCore *)core));
@@ -284,7 +308,8 @@ static PetscErrorCode host_alone(BCRRanks r, void *stream, const void *f, void *
   PetscFunctionBegin;
   (void)stream;
   if (r->core) PetscCall(BCRCoreSolve((BCRCore)r->core, f, u, &removed));
-  if (r->singular && r->size > 1) PetscCallMPI(MPI_Bcast(&removed, 1, MPIU_REAL, r->p.part[0].rank, r->comm));
+  if (r->singular && r->size > 1 && r->p.nparts == 1)
+    PetscCallMPI(MPI_Bcast(&removed, 1, MPIU_REAL, r->p.part[0].rank, r->comm));
   state(r)->removed = (double)removed;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -525,7 +550,9 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   PetscFunctionBegin;
   info->workspace += h->space.bytes;
   info->tables += 4 * sizeof(double) * (size_t)r->p.n;
-  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->product && r->p.nparts > 1)
+    PetscCall(BCRCoreGetExchange((BCRCore)r->core, &info->bytes_sent, &info->messages));
+  if (r->p.nparts == 1 || r->product) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt b = 0; b < r->nbatch; b++) {
     BCRReducedInfo part;
 

@@ -16,6 +16,8 @@ struct _n_BCRRanks {
   PetscInt nother, other[2]; /* the axes along an interface */
   PetscInt no[2];            /* their unknowns; 1 where there is none */
   PetscInt stride[3];
+  PetscBool product; /* of axes: mixed[] */
+  PetscReal mixed[8];
   double shift, factor;
   double single; /* what a single row between interfaces has along the axis, which is none for the core then */
   PetscBool singular, halo;

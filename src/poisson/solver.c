@@ -156,6 +156,7 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
                        .m = c->op.axis[slab].n,
                        .dim = c->op.dim,
                        .axes = axis,
+                       .mixed = c->op.product ? c->op.mixed : NULL,
                        .shift = c->op.shift,
                        .singular = c->op.singular,
                        .stride = stride,
@@ -331,6 +332,9 @@ static PetscErrorCode solver_fill(BCRSolver s, const BCROperator ops[], const BC
   s->precision = s->options.core.precision;
   /* corrections would need a sum over all ranks each */
   if (size > 1 && s->precision == BCR_MIXED && s->be->flags & BCR_BACKEND_ASYNC) s->precision = BCR_DOUBLE;
+  /* products of axes have no residual in double of their own */
+  for (PetscInt m = 0; m < s->dof; m++)
+    if (ops[m].product && s->precision == BCR_MIXED) s->precision = BCR_DOUBLE;
   s->mixed = s->precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRSolverShare(s, solver_create(s, ops, moved), BCR_NO_MEMORY));
   if (s->be->connect) PetscCall(s->be->connect(s));
@@ -583,6 +587,8 @@ static PetscErrorCode waves_info(BCRSolver s, PetscInt m, BCRSolverInfo *info)
 
 PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 {
+  PetscInt64 left_out = 0;
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(info, sizeof(*info)));
   info->workspace = s->bytes;
@@ -603,12 +609,14 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     info->flops += BCR_PARTS * solves * core.flops;
     info->bytes_sent += (size_t)(BCR_PARTS * solves) * core.bytes_sent;
     info->messages += (size_t)(BCR_PARTS * solves) * core.messages;
+    left_out += core.core.left_out;
     if (m > 0) continue;
     info->core = core.core;
     PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));
     PetscCall(PetscStrncpy(info->refused, core.refused, sizeof(info->refused)));
     info->onepass = core.onepass;
   }
+  info->core.left_out = left_out;
   for (PetscInt m = 0; m < 2 * s->ncore; m++) {
     BCRRanks core = m % 2 ? s->fallback[m / 2] : s->core[m / 2];
     BCRRanksInfo of;

@@ -320,6 +320,7 @@ PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[
   PetscMPIInt rank = 0;
 
   PetscFunctionBegin;
+  for (PetscInt c = 0; c < dof && timeit; c++) timeit = ops[c].product ? PETSC_FALSE : timeit; /* one plan */
   PetscCall(PetscMemzero(&t, sizeof(t)));
   PetscCall(PetscMemzero(tuned, sizeof(*tuned)));
   t.comm = comm;

@@ -54,6 +54,8 @@ static const FaultCase cases[] = {
   {"singular", PCBCRPOISSON, "", 2, PETSC_FALSE, {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "cccccc", .a = {1, 2, 1}, .scale = 1}},
   {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = TestVaryY}},
   {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},
+  {"box",      PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .corners = -.4}},
+  {"box-sides", PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2, .corners = -.4}},
   {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryAll}},
   {"apart",    PCBCRPOISSON, "-pc_bcrpoisson_fit average", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryAll}},
   {"user",     PCBCRPOISSON, "-pc_bcrpoisson_spacing 1,.70710678118654752440", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 2, .ends = "dddd", .a = {1, 2}, .scale = 1}},

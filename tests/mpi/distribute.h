@@ -20,8 +20,8 @@ static inline PetscErrorCode TestCutDMDA(MPI_Comm comm, const TestProblem *p, co
   }
   if (p->dim == 1) PetscCall(DMDACreate1d(comm, b[0], p->n[0], p->dof, 1, x, da));
   else if (p->dim == 2)
-    PetscCall(
-      DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], parts[0], parts[1], p->dof, 1, x, y, da));
+    PetscCall(DMDACreate2d(comm, b[0], b[1], p->corners != 0 ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p->n[0], p->n[1],
+                           parts[0], parts[1], p->dof, 1, x, y, da));
   else
     PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], parts[0], parts[1],
                            parts[2], p->dof, 1, x, y, z, da));

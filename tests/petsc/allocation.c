@@ -58,6 +58,7 @@ static const Case cases[] = {
   BCR("2d-singular-sums", "", .dim = 2, .n = {20, 19}, .dof = 1, .ends = "ppcc", .a = {1, 2}, .scale = 1),
   BCR("2d-general", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryY),
   KRYLOV("2d-several-general", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryEach),
+  BCR("2d-box", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 3, .corners = (PetscReal)-0.4),
   BCR("2d-mixed", "-pc_bcrpoisson_precision mixed", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
   BCR("2d-mixed-fallback", "-pc_bcrpoisson_precision mixed", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "nnnn", .a = {1, 2}, .shift = (PetscReal)1e-9, .scale = 1),
   BCR("2d-single", "-pc_bcrpoisson_precision single", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),

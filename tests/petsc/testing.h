@@ -89,6 +89,7 @@ typedef struct {
   PetscReal a[3];   /* coupling of each axis */
   PetscReal shift, scale;
   PetscReal row;                                                    /* diagonal of kept rows */
+  PetscReal corners;                                                /* two dimensions: T_x T_y between Dirichlet ends */
   PetscReal contrast;                                               /* component c is (1 + contrast c) times as stiff */
   PetscReal (*k)(PetscReal x, PetscReal y, PetscReal z, void *ctx); /* conductivity, NULL: one */
   void *ctx;
@@ -126,8 +127,8 @@ static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)
   }
   if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], p->n[0], p->dof, 1, NULL, da));
   else if (p->dim == 2)
-    PetscCall(
-      DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], p->corners != 0 ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p->n[0],
+                           p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], 1, 1, 1,
                            p->dof, 1, NULL, NULL, NULL, da));
@@ -200,6 +201,15 @@ static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
             }
           }
           PetscCall(MatSetValue(A, row, row, size * diag, ADD_VALUES));
+          for (PetscInt k = 0; k < 9 && p->corners != 0; ++k) {
+            const PetscInt off[2] = {k % 3 - 1, k / 3 - 1};
+            PetscReal value = size * p->corners;
+
+            for (PetscInt d = 0; d < 2; ++d)
+              value *= at[d] + off[d] < 0 || at[d] + off[d] >= n[d] ? 0 : off[d] ? -1 : 2;
+            if (value != 0)
+              PetscCall(MatSetValue(A, row, row + off[0] * step[0] + off[1] * step[1], value, ADD_VALUES));
+          }
         }
       }
     }

@@ -11,6 +11,7 @@
 #include "recurrence.h"
 #include "compact.h"
 #include "waves.h"
+#include "spectral.h"
 
 typedef struct {
   const char *isa;
@@ -26,6 +27,7 @@ typedef struct {
   const BCRRecurTable *recur;
   const BCRCompactTable *compact;
   const BCRWavesTable *waves; /* NULL in single precision */
+  BCRSpectralDivide divide;
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine

@@ -48,6 +48,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
     #include "recurrence_kernels.h"
     #include "compact_kernels.h"
     #include "waves_kernels.h"
+    #include "spectral_kernels.h"
   #endif
 
   #if BCR_ISA > 0
@@ -80,6 +81,7 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
     #if !defined(BCR_REAL_SINGLE)
   .waves = &BCRN(BCRWaves),
     #endif
+  .divide = BCRN(BCRSpectralDivide),
 };
   #endif
 #endif

@@ -26,7 +26,8 @@ static PetscErrorCode core_pack(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCoreBorder *border)
+static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCoreBorder *border,
+                                const BCRCoreShare *share)
 {
   const BCRCoreOptions *options = spec->options;
   BCRPlanLimits limits;
@@ -57,6 +58,7 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
     c->n[i] = p->n[d];
     c->stride[i] = c->outer[i] = p->stride[d];
   }
+  if (p->product) PetscCall(BCRSpectralCreate(c, share));
   c->lines = p->line == 0 && p->dim > 1 ? 0 : 1;
   c->nplane = p->kind == BCR_PLAN_RECURSIVE ? 1 : p->nplanes;
   PetscCall(core_pack(c));
@@ -70,14 +72,15 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(const BCRPlanSpec *spec, const BCRCoreBorder *border, BCRCore *core)
+static PetscErrorCode core_create(const BCRPlanSpec *spec, const BCRCoreBorder *border, const BCRCoreShare *share,
+                                  BCRCore *core)
 {
   BCRCore c;
 
   PetscFunctionBegin;
   *core = NULL;
   PetscCall(PetscNew(&c));
-  BCRCallElse(core_fill(c, spec, border), (void)BCRCoreDestroy(&c));
+  BCRCallElse(core_fill(c, spec, border, share), (void)BCRCoreDestroy(&c));
   *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -86,11 +89,26 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
                              const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim, axis, stride, shift, singular, io, options, -1, {PETSC_FALSE, PETSC_FALSE}
+    dim, axis, stride, shift, singular, io, options, -1, {PETSC_FALSE, PETSC_FALSE},
+            NULL
   };
 
   PetscFunctionBegin;
-  PetscCall(core_create(&spec, NULL, core));
+  PetscCall(core_create(&spec, NULL, NULL, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscReal shift,
+                                    PetscBool singular, const PetscInt stride[], BCRPrecision io,
+                                    const BCRCoreOptions *options, const BCRCoreShare *share, BCRCore *core)
+{
+  const BCRPlanSpec spec = {
+    dim, axis, stride, shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
+                mixed
+  };
+
+  PetscFunctionBegin;
+  PetscCall(core_create(&spec, NULL, share, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,7 +118,8 @@ PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim, axis, stride, shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]}
+    dim, axis, stride, shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
+            NULL
   };
 
   PetscFunctionBegin;
@@ -110,7 +129,7 @@ PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal
   for (PetscInt d = 0; d < dim; d++) {
     if (d != border->axis && axis[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(core_create(&spec, border, core));
+  PetscCall(core_create(&spec, border, NULL, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -139,6 +158,7 @@ PetscErrorCode BCRCoreDestroy(BCRCore *core)
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < 3; i++) PetscCall(BCRDttDestroy(&c->dtt[i]));
+  PetscCall(BCRSpectralDestroy(c));
   PetscCall(BCRReductionDestroy(&c->red));
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));

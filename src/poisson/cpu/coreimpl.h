@@ -6,6 +6,7 @@
 
 #include "../plan.h"
 #include "../reduction.h"
+#include "../../tridiagonal/transpose.h"
 
 typedef struct { /* of one plane */
   BCRLevel0Shape shape;
@@ -19,6 +20,19 @@ typedef struct { /* of one plane */
   /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
   double *tointerface[2];
 } BCRPlanePlan;
+
+/* SPECTRAL: corespectral.c. Part `last` of the axes is transformed, divided and transformed back last; on several ranks each has
+   whole lines along it for a share of the modes of the others, columns first .. first + count - 1 */
+typedef struct {
+  PetscInt last, first, count, strip; /* strip: columns that go through these three steps at a time */
+  void *shift, *slope, *norm;         /* [count] symbol of a column: shift + slope lambda; norm of its modes */
+  void *lambda, *rownorm;             /* [n of last] */
+  PetscInt pin;                       /* column with the constant mode of a singular operator, -1: none here */
+  PetscMPIInt pinrank;
+  PetscBool shared;
+  BCRTranspose t;
+  double *here, *there, *row;
+} BCRSpectral;
 
 struct _n_BCRCore {
   BCRPlan plan;
@@ -52,10 +66,11 @@ struct _n_BCRCore {
   double endsum;
   PetscBool bordered; /* core.h */
   BCRCoreBorder border;
-  ptrdiff_t dplane;          /* elements of D for one plane: bordered cores keep all */
-  double *line;              /* POLES: of the constant mode */
-  double *edge[2], *column;  /* bordered; singular and not: w v of plane_sums() */
-  double lineq;              /* periodic line: norm of the last unknown */
+  ptrdiff_t dplane;         /* elements of D for one plane: bordered cores keep all */
+  double *line;             /* POLES: of the constant mode */
+  double *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
+  double lineq;             /* periodic line: norm of the last unknown */
+  BCRSpectral spectral;
   PetscInt pinx, piny, pinz; /* positions of the constant modes of a singular operator */
 };
 
@@ -104,6 +119,11 @@ PETSC_INTERN void BCRCoreTransformRows(BCRCore c, int direction, ptrdiff_t count
 /* substitution back into all groups; separators first .. end - 1 are still modes */
 PETSC_INTERN void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u,
                                     void *D, ptrdiff_t first, ptrdiff_t end);
+/* corespectral.c */
+PETSC_INTERN PetscErrorCode BCRSpectralCreate(BCRCore c, const BCRCoreShare *share);
+PETSC_INTERN PetscErrorCode BCRSpectralTables(BCRCore c);
+PETSC_INTERN PetscErrorCode BCRSpectralSolve(BCRCore c, const void *f, void *u, PetscReal *removed);
+PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
 /* coresolve.c: a transform along role 1 or 2 of all lines of the box */
 PETSC_INTERN void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u);
 

@@ -152,8 +152,9 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
    moves doubles. The floats of a layer end before the doubles of the next one begin */
 static inline PetscBool solves_in_halves(BCRCore c, const void *f, const void *u)
 {
-  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && !c->eigen[2] && f != u && c->single &&
-             c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
+  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && c->kind != BCR_PLAN_SPECTRAL &&
+             !c->eigen[2] && f != u && c->single && c->io == BCR_DOUBLE && c->stride[2] == c->n[0] &&
+             c->stride[1] == c->n[0] * c->n[2]
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -276,7 +277,8 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
     case BCR_STAGE_REDUCTION:
       PetscCall(stage_reduction(c, f, u));
       break;
-    case BCR_STAGE_MEAN: /* of the solution, which level 0 has seen to where it can */
+    case BCR_STAGE_MEAN:             /* of the solution, which level 0 has seen to where it can */
+      if (c->spectral.shared) break; /* the ranks' */
       if (!(BCRPlanIsLevel0(c->kind) && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
       break;
     case BCR_STAGE_REDUCE:
@@ -286,8 +288,11 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
     case BCR_STAGE_PLANES:
     case BCR_STAGE_RING:
     case BCR_STAGE_BACK:
+    case BCR_STAGE_DIVIDE:
+    case BCR_STAGE_EXCHANGE:
     case BCR_STAGES:
       if (c->kind == BCR_PLAN_LINE) solve_line(c, f, u);
+      else if (c->kind == BCR_PLAN_SPECTRAL && !done) PetscCall(BCRSpectralSolve(c, f, u, removed));
       else if (!done) stage_planes(planes, f, u, removed);
       done = PETSC_TRUE;
       break;

@@ -83,7 +83,9 @@ static PetscErrorCode tables_transforms(BCRCore c)
   const PetscInt part[3] = {0, p->blocks, p->across};
   const PetscBool rows =
     c->kind == BCR_PLAN_LEVEL0 || (c->kind == BCR_PLAN_FOURIER && c->lines == 1) ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool needed[3] = {rows, c->kind == BCR_PLAN_FOURIER && c->lines == 0 ? PETSC_TRUE : PETSC_FALSE,
+  const PetscBool all = c->kind == BCR_PLAN_SPECTRAL ? PETSC_TRUE : PETSC_FALSE,
+                  needed[3] = {rows || all ? PETSC_TRUE : PETSC_FALSE,
+                               all || (c->kind == BCR_PLAN_FOURIER && c->lines == 0) ? PETSC_TRUE : PETSC_FALSE,
                                c->dim == 3 && c->kind != BCR_PLAN_RECURSIVE ? PETSC_TRUE : PETSC_FALSE};
 
   PetscFunctionBegin;
@@ -337,6 +339,10 @@ PetscErrorCode BCRCoreTables(BCRCore c)
   if (c->kind == BCR_PLAN_POINT) PetscFunctionReturn(PETSC_SUCCESS);
   if (c->kind == BCR_PLAN_LINE) {
     PetscCall(tables_line(c));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (c->kind == BCR_PLAN_SPECTRAL) {
+    PetscCall(BCRSpectralTables(c));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscMemzero(&s, sizeof(s)));

@@ -194,6 +194,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(lines_tables(c));
     break;
   case BCR_PLAN_POLES:
+  case BCR_PLAN_SPECTRAL:
   case BCR_PLAN_NONE:
   case BCR_PLAN_KINDS:
     break;
@@ -232,7 +233,8 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   const BCRPlanSpec spec = {
     dim,     axis,     stride,
     shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, -1,       {PETSC_FALSE, PETSC_FALSE}
+    options, -1,       {PETSC_FALSE, PETSC_FALSE},
+    NULL
   };
 
   PetscFunctionBegin;
@@ -247,7 +249,8 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
   const BCRPlanSpec spec = {
     dim,     axis,     stride,
     shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, along,    {open[0], open[1]}
+    options, along,    {open[0], open[1]},
+    NULL
   };
 
   PetscFunctionBegin;
@@ -433,6 +436,8 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
   case BCR_STAGE_MEAN:
     return stage_mean;
   case BCR_STAGE_POLES: /* of the host */
+  case BCR_STAGE_DIVIDE:
+  case BCR_STAGE_EXCHANGE:
   case BCR_STAGES:
     break;
   }
