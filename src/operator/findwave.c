@@ -14,7 +14,7 @@
 #define ROUNDS(w)    (64 + 8 * (double)(w)->A->R->size + 20 * PetscSqrtReal((double)(w)->open))
 #define MOST_ROOM    (1 << 24)
 #define MESSAGE      5 /* numbers of a message: place, distance, numbers along the axes */
-#define WIDTH(links) ((links) / 4)
+#define WIDTH(links) ((links) / 8)
 
 PetscErrorCode BCRWaveDestroy(BCRWave *w)
 {
@@ -163,12 +163,12 @@ static inline PetscInt WavePop(BCRWave *w)
   return row;
 }
 
-/* A row of this rank has a neighbour at this distance, which is new */
+/* A row of this rank has a neighbour at this distance, which is new. One that waits has not been looked at yet */
 static inline void WaveReach(BCRWave *w, PetscInt row, PetscInt near)
 {
   BCRWavePoint *p = &w->own[row];
 
-  if (p->near <= near) return;
+  if (p->near <= near || (p->near == near + 1 && p->at[0] < 0)) return;
   if (p->near > near + 1) {
     p->near = near + 1;
     p->at[0] = -1;
@@ -176,46 +176,65 @@ static inline void WaveReach(BCRWave *w, PetscInt row, PetscInt near)
   WavePush(w, row);
 }
 
-/* The numbers of a row from those of its neighbours */
-static inline void WaveNumbers(const BCRWave *w, PetscInt row, PetscInt at[3])
+/* What a row, at this distance, takes from its links of one block; how many of these are nearer. Without branches:
+   which of the links are is not to be foretold */
+static inline PetscInt WaveNumbers(const BCRFindRows *R, int b, PetscInt row, PetscInt near,
+                                   const BCRWavePoint points[], PetscInt at[3])
 {
-  const BCRFindRows *R = w->A->R;
-  const PetscInt nearer = w->own[row].near - 1;
   PetscInt count = 0;
 
-  for (int d = 0; d < 3; d++) at[d] = 0;
-  for (int b = 0; b < 2 && R->i[b]; b++) {
-    const BCRWavePoint *points = b ? w->ghost : w->own;
+  for (PetscInt k = R->i[b][row]; k < R->i[b][row + 1]; k++) {
+    const BCRWavePoint *p = &points[R->j[b][k]];
+    const PetscInt nearer = (p->near == near - 1) & BCRFindLink(R, b, k);
 
-    for (PetscInt k = R->i[b][row]; k < R->i[b][row + 1]; k++) {
-      const BCRWavePoint *p = &points[R->j[b][k]];
-
-      if (p->near != nearer || !BCRFindLink(R, b, k)) continue;
-      for (int d = 0; d < 3; d++) at[d] = PetscMax(at[d], p->at[d]);
-      count++;
-    }
+    for (int d = 0; d < 3; d++) at[d] = PetscMax(at[d], p->at[d] & -nearer);
+    count += nearer;
   }
-  if (nearer > 0)
-    for (int d = 0; d < 3; d++) at[d] += (count == 1) & (at[d] != 0);
-  else if (nearer == 0)
-    for (PetscInt d = 0; d < w->axes; d++) at[d] = w->beside[d] == R->first + row;
+  return count;
 }
 
 static inline void WaveLook(BCRWave *w, PetscInt row)
 {
   const BCRFindRows *R = w->A->R;
   BCRWavePoint *p = &w->own[row];
-  PetscInt at[3];
+  const PetscInt near = p->near;
+  PetscInt at[3] = {0, 0, 0}, count;
 
   w->looks++;
-  WaveNumbers(w, row, at);
+  count = WaveNumbers(R, 0, row, near, w->own, at);
+  if (R->i[1] && R->i[1][row + 1] > R->i[1][row]) count += WaveNumbers(R, 1, row, near, w->ghost, at);
+  if (near > 1)
+    for (int d = 0; d < 3; d++) at[d] += (count == 1) & (at[d] != 0);
+  else if (near == 1)
+    for (PetscInt d = 0; d < w->axes; d++) at[d] = w->beside[d] == R->first + row;
   if (at[0] == p->at[0] && at[1] == p->at[1] && at[2] == p->at[2]) return;
   for (int d = 0; d < 3; d++) p->at[d] = at[d];
   for (PetscInt k = R->i[0][row]; k < R->i[0][row + 1]; k++)
-    if (BCRFindLink(R, 0, k)) WaveReach(w, R->j[0][k], p->near);
+    if (BCRFindLink(R, 0, k)) WaveReach(w, R->j[0][k], near);
   if (w->out[row + 1] == w->out[row] || PetscBTLookupSet(w->isdirty, row)) return;
   w->dirty[w->dirtied++] = row;
   w->used += w->out[row + 1] - w->out[row];
+}
+
+/* What rows some way ahead in the queue need is asked for: where rows lie anywhere each of it is a cache miss */
+static inline void WaveAhead(const BCRWave *w)
+{
+  const BCRFindRows *R = w->A->R;
+  const PetscInt *i = R->i[0], *j = R->j[0];
+  PetscInt rows[3]; /* the nearest first */
+
+  if (w->count < 24) return;
+  for (PetscInt q = 0; q < 3; q++) {
+    const PetscInt at = w->first + 8 * q + 7;
+
+    rows[q] = w->queue[at < R->n ? at : at - R->n];
+  }
+  __builtin_prefetch(i + rows[2], 0, 3);
+  __builtin_prefetch(w->own + rows[2], 1, 3);
+  __builtin_prefetch(w->out + rows[2], 0, 3);
+  __builtin_prefetch(j + i[rows[1]], 0, 3);
+  __builtin_prefetch(j + i[rows[1] + 1] - 1, 0, 3);
+  for (PetscInt k = i[rows[0]]; k < i[rows[0] + 1]; k++) __builtin_prefetch(w->own + j[k], 1, 3);
 }
 
 /* Rows of this rank up to a distance, as long as there is room for what is to be told of one more; farther ones wait */
@@ -226,6 +245,7 @@ static void WaveOwn(BCRWave *w, PetscInt most)
   while (w->count > waiting && w->used + w->A->R->size <= w->room) {
     const PetscInt row = WavePop(w);
 
+    WaveAhead(w);
     if (w->own[row].near > most) {
       WavePush(w, row);
       waiting++;
