@@ -92,8 +92,47 @@ typedef struct {
   PetscInt farthest;        /* distance */
 } Shown;
 
-/* Every entry of every row; wrong: the column of that entry */
-static void SearchLook(const BCRWave *w, Shown *shown, PetscInt *wrong)
+/* What the links of a row to one block are: bit d, a step down along axis d, bit 3 + d, one up; same: one leads to a row
+   that is as far; wrong: one is no step. Distances are the sums of the numbers */
+static inline unsigned SearchSteps(const BCRFindRows *R, int b, PetscInt row, const BCRWavePoint *here,
+                                   const BCRWavePoint points[], unsigned *same, unsigned *wrong)
+{
+  const PetscInt end = R->i[b][row + 1], *j = R->j[b];
+  const PetscScalar *a = R->a[b];
+  unsigned steps = 0;
+
+  for (PetscInt k = R->i[b][row]; k < end; k++) {
+    const BCRWavePoint *there = &points[j[k]];
+    const PetscInt up = there->near - here->near;
+    const unsigned axes = (unsigned)(here->at[0] != there->at[0]) | (unsigned)(here->at[1] != there->at[1]) << 1 |
+                          (unsigned)(here->at[2] != there->at[2]) << 2;
+
+    if (there->near == BCR_WAVE_CLOSED || there == here || (a && a[k] == (PetscScalar)0)) continue;
+    steps |= axes << (up > 0 ? 3 : 0);
+    *same |= up == 0;
+    *wrong |= (axes & (axes - 1)) | (unsigned)(up != 1 && up != -1);
+  }
+  return steps;
+}
+
+/* The column of the first link of a row that is no step; the row itself, if it has none */
+static PetscInt SearchColumn(const BCRWave *w, PetscInt row)
+{
+  const BCRFindRows *R = w->A->R;
+
+  for (int b = 0; b < 2 && R->i[b]; b++)
+    for (PetscInt k = R->i[b][row]; k < R->i[b][row + 1]; k++) {
+      const BCRWavePoint *there = (b ? w->ghost : w->own) + R->j[b][k];
+      PetscInt steps = 0;
+
+      for (int d = 0; d < 3; d++) steps += PetscAbsInt(there->at[d] - w->own[row].at[d]);
+      if (there->near != BCR_WAVE_CLOSED && BCRFindLink(R, b, k) && steps > 1) return BCRFindColumn(R, b, k);
+    }
+  return R->first + row;
+}
+
+/* Every entry of every row; column: of the first one that is no step */
+static void SearchLook(const BCRWave *w, Shown *shown, PetscInt *column)
 {
   const BCRFindRows *R = w->A->R;
 
@@ -104,39 +143,24 @@ static void SearchLook(const BCRWave *w, Shown *shown, PetscInt *wrong)
   };
   for (PetscInt r = 0; r < R->n; r++) {
     const BCRWavePoint *here = &w->own[r];
-    PetscInt ahead[3] = {0, 0, 0}, behind[3] = {0, 0, 0}, same = 0, bad = 0;
+    unsigned steps, same = 0, wrong = here->near != here->at[0] + here->at[1] + here->at[2];
 
     if (here->near == BCR_WAVE_CLOSED) continue;
     if (here->near == FAR) {
       shown->lost = PetscMax(shown->lost, -(R->first + r));
       continue;
     }
-    for (int b = 0; b < 2 && R->i[b]; b++) {
-      const BCRWavePoint *points = b ? w->ghost : w->own;
-
-      for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
-        const BCRWavePoint *there = &points[R->j[b][k]];
-        PetscInt steps = 0;
-
-        if (there->near == BCR_WAVE_CLOSED || there == here || !BCRFindLink(R, b, k)) continue;
-        for (int d = 0; d < 3; d++) {
-          const PetscInt step = there->at[d] - here->at[d];
-
-          ahead[d] |= step == 1;
-          behind[d] |= step == -1;
-          steps += PetscAbsInt(step);
-        }
-        same |= there->near == here->near;
-        if (steps > 1 && !bad && shown->wrong == -FAR) *wrong = BCRFindColumn(R, b, k);
-        bad |= steps > 1;
-      }
-    }
+    steps = SearchSteps(R, 0, r, here, w->own, &same, &wrong);
+    if (R->i[1] && R->i[1][r + 1] > R->i[1][r]) steps |= SearchSteps(R, 1, r, here, w->ghost, &same, &wrong);
     if (same) shown->even = PetscMax(shown->even, -(R->first + r));
-    if (bad) shown->wrong = PetscMax(shown->wrong, -(R->first + r));
+    if (wrong && shown->wrong == -FAR) {
+      shown->wrong = -(R->first + r);
+      *column = SearchColumn(w, r);
+    }
     for (int d = 0; d < 3; d++) {
       shown->last[d] = PetscMax(shown->last[d], here->at[d]);
-      if (!ahead[d]) shown->end[d] = PetscMax(shown->end[d], -here->at[d]);
-      shown->before |= !behind[d] & (here->at[d] > 0);
+      if (!(steps >> (3 + d) & 1)) shown->end[d] = PetscMax(shown->end[d], -here->at[d]);
+      shown->before |= (PetscInt)(~steps >> d & 1) & (here->at[d] > 0);
     }
     shown->farthest = PetscMax(shown->farthest, here->near);
   }

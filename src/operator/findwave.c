@@ -53,9 +53,7 @@ static PetscErrorCode WaveRanks(BCRWave *w, PetscInt **roots)
   w->given[0] = 0;
   for (PetscMPIInt p = 0; p < R->size; p++) w->given[p + 1] = w->given[p] + back[p];
   ierr = BCRFaultShare(R->comm, PetscMalloc1(w->given[R->size], roots), BCR_NO_MEMORY);
-  if (!ierr)
-    PetscCallMPI(
-      MPI_Alltoallv(asked, counts, w->wanted, MPIU_INT, *roots, back, w->given, MPIU_INT, R->comm));
+  if (!ierr) PetscCallMPI(MPI_Alltoallv(asked, counts, w->wanted, MPIU_INT, *roots, back, w->given, MPIU_INT, R->comm));
   PetscCall(PetscFree3(asked, counts, back));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,9 +162,9 @@ static inline PetscInt WavePop(BCRWave *w)
 }
 
 /* A row of this rank has a neighbour at this distance, which is new. One that waits has not been looked at yet */
-static inline void WaveReach(BCRWave *w, PetscInt row, PetscInt near)
+static inline void WaveReach(BCRWave *w, BCRWavePoint own[], PetscInt row, PetscInt near)
 {
-  BCRWavePoint *p = &w->own[row];
+  BCRWavePoint *p = &own[row];
 
   if (p->near <= near || (p->near == near + 1 && p->at[0] < 0)) return;
   if (p->near > near + 1) {
@@ -181,27 +179,36 @@ static inline void WaveReach(BCRWave *w, PetscInt row, PetscInt near)
 static inline PetscInt WaveNumbers(const BCRFindRows *R, int b, PetscInt row, PetscInt near,
                                    const BCRWavePoint points[], PetscInt at[3])
 {
-  PetscInt count = 0;
+  const PetscInt end = R->i[b][row + 1], *j = R->j[b];
+  const PetscScalar *a = R->a[b];
+  PetscInt count = 0, x = 0, y = 0, z = 0;
 
-  for (PetscInt k = R->i[b][row]; k < R->i[b][row + 1]; k++) {
-    const BCRWavePoint *p = &points[R->j[b][k]];
-    const PetscInt nearer = (p->near == near - 1) & BCRFindLink(R, b, k);
+  for (PetscInt k = R->i[b][row]; k < end; k++) {
+    const BCRWavePoint *p = &points[j[k]];
+    const PetscInt nearer = (p->near == near - 1) & (!a || a[k] != (PetscScalar)0), all = -nearer;
 
-    for (int d = 0; d < 3; d++) at[d] = PetscMax(at[d], p->at[d] & -nearer);
+    x = PetscMax(x, p->at[0] & all);
+    y = PetscMax(y, p->at[1] & all);
+    z = PetscMax(z, p->at[2] & all);
     count += nearer;
   }
+  at[0] = PetscMax(at[0], x);
+  at[1] = PetscMax(at[1], y);
+  at[2] = PetscMax(at[2], z);
   return count;
 }
 
 static inline void WaveLook(BCRWave *w, PetscInt row)
 {
   const BCRFindRows *R = w->A->R;
-  BCRWavePoint *p = &w->own[row];
+  const PetscInt end = R->i[0][row + 1], *j = R->j[0];
+  const PetscScalar *a = R->a[0];
+  BCRWavePoint *own = w->own, *p = &own[row];
   const PetscInt near = p->near;
   PetscInt at[3] = {0, 0, 0}, count;
 
   w->looks++;
-  count = WaveNumbers(R, 0, row, near, w->own, at);
+  count = WaveNumbers(R, 0, row, near, own, at);
   if (R->i[1] && R->i[1][row + 1] > R->i[1][row]) count += WaveNumbers(R, 1, row, near, w->ghost, at);
   if (near > 1)
     for (int d = 0; d < 3; d++) at[d] += (count == 1) & (at[d] != 0);
@@ -209,8 +216,8 @@ static inline void WaveLook(BCRWave *w, PetscInt row)
     for (PetscInt d = 0; d < w->axes; d++) at[d] = w->beside[d] == R->first + row;
   if (at[0] == p->at[0] && at[1] == p->at[1] && at[2] == p->at[2]) return;
   for (int d = 0; d < 3; d++) p->at[d] = at[d];
-  for (PetscInt k = R->i[0][row]; k < R->i[0][row + 1]; k++)
-    if (BCRFindLink(R, 0, k)) WaveReach(w, R->j[0][k], near);
+  for (PetscInt k = R->i[0][row]; k < end; k++)
+    if (!a || a[k] != (PetscScalar)0) WaveReach(w, own, j[k], near);
   if (w->out[row + 1] == w->out[row] || PetscBTLookupSet(w->isdirty, row)) return;
   w->dirty[w->dirtied++] = row;
   w->used += w->out[row + 1] - w->out[row];
@@ -264,7 +271,7 @@ static void WaveTake(BCRWave *w, PetscMPIInt from, PetscInt count)
 
     w->ghost[c].near = news[1];
     for (int d = 0; d < 3; d++) w->ghost[c].at[d] = news[2 + d];
-    for (PetscInt k = w->in[c]; k < w->in[c + 1]; k++) WaveReach(w, w->inrow[k], news[1]);
+    for (PetscInt k = w->in[c]; k < w->in[c + 1]; k++) WaveReach(w, w->own, w->inrow[k], news[1]);
   }
 }
 
@@ -322,10 +329,13 @@ static PetscErrorCode WaveBegin(BCRWave *w)
   w->first = w->count = 0;
   w->looks = 0;
   for (PetscInt r = 0; r < R->n; r++)
-    w->own[r] = (BCRWavePoint){place[r] == BCR_PLACE_OPEN ? BCR_WAVE_FAR : BCR_WAVE_CLOSED, {-1, -1, -1}};
+    w->own[r] = (BCRWavePoint){
+      place[r] == BCR_PLACE_OPEN ? BCR_WAVE_FAR : BCR_WAVE_CLOSED, {-1, -1, -1}
+    };
   for (PetscInt c = 0; c < R->ghosts; c++)
-    w->ghost[c] =
-      (BCRWavePoint){w->A->ghost[c] == BCR_PLACE_OPEN ? BCR_WAVE_FAR : BCR_WAVE_CLOSED, {-1, -1, -1}};
+    w->ghost[c] = (BCRWavePoint){
+      w->A->ghost[c] == BCR_PLACE_OPEN ? BCR_WAVE_FAR : BCR_WAVE_CLOSED, {-1, -1, -1}
+    };
   if (corner >= 0 && corner < R->n) {
     w->own[corner].near = 0;
     WavePush(w, corner);
