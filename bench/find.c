@@ -22,30 +22,6 @@ static PetscMPIInt rank, size;
 static FILE *csv;
 static PetscBool cpu = PETSC_FALSE;
 
-static double ProcessorTime(void)
-{
-  struct timespec t;
-
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-static PetscErrorCode ClockStart(double *start)
-{
-  PetscFunctionBegin;
-  PetscCall(BenchClockStart(start));
-  if (cpu) *start = ProcessorTime();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode ClockRead(double start, double *t)
-{
-  PetscFunctionBegin;
-  if (cpu) start += BenchTime() - ProcessorTime();
-  PetscCall(BenchClockRead(start, t));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Find(Mat A, BCRFound *found)
 {
   BCRFindRows R;
@@ -288,13 +264,13 @@ static PetscErrorCode Run(const char kind[], const char order[], const PetscInt 
   PetscCall(VecSet(u, 1));
   for (PetscInt r = 0; r < repetitions; r++) {
     PetscCall(MatMult(A, u, f));
-    PetscCall(ClockStart(&start));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(MatMult(A, u, f));
-    PetscCall(ClockRead(start, &t[1][r]));
+    PetscCall(BenchTimerRead(cpu, start, &t[1][r]));
     PetscCall(BCRFoundDestroy(&found));
-    PetscCall(ClockStart(&start));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(Find(A, &found));
-    PetscCall(ClockRead(start, &t[0][r]));
+    PetscCall(BenchTimerRead(cpu, start, &t[0][r]));
   }
   row.solver = answers[found.order];
   BenchStatistics(repetitions, t[0], &row.time, &row.mintime);
