@@ -17,34 +17,46 @@
 
 #define FAR BCR_WAVE_FAR
 
-/* Collective. The corner: the first row of those with the fewest links, but for rows with none */
-static PetscErrorCode SearchCorner(BCRWave *w, PetscBool *ok)
+#define STAR 6 /* links of a node at most */
+
+/* Collective. The corner: the first row of those with the fewest links, but for rows with none. why: there is none, or a
+   row with too many */
+static PetscErrorCode SearchCorner(BCRWave *w, char why[], size_t room, PetscBool *ok)
 {
   const BCRFindRows *R = w->A->R;
   const PetscInt *place = w->A->place, *ghost = w->A->ghost;
-  PetscInt least = FAR, row = FAR, all;
-  PetscInt64 closed = R->N - w->open;
+  const PetscBool all = (PetscBool)(R->N == w->open && !R->dropzeros); /* entries beside the diagonal are links */
+  PetscInt least = FAR, fewest, first[2] = {FAR, FAR};                 /* rows with the fewest, and with too many */
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < R->n; r++) {
     PetscInt entries = R->i[0][r + 1] - R->i[0][r], links = 0;
 
     if (R->i[1]) entries += R->i[1][r + 1] - R->i[1][r];
-    if (place[r] != BCR_PLACE_OPEN || (!closed && !R->dropzeros && entries - 1 >= least)) continue;
+    if (place[r] != BCR_PLACE_OPEN || (all && entries - 1 >= least && entries - 1 <= STAR)) continue;
     for (int b = 0; b < 2 && R->i[b]; b++)
       for (PetscInt k = R->i[b][r]; k < R->i[b][r + 1]; k++) {
         const PetscInt c = R->j[b][k];
 
         if ((b ? ghost[c] : place[c]) == BCR_PLACE_OPEN && (b || c != r) && BCRFindLink(R, b, k)) links++;
       }
+    if (links > STAR && first[1] == FAR) first[1] = R->first + r;
     if (links == 0 || links >= least) continue;
     least = links;
-    row = R->first + r;
+    first[0] = R->first + r;
   }
-  PetscCallMPI(MPI_Allreduce(&least, &all, 1, MPIU_INT, MPI_MIN, R->comm));
-  if (least > all) row = FAR;
-  PetscCallMPI(MPI_Allreduce(&row, &w->corner, 1, MPIU_INT, MPI_MIN, R->comm));
-  *ok = (PetscBool)(w->corner < FAR);
+  PetscCallMPI(MPI_Allreduce(&least, &fewest, 1, MPIU_INT, MPI_MIN, R->comm));
+  if (least > fewest) first[0] = FAR;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, first, 2, MPIU_INT, MPI_MIN, R->comm));
+  w->corner = first[0];
+  *ok = (PetscBool)(first[0] < FAR && first[1] == FAR);
+  if (first[1] < FAR)
+    PetscCall(PetscSNPrintf(why, room,
+                            "row %" PetscInt_FMT " (column %" PetscInt_FMT
+                            ") has more than %d neighbours (stencils with diagonals are not found over ranks in any "
+                            "order: -pc_bcrpoisson_grid)",
+                            first[1], first[1], STAR));
+  else if (!*ok) PetscCall(PetscSNPrintf(why, room, "no row, nor row 0, has an entry in a column off the diagonal"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,10 +284,7 @@ static PetscErrorCode SearchAll(BCRWave *w, BCRFound *found, PetscBool *ok)
   PetscFunctionBegin;
   PetscCall(PetscSFBcastBegin(w->A->sf, MPIU_INT, w->A->place, w->A->ghost, MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(w->A->sf, MPIU_INT, w->A->place, w->A->ghost, MPI_REPLACE));
-  PetscCall(SearchCorner(w, ok));
-  if (!*ok)
-    PetscCall(
-      PetscSNPrintf(found->why, sizeof(found->why), "no row, nor row 0, has an entry in a column off the diagonal"));
+  PetscCall(SearchCorner(w, found->why, sizeof(found->why), ok));
   for (int k = 0; k < 2 && again && (k || *ok); k++) {
     if (k) {
       PetscInt row = FAR;

@@ -667,6 +667,13 @@ static PetscErrorCode Many(void)
     {{16, 18, 17}, {0, 0, 0}, 3, 1, WALLS_NONE, 0 },
     {{70, 40, 1},  {0, 1, 0}, 1, 2, WALLS_KEPT, 0 },
     {{18, 16, 15}, {0, 0, 0}, 1, 1, WALLS_NONE, .8},
+    {{25, 23, 22}, {0, 0, 0}, 1, 1, WALLS_KEPT, 0 }, /* from here on over ranks by distances first */
+    {{25, 23, 22}, {0, 0, 1}, 1, 1, WALLS_NONE, 0 },
+    {{127, 98, 1}, {0, 1, 0}, 1, 1, WALLS_NONE, 0 },
+    {{127, 98, 1}, {0, 0, 0}, 2, 1, WALLS_NONE, 0 },
+    {{2, 2, 3001}, {0, 0, 0}, 1, 1, WALLS_NONE, 0 },
+    {{4, 3001, 1}, {1, 0, 0}, 1, 1, WALLS_NONE, 0 },
+    {{90, 61, 1},  {0, 0, 0}, 1, 2, WALLS_KEPT, 0 },
   };
 
   PetscFunctionBegin;
