@@ -775,8 +775,14 @@ static PetscErrorCode Sparse(PetscInt links)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+typedef enum {
+  GATHERED,
+  ALIKE,    /* nodes with the same neighbours */
+  DISTANCES /* several ranks */
+} Found;
+
 /* Each allocation of the library's fails on the last rank alone: an error on all of them, and nothing is left */
-static PetscErrorCode Allocations(PetscBool alike)
+static PetscErrorCode Allocations(Found how)
 {
   Case c = {
     PLAIN, .N = {83, 61, 1},
@@ -788,7 +794,8 @@ static PetscErrorCode Allocations(PetscBool alike)
   Mat A;
 
   PetscFunctionBegin;
-  if (alike) { /* nodes with the same neighbours; an axis more of two nodes, where values are asked for */
+  if (how == DISTANCES) c.N[0] = 23, c.N[1] = 17;
+  if (how == ALIKE) { /* nodes with the same neighbours; an axis more of two nodes, where values are asked for */
     c.N[0] = c.N[2] = 2;
     c.reach = 3;
   }
@@ -805,7 +812,7 @@ static PetscErrorCode Allocations(PetscBool alike)
     TestFaultsMark();
     if (rank == size - 1) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
     PetscCall(PetscPushErrorHandler(TestCatch, &caught));
-    ierr = BCRGridFind(A, &found);
+    ierr = how == DISTANCES ? FindAny(A, PETSC_FALSE, PETSC_FALSE, &found) : BCRGridFind(A, &found);
     PetscCall(PetscPopErrorHandler());
     fired = rank == size - 1 && TestFaultsDisarm();
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, size - 1, PETSC_COMM_WORLD));
@@ -930,8 +937,7 @@ int main(int argc, char **argv)
   PetscCall(Random(cases));
   TestFaultsBegin();
   if (size == 1) PetscCall(Memory());
-  PetscCall(Allocations(PETSC_FALSE));
-  PetscCall(Allocations(PETSC_TRUE));
+  for (Found how = GATHERED; how <= (size > 1 ? DISTANCES : ALIKE); how++) PetscCall(Allocations(how));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(PetscFinalize());
   if (!rank) return TestEnd();
