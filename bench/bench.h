@@ -30,6 +30,14 @@ static inline double BenchTime(void)
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
+static inline double BenchProcessorTime(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
 /* A clock from a barrier on, read when the slowest rank is there */
 static inline PetscErrorCode BenchClockStart(double *start)
 {
@@ -44,6 +52,23 @@ static inline PetscErrorCode BenchClockRead(double start, double *t)
   PetscFunctionBegin;
   *t = BenchTime() - start;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same; cpu: of the time that the processor spends on this process, of that rank on which it is longest */
+static inline PetscErrorCode BenchTimerStart(PetscBool cpu, double *start)
+{
+  PetscFunctionBegin;
+  PetscCall(BenchClockStart(start));
+  if (cpu) *start = BenchProcessorTime();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode BenchTimerRead(PetscBool cpu, double start, double *t)
+{
+  PetscFunctionBegin;
+  if (cpu) start += BenchTime() - BenchProcessorTime();
+  PetscCall(BenchClockRead(start, t));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -6,6 +6,8 @@ against the same values in the pattern of the star and one pass over the indices
   -kind <name>  this kind of matrix alone: constant, boundary, scaled, variable\n\
   -dim <2>      this many dimensions alone\n\
   -reps <9>     repetitions, at least 5\n\
+  -cpu          times of the processor, for a machine with other work\n\
+  -csv <file>   adds the results to this file\n\
 On any number of ranks; times are those of the slowest, from a barrier on, and of these the least.\n\n";
 
 #include "bench.h"
@@ -16,7 +18,9 @@ On any number of ranks; times are those of the slowest, from a barrier on, and o
 #define MAX_REPS 200
 
 static PetscInt repetitions = 9;
-static PetscMPIInt rank;
+static PetscMPIInt rank, size;
+static FILE *csv;
+static PetscBool cpu = PETSC_FALSE;
 
 typedef enum {
   CONSTANT, /* the Laplacian between Dirichlet ends */
@@ -104,15 +108,21 @@ static PetscErrorCode Pass(Mat A, double *sum)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Least times: to read the operator, then again the same pattern; to read lines of the strongest axis; of a pass */
+/* Times: to read the operator, then again the same pattern; to read lines of the strongest axis; of a pass */
+enum {
+  READ,
+  AGAIN,
+  LINES,
+  PASS
+};
 typedef struct {
-  double read, again, lines, pass;
+  double median[4], least[4];
 } Times;
 
 static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil, PetscInt width, Kind kind,
                               Times *times)
 {
-  double *t[4], start = 0, median, sum = 0;
+  double *t[4], start = 0, sum = 0;
   DM da;
   Mat A;
   BCRGrid grid;
@@ -135,31 +145,56 @@ static PetscErrorCode Measure(PetscInt dim, PetscInt n, DMDAStencilType stencil,
     BCRLines lines = NULL;
     PetscInt dof = 0;
 
-    PetscCall(BenchClockStart(&start));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
-    PetscCall(BenchClockRead(start, &t[0][r]));
-    PetscCall(BenchClockStart(&start));
+    PetscCall(BenchTimerRead(cpu, start, &t[0][r]));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(BCROperatorReadUpdate(&grid, A, BCR_FIT_AUTO, &pattern, &dof, &ops, NULL));
-    PetscCall(BenchClockRead(start, &t[1][r]));
+    PetscCall(BenchTimerRead(cpu, start, &t[1][r]));
     PetscCall(BCROperatorDestroy(dof, &ops));
-    PetscCall(BenchClockStart(&start));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(BCRLinesRead(&grid, A, BCR_LINES_ANY_AXIS, &lines));
-    PetscCall(BenchClockRead(start, &t[2][r]));
+    PetscCall(BenchTimerRead(cpu, start, &t[2][r]));
     PetscCall(BCRLinesDestroy(&lines));
-    PetscCall(BenchClockStart(&start));
+    PetscCall(BenchTimerStart(cpu, &start));
     PetscCall(Pass(A, &sum));
-    PetscCall(BenchClockRead(start, &t[3][r]));
+    PetscCall(BenchTimerRead(cpu, start, &t[3][r]));
   }
   if (sum == 0.125) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g\n", sum));
-  BenchStatistics(repetitions, t[0], &median, &times->read);
-  BenchStatistics(repetitions, t[1], &median, &times->again);
-  BenchStatistics(repetitions, t[2], &median, &times->lines);
-  BenchStatistics(repetitions, t[3], &median, &times->pass);
+  for (int k = READ; k <= PASS; k++) BenchStatistics(repetitions, t[k], &times->median[k], &times->least[k]);
   PetscCall(BCRGridDestroy(&grid));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   PetscCall(PetscFree4(t[0], t[1], t[2], t[3]));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* copy_ms: the same values in the pattern of the star, and a pass over the wide matrix */
+static void Write(PetscInt dim, PetscInt n, Kind kind, const char pattern[], const Times *star, const Times *wide)
+{
+  static const char *const what[] = {"read", "again", "lines"};
+
+  for (int k = READ; k <= LINES; k++) {
+    const BenchRow row = {
+      .program = "wide",
+      .name = kinds[kind],
+      .precision = sizeof(PetscReal) == 8 ? "double" : "single",
+      .solver = what[k],
+      .axis = pattern,
+      .ranks = size,
+      .dim = dim,
+      .n = {n, n, dim == 3 ? n : 1},
+      .time = wide->median[k],
+      .copy = star->median[k] + wide->median[PASS],
+      .setup = NAN,
+      .residual = NAN,
+      .mintime = wide->least[k],
+      .mincopy = star->least[k] + wide->least[PASS],
+      .first = NAN
+    };
+
+    BenchWriteRow(csv, &row);
+  }
 }
 
 int main(int argc, char **argv)
@@ -169,12 +204,18 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n2", &n[0], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n3", &n[1], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-dim", &dim, NULL));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-kind", kinds, KINDS, &only, NULL));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-cpu", &cpu));
+  if (!rank)
+    PetscCall(BenchOpen(cpu ? "reading; copy: the star and one pass; times of the processor"
+                            : "reading; copy: the star and one pass",
+                        &csv));
   if (!rank)
     printf("%-7s %-10s %-6s %36s   %s\n", "", "", "", "read / again / lines / pass, ms",
            "over star and pass: read, again, lines");
@@ -184,22 +225,22 @@ int main(int argc, char **argv)
 
       if ((dim && dim != d + 2) || (only < KINDS && only != kind)) continue;
       for (PetscInt width = 0; width < 3; width++) {
+        const char *const pattern = width == 0 ? "star" : (width == 1 ? "box 1" : "box 2");
         Times *t = width ? &wide : &star;
 
         PetscCall(
           Measure(d + 2, n[d], width ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, PetscMax(width, 1), (Kind)kind, t));
         if (rank) continue;
-        printf("%3d^%d   %-10s %-6s %8.3f %8.3f %8.3f %8.3f", (int)n[d], (int)d + 2, kinds[kind],
-               width ? (width == 1 ? "box 1" : "box 2") : "star", 1e3 * t->read, 1e3 * t->again, 1e3 * t->lines,
-               1e3 * t->pass);
-        if (width)
-          printf("   %6.2f %6.2f %6.2f", t->read / (star.read + t->pass), t->again / (star.again + t->pass),
-                 t->lines / (star.lines + t->pass));
+        printf("%3d^%d   %-10s %-6s", (int)n[d], (int)d + 2, kinds[kind], pattern);
+        for (int k = READ; k <= PASS; k++) printf(" %8.3f", 1e3 * t->least[k]);
+        for (int k = READ; k <= LINES && width; k++) printf(" %6.2f", t->least[k] / (star.least[k] + t->least[PASS]));
         printf("\n");
         fflush(stdout);
+        if (width) Write(d + 2, n[d], (Kind)kind, pattern, &star, t);
       }
     }
   }
+  if (csv) fclose(csv);
   PetscCall(PetscFinalize());
   return 0;
 }

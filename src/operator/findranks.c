@@ -7,6 +7,9 @@
 #define GATHER_ROWS    4000000
 #define GATHER_ENTRIES 27
 
+/* Of more than so many rows stars are found over the ranks first */
+#define SPREAD_ROWS 10000
+
 /* So many are looked at as they are: whatever they turn out to be takes no time */
 #define FEW_ROWS 4096
 
@@ -295,6 +298,29 @@ static PetscErrorCode FindFinish(BCRAnyRows *A, BCRFound *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective. Up to so many rows are gathered. Stars, of more than a few rows, are found without: in less time, and it is
+   not one rank that has all the work. Of axes with two nodes values have to say whether two of them are a ring of four */
+static PetscErrorCode FindSpread(BCRAnyRows *A, PetscInt rows, BCRFound *found)
+{
+  const BCRFindRows *R = A->R;
+  const BCRFound none = *found;
+
+  PetscFunctionBegin;
+  if (R->N > PetscMin(rows, SPREAD_ROWS)) {
+    PetscBool two = PETSC_FALSE;
+
+    PetscCall(BCRFindByDistances(A, found));
+    for (int d = 0; d < 3; d++) two = (PetscBool)(two || found->N[d] == 2);
+    if ((found->order && !two) || R->N > rows) PetscFunctionReturn(PETSC_SUCCESS);
+    *found = none;
+    A->zeros = 0;
+    RowsClassify(A);
+    PetscCall(RowsEmpty(A));
+  }
+  PetscCall(FindGathered(A, found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, BCRFound *found)
 {
   BCRAnyRows A;
@@ -315,8 +341,7 @@ PetscErrorCode BCRFindAnyUpTo(PetscInt rows, const BCRFindRows *R, BCRFound *fou
   }
   if (!ierr) {
     if (R->size == 1) ierr = FindAlone(&A, found);
-    else if (R->N <= rows) ierr = FindGathered(&A, found);
-    else ierr = BCRFindByDistances(&A, found);
+    else ierr = FindSpread(&A, rows, found);
   }
   if (!ierr) ierr = FindFinish(&A, found);
   PetscCall(RowsDestroy(&A));

@@ -179,6 +179,8 @@ static PetscErrorCode RankOptions(void)
     {"-pc_bcrpoisson_scale 2",             "-pc_bcrpoisson_scale",     PETSC_FALSE},
     {"-pc_bcrpoisson_shift 3",             "-pc_bcrpoisson_shift",     PETSC_FALSE},
     {"-pc_bcrpoisson_ends neumann",        "-pc_bcrpoisson_ends",      PETSC_FALSE},
+    {"-pc_bcrpoisson_grid 6,12",           "-pc_bcrpoisson_grid",      PETSC_FALSE},
+    {"-pc_bcrpoisson_otherwise jacobi",    "-pc_bcrpoisson_otherwise", PETSC_FALSE},
     {"-pc_bcrpoisson_radix 1",             "Rank",                     PETSC_TRUE },
     {"-pc_bcrpoisson_ends nowhere",        "Rank",                     PETSC_TRUE },
     {"-pc_bcrpoisson_spacing -1",          "Rank",                     PETSC_TRUE }

@@ -234,7 +234,8 @@ int main(int argc, char **argv)
     {5,  30, 5 },
     {40, 1,  1 },
     {4,  4,  4 },
-    {13, 2,  3 }
+    {13, 2,  3 },
+    {25, 21, 20}  /* over ranks by distances */
   };
   int status;
 
