@@ -224,6 +224,20 @@ function(petscbcr_add_program_tests)
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4 ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
+  # the Python package on the library of this build; tests/python/venv.sh installs it first
+  set(package "${python}" "${CMAKE_CURRENT_SOURCE_DIR}/tests/python/package.py")
+  if(NOT python)
+    set(package bash -c "echo 'skipped: no petsc4py of this PETSc'; exit 77")
+  endif()
+  foreach(n 1 2)
+    set(run)
+    if(n GREATER 1)
+      set(run ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n})
+    endif()
+    petscbcr_add_script_test(python-package-${n} RANKS ${n} LABELS python COMMAND ${run} ${package}
+      ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH= PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/packaging/python PETSCBCR_LIBRARY=${plugin})
+  endforeach()
+
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
     set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
