@@ -99,7 +99,7 @@ def _scalar(value: complex) -> ctypes.Structure | ctypes._SimpleCData:
 
 def _words(table: str) -> list[str]:
     """The words of an enumeration of the library; after them it has the names of the enumeration and of its prefix"""
-    words = []
+    words: list[str] = []
     entry = ctypes.pointer(ctypes.c_char_p.in_dll(_library, table))
     while entry[len(words)] is not None:
         words.append(entry[len(words)].decode())
