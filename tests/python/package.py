@@ -202,6 +202,9 @@ def test_recurrence():
     small(abs(whole(vec_w) - loop(whole(vec_s), whole(vec_t), 0.5)).max(), "recurrence of vectors")
     raises(PETSc.Error, lambda: petscbcr.recurrence(s[:10], t), "arrays of different lengths")
     raises(ValueError, lambda: petscbcr.recurrence(s[:, None], t), "an array of two dimensions")
+    if PETSc.ScalarType().dtype.kind != "c":
+        raises(TypeError, lambda: petscbcr.recurrence(1j * s, t), "complex coefficients")
+        raises(TypeError, lambda: petscbcr.recurrence(s, t, 1j), "a complex start")
 
 
 def main():

@@ -97,6 +97,11 @@ def _scalar(value: complex) -> ctypes.Structure | ctypes._SimpleCData:
     return _Complex(complex(value).real, complex(value).imag)
 
 
+def _scalars(values: ArrayLike) -> numpy.ndarray:
+    """A copy in the type of PETSc's scalars; a TypeError for complex numbers where these are real"""
+    return numpy.asarray(values).astype(PETSc.ScalarType, casting="same_kind")
+
+
 def _words(table: str) -> list[str]:
     """The words of an enumeration of the library; after them it has the names of the enumeration and of its prefix"""
     words: list[str] = []
@@ -198,7 +203,7 @@ def _to_vec(da: PETSc.DMDA, field: numpy.ndarray) -> PETSc.Vec:
     vec = da.createGlobalVec()
     if da.getDof() > 1:
         field = numpy.moveaxis(field, -1, 0)  # components are neighbours in memory
-    vec.setArray(field.ravel(order="F"))
+    vec.setArray(_scalars(field.ravel(order="F")))
     return vec
 
 
@@ -330,12 +335,12 @@ def recurrence(s: Field | complex, t: Field, initial: complex = 0.0, w: Field | 
     process a recurrence of its own; a number as s is the coefficient everywhere. Without w a new one is returned;
     w may be s or t. See PetscBCRRecurrenceSolve().
     """
-    constant = numpy.ndim(s) == 0 and not isinstance(s, PETSc.Vec)
+    constant = not isinstance(s, PETSc.Vec) and numpy.ndim(s) == 0
     if isinstance(t, PETSc.Vec):
         vec_t, vec_s = t, None if constant else s
         vec_w = w if w is not None else t.duplicate()
     else:
-        arrays = [numpy.array(a, dtype=PETSc.ScalarType) for a in ((t,) if constant else (t, s))]
+        arrays = [_scalars(a) for a in ((t,) if constant else (t, s))]
         if any(a.ndim != 1 for a in arrays):
             raise ValueError("arrays of one dimension are wanted")
         vecs = [PETSc.Vec().createWithArray(a, comm=PETSc.COMM_SELF) for a in arrays]
