@@ -224,6 +224,20 @@ function(petscbcr_add_program_tests)
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4 ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_vectors.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
+  # the Python package on the library of this build; tests/python/venv.sh installs it first
+  set(package "${python}" "${CMAKE_CURRENT_SOURCE_DIR}/tests/python/package.py")
+  if(NOT python)
+    set(package bash -c "echo 'skipped: no petsc4py of this PETSc'; exit 77")
+  endif()
+  foreach(n 1 2)
+    set(run)
+    if(n GREATER 1)
+      set(run ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n})
+    endif()
+    petscbcr_add_script_test(python-package-${n} RANKS ${n} LABELS python COMMAND ${run} ${package}
+      ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH= PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/packaging/python PETSCBCR_LIBRARY=${plugin})
+  endforeach()
+
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
     set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
@@ -264,6 +278,7 @@ function(petscbcr_add_program_tests)
 
   petscbcr_add_script_test(scripts-packages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/packages.sh")
   petscbcr_add_script_test(scripts-mismatch LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/mismatch.sh" "${CMAKE_BINARY_DIR}/mismatch")
+  petscbcr_add_script_test(scripts-release LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/release.sh" "${plugin}")
   petscbcr_add_script_test(man-pages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/manpages.sh")
 
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)
