@@ -37,7 +37,7 @@ PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscFree4(d->row, d->start, d->col, d->value));
-  PetscCall(PetscFree2(d->mask, d->inverse));
+  PetscCall(PetscFree3(d->run, d->length, d->inverse));
   PetscCall(PetscFree3(d->linkrow, d->linkcol, d->linkvalue));
   PetscCall(PetscFree(*differ));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,6 +164,7 @@ typedef struct {
   PetscInt *touching;            /* rows of the whole piece that are touched */
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
   PetscInt m, entries, links, pieces;
+  PetscInt runs; /* of the mask, at most */
 } BCRDifferReader;
 
 /* Puts the row factor of n nodes of the box, from ix on along x; there are none as long as all are 1 */
@@ -290,8 +291,10 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], 
         n = BCRDifferAlike(S, ix, slots + o);
         if (S->kind[i] != BCR_NODE_MASK) {
           if (S->code[i] || S->kind[i] || slots[o]) PetscCall(BCRDifferRun(R, ix, n, fits));
-        } else if (slots[o] != every)
-          for (PetscInt k = 0; k < n; k++) R->rim[R->rims++] = BCRNode(A, ix) + k;
+          continue;
+        }
+        R->runs += slots[o] != every || S->code[i] == BCR_STARS ? n : 1;
+        for (PetscInt k = 0; k < n && slots[o] != every; k++) R->rim[R->rims++] = BCRNode(A, ix) + k;
       }
     }
   }
@@ -434,7 +437,7 @@ static PetscErrorCode BCRDifferCreate(const BCRDifferReader *R, BCRDiffer *diffe
   D->masked = R->S.masked;
   D->links = R->links;
   PetscCall(PetscMalloc4(D->m, &D->row, D->m + 1, &D->start, R->entries, &D->col, R->entries, &D->value));
-  PetscCall(PetscMalloc2(D->masked, &D->mask, D->masked, &D->inverse));
+  PetscCall(PetscMalloc3(R->runs, &D->run, R->runs, &D->length, R->runs, &D->inverse));
   PetscCall(PetscMalloc3(D->links, &D->linkrow, D->links, &D->linkcol, D->links, &D->linkvalue));
   D->start[0] = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -452,8 +455,23 @@ static PetscInt BCRDifferColumn(const BCRSurvey *S, const PetscInt ix[3], int k)
 
 /* Where the next entries of the lists go */
 typedef struct {
-  PetscInt m, masked, links, rim;
+  PetscInt m, links, rim;
 } BCRDifferPlace;
+
+/* n nodes of the mask from ix on along x, with row st; to the run before them, if that is of such rows on the same line */
+static void BCRDifferWriteMask(const BCRSurvey *S, const PetscInt ix[3], PetscInt n, const double st[7], BCRDiffer D)
+{
+  const PetscInt node = BCRGridNatural(&S->A->grid, ix), last = D->runs - 1;
+  const PetscReal inverse = (PetscReal)(1 / st[BCR_CENTRE]);
+
+  if (ix[0] > 0 && last >= 0 && D->run[last] + D->length[last] == node && D->inverse[last] == inverse) {
+    D->length[last] += n;
+    return;
+  }
+  D->run[D->runs] = node;
+  D->length[D->runs] = n;
+  D->inverse[D->runs++] = inverse;
+}
 
 /* What the lists have of one node, which is not an ordinary one */
 static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], BCRDiffer D, BCRDifferPlace *to)
@@ -468,8 +486,7 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
   if (S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK) {
     r.kept = 0;
     BCRSurveyStar(S, ix, r.st);
-    D->mask[to->masked] = node;
-    D->inverse[to->masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
+    BCRDifferWriteMask(S, ix, 1, r.st, D);
     while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
     if (note & BCR_NOTE_DIFFERS) n = BCRRimEntries(R, to->rim, slot, value);
   } else {
@@ -492,29 +509,14 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
   to->m++;
 }
 
-/* n nodes of the mask whose rows are alike and do not differ */
-static void BCRDifferWriteMask(const BCRDifferReader *R, const PetscInt ix[3], PetscInt n, BCRDiffer D,
-                               BCRDifferPlace *to)
-{
-  const PetscInt node = BCRGridNatural(&R->S.A->grid, ix);
-  PetscReal inverse;
-  double st[7];
-
-  BCRSurveyStar(&R->S, ix, st);
-  inverse = (PetscReal)(1 / st[BCR_CENTRE]);
-  for (PetscInt k = 0; k < n; k++) {
-    D->mask[to->masked] = node + k;
-    D->inverse[to->masked++] = inverse;
-  }
-}
-
 /* Fills the lists of this rank */
 static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
 {
   const BCRSurvey *S = &R->S;
   const BCRRows *A = S->A;
-  BCRDifferPlace to = {0, 0, 0, 0};
+  BCRDifferPlace to = {0, 0, 0};
   PetscInt ix[3], i = 0, n;
+  double st[7];
 
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
@@ -526,7 +528,10 @@ static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
         if (S->masked) n = BCRBytesAlike(S->kind + at, n);
         if (mask) n = S->code[at] == BCR_STARS ? 1 : BCRBytesAlike(S->code + at, n);
         if (R->note[i]) BCRDifferWriteNode(R, ix, D, &to);
-        else if (mask) BCRDifferWriteMask(R, ix, n, D, &to);
+        else if (mask) {
+          BCRSurveyStar(S, ix, st);
+          BCRDifferWriteMask(S, ix, n, st, D);
+        }
       }
     }
   }
