@@ -593,13 +593,14 @@ static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const 
     else across *= axis[d][i] / (y->weight ? y->weight[i] : 1);
   }
   if (end > at[0]) {
-    const PetscReal *factor = row_factors(op, g, at);
+    const PetscReal *factor = row_factors(op, g, at), *one = axis[0] + at[0] - low;
+    PetscReal *l = left + at[0] - ix[0], *r = right + at[0] - ix[0];
+    const PetscInt n = end - at[0];
 
-    for (PetscInt i = at[0]; i < end; i++) {
-      right[i - ix[0]] = 1;
-      left[i - ix[0]] =
-        across * axis[0][i - low] / ((x->weight ? x->weight[i - low] : 1) * (factor ? factor[i - at[0]] : 1));
-    }
+    for (PetscInt i = 0; i < n; i++) r[i] = 1;
+    for (PetscInt i = 0; i < n; i++) l[i] = across * one[i];
+    for (PetscInt i = 0; i < n && x->weight; i++) l[i] /= x->weight[at[0] - low + i];
+    for (PetscInt i = 0; i < n && factor; i++) l[i] /= factor[i];
   }
   for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
     const PetscInt node[3] = {i, ix[1], ix[2]};
@@ -804,15 +805,15 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
     {&cap->w.v,             cap->m                   },
     {&cap->change.v,        cap->m                   },
     {&cap->ghost,           cap->ghosts              },
-    {&cap->inside,          cap->masked              },
     {&cap->exchange.packed, cap->exchange.wanted.rows}
   };
 
-  PetscScalar **fields[] = {&cap->rhs, &cap->unit};
-  const size_t bytes = (size_t)PetscMax(cap->n, 1) * sizeof(PetscScalar);
+  PetscScalar **written[] = {&cap->rhs, &cap->unit, &cap->inside}; /* before anything is read there */
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(cap->c.be->alloc(bytes, "the capacitance system", fields[k]));
+  for (int k = 0; k < 3; k++)
+    PetscCall(cap->c.be->alloc((size_t)PetscMax(k < 2 ? cap->n : cap->masked, 1) * sizeof(PetscScalar),
+                               "the capacitance system", written[k]));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++)
     PetscCall(BCRNumbersAlloc(&cap->c, arrays[k].n, "the capacitance system", arrays[k].v));
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
