@@ -329,10 +329,11 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], 
   PetscInt ix[3], n;
 
   PetscFunctionBegin;
+  memset(slots, 0, (size_t)A->n[0]);
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       ix[0] = A->lo[0];
-      if (!BCRSurveyLineMask(S, ix, slots) && !(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_BUSY)) continue;
+      if (!(S->mask && BCRSurveyLineMask(S, ix, slots)) && !(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_BUSY)) continue;
       for (; ix[0] < A->lo[0] + A->n[0]; ix[0] += n) {
         const PetscInt i = BCRSurveyNode(S, ix), o = ix[0] - A->lo[0];
 

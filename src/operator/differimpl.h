@@ -65,6 +65,7 @@ typedef struct {
   PetscInt stars;
   short place[BCR_STAR_PLACES]; /* hash table: number of the star, 0: free */
   PetscInt masked;              /* rows of the mask in the rank's box */
+  PetscBool mask;               /* there are some, or beside it */
   PetscBool bad;                /* there is a row that no operator has */
   double rest;                  /* the largest entry that no star has a place for, over the diagonal */
   BCRVerdict v;                 /* what rows that do not differ deviate by */

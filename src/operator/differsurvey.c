@@ -203,14 +203,18 @@ static void BCRSurveyLineHas(BCRSurvey *S, const PetscInt ix[3], PetscBool mine)
 {
   const BCRRows *A = S->A;
   const PetscInt start[3] = {S->lo[0], ix[1], ix[2]}, at = BCRSurveyNode(S, start), from = at + A->lo[0] - S->lo[0];
+  const unsigned char *code = S->code + at, *kind = S->kind + at, *own = S->kind + from;
   unsigned char *line = &S->line[BCRSurveyLine(S, ix)];
+  PetscInt masked = 0;
   int any = 0;
 
-  for (PetscInt i = at; i < at + S->n[0]; i++) any |= S->code[i] | S->kind[i];
+  for (PetscInt i = 0; i < S->n[0]; i++) any |= code[i] | kind[i];
   if (any) *line = BCR_LINE_BUSY;
-  if (any && memchr(S->kind + at, BCR_NODE_MASK, (size_t)S->n[0])) *line |= BCR_LINE_MASK;
-  for (PetscInt i = from; i < from + A->n[0] && mine && (*line & BCR_LINE_MASK); i++)
-    S->masked += S->kind[i] == BCR_NODE_MASK;
+  if (!any || !memchr(kind, BCR_NODE_MASK, (size_t)S->n[0])) return;
+  *line |= BCR_LINE_MASK;
+  S->mask = PETSC_TRUE;
+  for (PetscInt i = 0; i < A->n[0] && mine; i++) masked += own[i] == BCR_NODE_MASK;
+  S->masked += masked;
 }
 
 /* A line, row by row where it is another rank's; known as above */
