@@ -181,6 +181,8 @@ PETSC_INTERN PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, Petsc
 PETSC_INTERN void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2]);
 /* differprofile.c. As BCRDifferModel(), where one axis is general or some have two unknowns. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferProfile(BCRSurvey *S, PetscBool *good);
+/* differcross.c. The same, where several axes are general. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferCross(BCRSurvey *S, PetscBool *good);
 /* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: none that
    this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
