@@ -10,13 +10,16 @@
 */
 #include "differimpl.h"
 
-#define BCR_CROSSES      24
-#define BCR_CROSS_ROWS   512
-#define BCR_CROSS_ENOUGH 0.75 /* of the rows that have couplings: up to an eighth of all may differ, and those beside planes */
-/* Where no cross of the first ones has more than a small part of them, there is no such operator: in obstacles end few */
-#define BCR_CROSS_FIRST 6
-#define BCR_CROSS_PART  0.05
-#define BCR_CROSS_LINES 12 /* that are looked at instead of one */
+#define BCR_CROSSES    24
+#define BCR_CROSS_ROWS 512
+/* The part of the rows with couplings that the operator of a cross has. That of the first ones with the largest is it; one that
+   has nearly all, at once; more crosses than these, where they have too few, but none where there is no such operator at all: in
+   obstacles end few */
+#define BCR_CROSS_FIRST  6
+#define BCR_CROSS_ALL    0.98
+#define BCR_CROSS_ENOUGH 0.75
+#define BCR_CROSS_PART   0.05
+#define BCR_CROSS_LINES  12 /* that are looked at instead of one */
 
 typedef struct {
   BCRSurvey *S;
@@ -94,7 +97,8 @@ static PetscBool BCRCrossMove(PetscInt d, const double b[7], const double j[7], 
   return PETSC_TRUE;
 }
 
-/* Rows of layers that no line has a row of are those of the nearest layer; at an end they keep the constant as that does */
+/* Rows of layers that no line has a row of are those of the nearest layer; at an end
+   they keep the constant as that does, and hear of no plane */
 static void BCRCrossFill(BCRCross *X, PetscInt d)
 {
   const PetscInt n = X->n[d];
@@ -107,7 +111,7 @@ static void BCRCrossFill(BCRCross *X, PetscInt d)
     while (!(i - off >= 0 && X->known[i - off]) && !(i + off < n && X->known[i + off])) off++;
     memcpy(line[i], line[i - off >= 0 && X->known[i - off] ? i - off : i + off], sizeof(line[i]));
     for (int s = 0; s < 2; s++) {
-      if (i != (s ? n - 1 : 0) || X->S->op->axis[d].plane[s].present) continue;
+      if (i != (s ? n - 1 : 0)) continue;
       line[i][BCR_CENTRE] += line[i][2 * d + s];
       line[i][2 * d + s] = 0;
     }
@@ -156,19 +160,20 @@ static PetscBool BCRCrossAlike(const double st[7], const double in[7], PetscBool
 
   if (!(f > 0 && f < PETSC_INFINITY)) return PETSC_FALSE;
   for (int k = 0; k < 7; k++)
-    if (!(PetscAbs(st[k] - f * in[k]) <= BCR_SAME_TOL * PetscAbs(k < BCR_CENTRE && in[k] != 0 ? f * in[k] : st[BCR_CENTRE])))
+    if (!(PetscAbs(st[k] - f * in[k]) <=
+          BCR_SAME_TOL * PetscAbs(k < BCR_CENTRE && in[k] != 0 ? f * in[k] : st[BCR_CENTRE])))
       return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
-/* How many of some rows are the operator's, [0], have couplings, [1]. Collective */
-static PetscErrorCode BCRCrossAsk(BCRSurvey *S, PetscBool factor, double count[2])
+/* The part of some rows with couplings that the operator has. Collective */
+static PetscErrorCode BCRCrossAsk(BCRSurvey *S, PetscBool factor, double *part)
 {
   const BCRRows *A = S->A;
   PetscInt from[3], to[3], ix[3], col, nodes = 1;
+  double count[2] = {0, 0}; /* the operator's, all */
 
   PetscFunctionBegin;
-  count[0] = count[1] = 0;
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(S->op, S->m), BCR_NO_MEMORY));
   for (PetscInt d = 0; d < 3; d++) {
     from[d] = PetscMax(S->first[d], A->lo[d]);
@@ -186,16 +191,19 @@ static PetscErrorCode BCRCrossAsk(BCRSurvey *S, PetscBool factor, double count[2
   }
   PetscCall(BCRModelDestroy(S->m));
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 2, MPI_DOUBLE, MPI_SUM, A->comm));
+  *part = count[1] > 0 ? count[0] / count[1] : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The operator of a cross. *part: of the rows that are asked, those that it has. Collective */
+/* The operator of a cross; its axes have no weights where more rows are multiples of its rows without (two materials, rows with
+   factors). *part: of the rows that are asked, those that it has. Collective */
 static PetscErrorCode BCRCrossTry(BCRCross *X, int cross, double *part)
 {
   BCRSurvey *S = X->S;
   BCROperator *op = S->op;
-  PetscBool weights = PETSC_FALSE, good;
-  double count[2];
+  PetscReal *weight[3];
+  PetscBool good;
+  double parts[2];
 
   PetscFunctionBegin;
   *part = 0;
@@ -203,13 +211,17 @@ static PetscErrorCode BCRCrossTry(BCRCross *X, int cross, double *part)
   PetscCall(BCRCrossLines(X, cross, &good));
   if (good) PetscCall(BCRAxesFrom(S->A, X->base, op, BCRCrossRow, X, &good));
   if (!good) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt d = 0; d < 3; d++) weights = (PetscBool)(weights || op->axis[d].weight);
-  PetscCall(BCRCrossAsk(S, (PetscBool)!weights, count));
-  if (weights && !(count[0] > BCR_CROSS_ENOUGH * count[1])) { /* they may be factors of rows */
-    for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree(op->axis[d].weight));
-    PetscCall(BCRCrossAsk(S, PETSC_TRUE, count));
+  PetscCall(BCRCrossAsk(S, PETSC_FALSE, &parts[0]));
+  for (PetscInt d = 0; d < 3; d++) {
+    weight[d] = op->axis[d].weight;
+    op->axis[d].weight = NULL;
   }
-  if (count[1] > 0) *part = count[0] / count[1];
+  PetscCall(BCRCrossAsk(S, PETSC_TRUE, &parts[1]));
+  for (PetscInt d = 0; d < 3; d++) {
+    if (parts[1] > parts[0]) PetscCall(PetscFree(weight[d]));
+    else op->axis[d].weight = weight[d];
+  }
+  *part = PetscMax(parts[0], parts[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,8 +229,9 @@ PetscErrorCode BCRDifferCross(BCRSurvey *S, PetscBool *good)
 {
   PetscInt most = 0;
   BCRCross X;
-  double part, best = 0;
+  double part = 0, best = 0;
   PetscErrorCode ierr = PETSC_SUCCESS;
+  int which = 0, cross = 0;
 
   PetscFunctionBegin;
   *good = PETSC_FALSE;
@@ -232,11 +245,17 @@ PetscErrorCode BCRDifferCross(BCRSurvey *S, PetscBool *good)
   }
   if (!ierr) ierr = PetscMalloc2(most, &X.other, most, &X.known);
   ierr = BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY);
-  for (int cross = 0; cross < BCR_CROSSES && !ierr && !*good && (cross < BCR_CROSS_FIRST || best > BCR_CROSS_PART); cross++) {
+  while (!ierr && best <= BCR_CROSS_ALL &&
+         cross < (best > BCR_CROSS_ENOUGH || best <= BCR_CROSS_PART ? BCR_CROSS_FIRST : BCR_CROSSES)) {
     ierr = BCRCrossTry(&X, cross, &part);
-    best = PetscMax(best, part);
-    *good = (PetscBool)(part > BCR_CROSS_ENOUGH);
+    if (part > best) {
+      best = part;
+      which = cross;
+    }
+    cross++;
   }
+  *good = (PetscBool)(best > BCR_CROSS_ENOUGH);
+  if (!ierr && *good && which != cross - 1) ierr = BCRCrossTry(&X, which, &part);
   for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree(X.line[d]));
   PetscCall(PetscFree2(X.other, X.known));
   PetscCall(ierr);
