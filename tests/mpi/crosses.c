@@ -113,6 +113,7 @@ static PetscErrorCode Run(const Case *c, const char *what, PetscBool print)
   const PetscBool singular = (PetscBool)(c->closed && (c->what == MATERIAL || c->what == NOFLUX));
   PetscInt rows, solves = 0, first = 0;
   PetscReal backward, difference, worst = 0, most = 0;
+  PetscMPIInt rank;
   char *text;
   Vec x, b;
   KSP ksp;
@@ -121,6 +122,7 @@ static PetscErrorCode Run(const Case *c, const char *what, PetscBool print)
   Mat A;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(TestRowsCreate(c->dim, c->n, PETSC_DECIDE, PETSC_FALSE, Row, c, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -151,12 +153,11 @@ static PetscErrorCode Run(const Case *c, const char *what, PetscBool print)
     TestLargest(&worst, backward);
     if (singular) continue;
     PetscCall(TestAgainstReference(A, transpose, b, x, &difference));
-    Check(difference <= 1e3 * (double)TestDifferenceBound(), "%s, solve %d: differs from LU by %g", what, k,
-          (double)difference);
+    Check(difference <= TestDifferenceBound(), "%s, solve %d: differs from LU by %g", what, k, (double)difference);
     TestLargest(&most, difference);
   }
   PetscCall(TestViewText((PetscObject)pc, &text));
-  Check(strstr(text, "rows differ") != NULL, "%s: PCView() says\n%s", what, text);
+  Check(rank || strstr(text, "rows differ") != NULL, "%s: PCView() says\n%s", what, text);
   free(text);
   if (print)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-40s %5d rows, %2d solves, %2d; backward error %.1e, from LU %.1e\n",
