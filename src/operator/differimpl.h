@@ -1,6 +1,6 @@
 /*
   Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
-  have), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
+  have; of general axes differprofile.c, differcross.c), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
 */
 #pragma once
 
