@@ -1,11 +1,11 @@
 /*
-  The operator that most rows have where several axes are general: that of a cross of grid lines. Some crosses, spread over the
-  grid, are read as if no row differed (axesread.c), each asked of some hundred rows until most that have couplings are its
-  operator's; or are up to a factor, where axes have no weights. Where a line of the cross goes through a mask, rows are those of
-  the same layer on another line:
+  The operator that most rows have where several axes are general: that of a cross of grid lines. Some crosses, spread
+  over the grid, are read as if no row differed (axesread.c), and asked of some hundred rows; that with most of them is
+  taken. Rows that have factors of their own are multiples of its rows where axes have no weights. Where a line of the
+  cross goes through a mask, rows are those of the same layer on another line:
 
-      o . . i   the row at o is that of b and what the one at i has more than that at j, in units of weights that the couplings
-      |     |   tell
+      o . . i   the row at o is that of b and what the one at i has more than that at j, in units of weights that the
+      |     |   couplings tell
       b - - j
 */
 #include "differimpl.h"

@@ -1,6 +1,7 @@
 /*
   Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
-  have; of general axes differprofile.c, differcross.c), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
+  have; of general axes differprofile.c, differcross.c), differsurvey.c (which rows are this operator's, and what the
+  others are), differmask.c (pieces of the mask).
 */
 #pragma once
 
@@ -186,8 +187,8 @@ PETSC_INTERN PetscErrorCode BCRDifferCross(BCRSurvey *S, PetscBool *good);
 /* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: none that
    this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
-/* differmask.c. Pieces of the mask, which has at most so many runs along x. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
-   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole
-   piece has. Collective */
+/* differmask.c. Pieces of the mask, which has at most so many runs along x. rim: nodes of the rank's box in the
+   mask whose neighbours are not all; touch: of these, 1: a row of the fluid has a column of this row of the mask;
+   touching: of these, how many such rows the whole piece has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt runs, PetscInt rims, const PetscInt rim[],
                                             const unsigned char touch[], PetscInt touching[], PetscInt *pieces);

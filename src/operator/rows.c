@@ -139,8 +139,8 @@ static PetscInt BCRColumn(const BCRRows *A, const BCRRowPart *part, PetscInt j)
   return j % A->dof + A->dof * BCRGridNatural(&A->grid, node);
 }
 
-/* The star of a row of one component with real entries in the box alone, at its node and beside it: what most rows are. PETSC_FALSE:
-   it is none of these, and st is of no use */
+/* The star of a row of one component with real entries in the box alone, at its node and beside it: what most rows
+   are. PETSC_FALSE: it is none of these, and st is of no use */
 static PetscBool BCRRowPlain(const BCRRows *A, const PetscInt ix[3], PetscInt node, double st[7])
 {
   const BCRBlock *B = &A->near;
