@@ -20,16 +20,21 @@ static void take_out(PC_BCRPoisson *bcr, PetscInt c)
 {
   const BCRGrid *g = &bcr->place.grid;
   const PetscReal *s = bcr->ops[c].rowscale;
+  PetscReal last = 1, inverse = 1;
   BCRDiffer x = bcr->ops[c].differ;
   PetscInt ix[3];
 
-  for (PetscInt i = 0; i < bcr->n / bcr->dof; ++i) bcr->factor[c + bcr->dof * i] = 1 / s[i];
+  for (PetscInt i = 0; i < bcr->n / bcr->dof; ++i) {
+    if (s[i] != last) inverse = 1 / (last = s[i]); /* few are different */
+    bcr->factor[c + bcr->dof * i] = inverse;
+  }
 #define NUMBER(node) \
   (BCRGridNaturalNode(g, node, ix), ix[0] - g->lo[0] + g->n[0] * (ix[1] - g->lo[1] + g->n[1] * (ix[2] - g->lo[2])))
   for (PetscInt i = 0; i < x->m; ++i)
     for (PetscInt k = x->start[i], at = NUMBER(x->row[i]); k < x->start[i + 1]; ++k) x->value[k] /= s[at];
   for (PetscInt i = 0; i < x->links; ++i) x->linkvalue[i] /= s[NUMBER(x->linkrow[i])];
-  for (PetscInt i = 0; i < x->masked; ++i) bcr->factor[c + bcr->dof * NUMBER(x->mask[i])] = 1;
+  for (PetscInt i = 0; i < x->runs; ++i)
+    for (PetscInt k = 0, at = NUMBER(x->run[i]); k < x->length[i]; ++k) bcr->factor[c + bcr->dof * (at + k)] = 1;
 #undef NUMBER
 }
 
@@ -44,11 +49,11 @@ PetscErrorCode BCRFactorsTake(PC pc)
   for (PetscInt c = 0; c < bcr->dof; ++c) some = (PetscBool)(some || factor_out(bcr, c));
   if (!some) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(bcr->n, 1), &bcr->factor), BCR_NO_MEMORY));
-  for (PetscInt i = 0; i < bcr->n; ++i) bcr->factor[i] = 1;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
-    if (!factor_out(bcr, c)) continue;
-    take_out(bcr, c);
-    PetscCall(PetscFree(bcr->ops[c].rowscale));
+    if (factor_out(bcr, c)) take_out(bcr, c);
+    else
+      for (PetscInt i = c; i < bcr->n; i += bcr->dof) bcr->factor[i] = 1;
+    if (factor_out(bcr, c)) PetscCall(PetscFree(bcr->ops[c].rowscale));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -645,7 +645,9 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRAxes(const BCRRows *A, PetscInt c, BCRAxesRow row, void *ctx, BCROperator *op, PetscBool *good)
+/* base: where the lines meet, NULL: where they do without being told */
+static PetscErrorCode BCRAxes(const BCRRows *A, PetscInt c, const PetscInt base[3], BCRAxesRow row, void *ctx,
+                              BCROperator *op, PetscBool *good)
 {
   BCRSamples S;
   PetscBool empty;
@@ -655,6 +657,7 @@ static PetscErrorCode BCRAxes(const BCRRows *A, PetscInt c, BCRAxesRow row, void
   PetscCall(BCRSamplesSize(A, op, &S, &empty));
   *good = (PetscBool)(empty && !row);
   if (empty) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int d = 0; d < 3 && base; d++) S.line[d].base = base[d];
   ierr = BCRSamplesCreate(A->comm, &S);
   if (!ierr) ierr = BCRSamplesMake(A, c, &S, row, ctx, op, good);
   PetscCall(BCRSamplesDestroy(&S));
@@ -665,13 +668,14 @@ static PetscErrorCode BCRAxes(const BCRRows *A, PetscInt c, BCRAxesRow row, void
 PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
 {
   PetscFunctionBegin;
-  PetscCall(BCRAxes(A, c, NULL, NULL, op, good));
+  PetscCall(BCRAxes(A, c, NULL, NULL, NULL, op, good));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op, BCRAxesRow row, void *ctx, PetscBool *good)
+PetscErrorCode BCRAxesFrom(const BCRRows *A, const PetscInt base[3], BCROperator *op, BCRAxesRow row, void *ctx,
+                           PetscBool *good)
 {
   PetscFunctionBegin;
-  PetscCall(BCRFaultShare(A->comm, BCRAxes(A, 0, row, ctx, op, good), BCR_NO_MEMORY));
+  PetscCall(BCRFaultShare(A->comm, BCRAxes(A, 0, base, row, ctx, op, good), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

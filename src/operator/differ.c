@@ -29,6 +29,7 @@ enum {
 /* What is noted of a node */
 #define BCR_NOTE_DIFFERS 1
 #define BCR_NOTE_LINKS   2
+#define BCR_NOTE_TOUCHED 4 /* a row of the mask: a row of the fluid in this box has a column of it */
 
 PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
 {
@@ -37,7 +38,7 @@ PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscFree4(d->row, d->start, d->col, d->value));
-  PetscCall(PetscFree2(d->mask, d->inverse));
+  PetscCall(PetscFree3(d->run, d->length, d->inverse));
   PetscCall(PetscFree3(d->linkrow, d->linkcol, d->linkvalue));
   PetscCall(PetscFree(*differ));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -154,16 +155,34 @@ void BCRSurveyFluid(const BCRSurvey *S, const PetscInt ix[3], BCRFluidRow *r)
   BCRFluidMore(S, ix, r);
 }
 
+/* What a row has beside the operator's: slots and values */
+typedef struct {
+  int n, slot[7];
+  double value[7];
+} BCRDifferEntries;
+
+/* Nodes of the box, in a run along x, that differ or have links to the mask, and are alike */
+typedef struct {
+  PetscInt first, end;
+  BCRDifferEntries beside;
+  int kept; /* slots that are links, */
+  double link[6];
+} BCRDifferFound;
+
 /* What the reader finds on this rank */
 typedef struct {
   BCRSurvey S;
+  PetscInt founds, room; /* of the fluid and of planes */
+  BCRDifferFound *found;
   unsigned char *note; /* of the nodes of the box */
   PetscInt rims;       /* nodes of the box in the mask whose neighbours are not all. Arrays of these: */
   PetscInt *rim;
-  unsigned char *touch;          /* a row of the fluid has a column of this row of the mask */
-  PetscInt *touching;            /* rows of the whole piece that are touched */
+  unsigned char *touch; /* a row of the fluid, in any box, has a column of this row of the mask */
+  PetscInt *touching;   /* rows of the whole piece that are touched */
+  BCRDifferEntries *beside;
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
   PetscInt m, entries, links, pieces;
+  PetscInt runs; /* of the mask, at most */
 } BCRDifferReader;
 
 /* Puts the row factor of n nodes of the box, from ix on along x; there are none as long as all are 1 */
@@ -184,20 +203,17 @@ static PetscErrorCode BCRDifferFactor(BCRDifferReader *R, const PetscInt ix[3], 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How many entries the row has beside the operator's, and where and what: slots, values. Differences of rounding are
-   left out */
-static int BCRFluidEntries(const BCRFluidRow *r, int slot[7], double value[7])
+/* Differences of rounding are left out */
+static void BCRFluidEntries(const BCRFluidRow *r, BCRDifferEntries *e)
 {
-  int n = 0;
-
+  e->n = 0;
   for (int k = 0; k < 7; k++) {
     const double d = r->more[k];
 
     if (PetscAbs(d) <= 4 * BCR_EPS * PetscAbs(r->in[k])) continue;
-    slot[n] = k;
-    value[n++] = d;
+    e->slot[e->n] = k;
+    e->value[e->n++] = d;
   }
-  return n;
 }
 
 static int BCRBits(int bits)
@@ -208,21 +224,54 @@ static int BCRBits(int bits)
   return n;
 }
 
-static void BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], const BCRFluidRow *r)
+/* Rows of the mask in this box that n rows of the fluid have columns of, which are alike */
+static void BCRDifferNoteTouched(BCRDifferReader *R, const PetscInt ix[3], PetscInt n, int slots)
+{
+  const BCRRows *A = R->S.A;
+  PetscInt jx[3], at[3] = {ix[0], ix[1], ix[2]};
+
+  for (int k = 0; k < 6; k++) {
+    for (at[0] = ix[0]; at[0] < ix[0] + n && slots & 1 << k; at[0]++) {
+      BCRSurveyBeside(&R->S, at, k, jx);
+      if (BCRGridHas(&A->grid, jx)) R->note[BCRNode(A, jx)] |= BCR_NOTE_TOUCHED;
+    }
+  }
+}
+
+/* n rows of the fluid, or of planes, from ix on along x, which are alike */
+static PetscErrorCode BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3], PetscInt n, const BCRFluidRow *r)
 {
   BCRSurvey *S = &R->S;
-  unsigned char *note = &R->note[BCRNode(S->A, ix)];
-  int slot[7];
-  double value[7];
+  const PetscInt first = BCRNode(S->A, ix);
+  BCRDifferFound *found;
 
-  R->links += BCRBits(r->kept);
-  if (r->kept) *note |= BCR_NOTE_LINKS;
-  if (r->differs) {
-    *note |= BCR_NOTE_DIFFERS;
-    R->kinds[r->what]++;
-    R->m++;
-    R->entries += BCRFluidEntries(r, slot, value);
-  } else if (r->dev > S->v.dev) BCRSurveyNote(S, ix, r->dev, r->slot);
+  PetscFunctionBegin;
+  if (!r->differs && r->dev > S->v.dev) BCRSurveyNote(S, ix, r->dev, r->slot);
+  BCRDifferNoteTouched(R, ix, n, r->back | r->kept);
+  if (!r->differs && !r->kept) PetscFunctionReturn(PETSC_SUCCESS);
+  if (R->founds == R->room) {
+    BCRDifferFound *more;
+
+    R->room = PetscMax(256, 2 * R->room);
+    PetscCall(PetscMalloc1(R->room, &more));
+    PetscCall(PetscArraycpy(more, R->found, R->founds));
+    PetscCall(PetscFree(R->found));
+    R->found = more;
+  }
+  found = &R->found[R->founds++];
+  found->first = first;
+  found->end = first + n;
+  found->kept = r->kept;
+  memcpy(found->link, r->st, sizeof(found->link));
+  for (PetscInt i = first; i < first + n; i++)
+    R->note[i] |= (r->kept ? BCR_NOTE_LINKS : 0) | (r->differs ? BCR_NOTE_DIFFERS : 0);
+  R->links += n * BCRBits(r->kept);
+  if (!r->differs) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRFluidEntries(r, &found->beside);
+  R->kinds[r->what] += n;
+  R->m += n;
+  R->entries += n * found->beside.n;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A row of planes. *fits = PETSC_FALSE: it is empty, and may not be */
@@ -251,7 +300,9 @@ static PetscInt BCRDifferAlike(const BCRSurvey *S, const PetscInt ix[3], const u
   n = BCRBytesAlike(S->code + i, n);
   n = BCRBytesAlike(S->kind + i, n);
   n = BCRBytesAlike(slots, n);
-  return S->kind[i] == BCR_NODE_FLUID && (S->code[i] == BCR_STARS || (S->code[i] != 0 && !S->even)) ? 1 : n;
+  if (S->kind[i] == BCR_NODE_MASK) return n;
+  if (S->code[i] == 0) return slots[0] ? 1 : n; /* links are to be the matrix' to the last digit */
+  return S->code[i] == BCR_STARS || !S->even ? 1 : n;
 }
 
 /* n nodes of the fluid, or of planes, whose rows compare alike */
@@ -263,10 +314,8 @@ static PetscErrorCode BCRDifferRun(BCRDifferReader *R, const PetscInt ix[3], Pet
 
   PetscFunctionBegin;
   BCRSurveyFluid(&R->S, ix, &r);
-  for (; at[0] < ix[0] + n; at[0]++) {
-    if (r.differs || r.kept || r.dev > R->S.v.dev) BCRDifferNoteFluid(R, at, &r);
-    if (R->S.kind[i] == BCR_NODE_PLANE) PetscCall(BCRDifferPlane(R, at, &r, fits));
-  }
+  PetscCall(BCRDifferNoteFluid(R, ix, n, &r));
+  for (; at[0] < ix[0] + n && R->S.kind[i] == BCR_NODE_PLANE; at[0]++) PetscCall(BCRDifferPlane(R, at, &r, fits));
   if (r.factor != 1) PetscCall(BCRDifferFactor(R, ix, n, r.factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -280,18 +329,21 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], 
   PetscInt ix[3], n;
 
   PetscFunctionBegin;
+  memset(slots, 0, (size_t)A->n[0]);
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       ix[0] = A->lo[0];
-      if (!BCRSurveyLineMask(S, ix, slots) && !(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_BUSY)) continue;
+      if (!(S->mask && BCRSurveyLineMask(S, ix, slots)) && !(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_BUSY)) continue;
       for (; ix[0] < A->lo[0] + A->n[0]; ix[0] += n) {
         const PetscInt i = BCRSurveyNode(S, ix), o = ix[0] - A->lo[0];
 
         n = BCRDifferAlike(S, ix, slots + o);
         if (S->kind[i] != BCR_NODE_MASK) {
           if (S->code[i] || S->kind[i] || slots[o]) PetscCall(BCRDifferRun(R, ix, n, fits));
-        } else if (slots[o] != every)
-          for (PetscInt k = 0; k < n; k++) R->rim[R->rims++] = BCRNode(A, ix) + k;
+          continue;
+        }
+        R->runs += slots[o] != every || S->code[i] == BCR_STARS ? n : 1;
+        for (PetscInt k = 0; k < n && slots[o] != every; k++) R->rim[R->rims++] = BCRNode(A, ix) + k;
       }
     }
   }
@@ -300,7 +352,7 @@ static PetscErrorCode BCRDifferFluid(BCRDifferReader *R, unsigned char slots[], 
 
 /* ---- rows of the mask ---- */
 
-/* A row of the mask is in a column of the fluid's */
+/* A row of the mask is in a column of the fluid's in another box */
 static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
 {
   PetscInt jx[3], at[3];
@@ -309,9 +361,9 @@ static PetscBool BCRMaskTouched(const BCRSurvey *S, const PetscInt ix[3])
   for (int k = 0; k < 2 * (int)S->A->dim; k++) {
     if (S->A->N[k / 2] == 1) continue;
     BCRSurveyBeside(S, ix, k, jx);
-    if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK) continue;
+    BCRSurveyGrid(S, jx, at);
+    if (BCRGridHas(&S->A->grid, at) || S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_MASK) continue;
     if (S->kind[BCRSurveyNode(S, jx)] == BCR_NODE_FLUID && !S->code[BCRSurveyNode(S, jx)]) { /* the operator's row */
-      BCRSurveyGrid(S, jx, at);
       BCRModelRow(S->op, S->m, at, r.in);
       if (r.in[k ^ 1] != 0) return PETSC_TRUE;
       continue;
@@ -336,13 +388,13 @@ static double BCRMaskOut(const BCRSurvey *S, const PetscInt jx[3], int k, double
   return there[k ^ 1] / link > 0 ? link * sqrt(there[k ^ 1] / link) : link;
 }
 
-/* As BCRFluidEntries(), of a row of the mask in a piece that is touched; sigma: what its diagonal has more */
-static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma, int slot[7], double value[7])
+/* Of a row of the mask in a piece that is touched; sigma: what its diagonal has more */
+static void BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma, BCRDifferEntries *e)
 {
   double in[7], diagonal = sigma;
   PetscInt jx[3];
-  int n = 0;
 
+  e->n = 0;
   BCRModelRow(S->op, S->m, ix, in);
   for (int k = 0; k < 6; k++) {
     BCRNodeKind kind;
@@ -351,14 +403,13 @@ static int BCRMaskEntries(const BCRSurvey *S, const PetscInt ix[3], double sigma
     BCRSurveyBeside(S, ix, k, jx);
     kind = (BCRNodeKind)S->kind[BCRSurveyNode(S, jx)];
     if (kind == BCR_NODE_MASK) continue;
-    slot[n] = k;
-    value[n++] = -in[k];
+    e->slot[e->n] = k;
+    e->value[e->n++] = -in[k];
     diagonal += kind == BCR_NODE_PLANE ? in[k] * BCRSurveySlope(S, jx) : BCRMaskOut(S, jx, k, in[k]);
   }
-  if (diagonal == 0) return n;
-  slot[n] = BCR_CENTRE;
-  value[n++] = diagonal;
-  return n;
+  if (diagonal == 0) return;
+  e->slot[e->n] = BCR_CENTRE;
+  e->value[e->n++] = diagonal;
 }
 
 /* What the diagonal of a row has more that is touched; touching: of its piece. In three dimensions a piece has what a
@@ -381,16 +432,17 @@ static double BCRMaskSigma(const BCROperator *op, PetscInt touching)
 }
 
 /* Entries of a row at the rim of a piece that is touched; none of others */
-static int BCRRimEntries(const BCRDifferReader *R, PetscInt r, int slot[7], double value[7])
+static void BCRRimEntries(const BCRDifferReader *R, PetscInt r, BCRDifferEntries *e)
 {
   const BCRModelAxis *m = R->S.m;
   PetscInt ix[3];
   double sigma = 0;
 
-  if (R->touching[r] == 0) return 0;
+  e->n = 0;
+  if (R->touching[r] == 0) return;
   BCRBoxNodeAt(R->S.A, R->rim[r], ix);
   if (R->touch[r]) sigma = BCRMaskSigma(R->S.op, R->touching[r]) * m[0].w[ix[0]] * m[1].w[ix[1]] * m[2].w[ix[2]];
-  return BCRMaskEntries(&R->S, ix, sigma, slot, value);
+  BCRMaskEntries(&R->S, ix, sigma, e);
 }
 
 /* Pieces, and rows of the mask that differ. Collective */
@@ -398,25 +450,24 @@ static PetscErrorCode BCRDifferMask(BCRDifferReader *R)
 {
   const BCRSurvey *S = &R->S;
   PetscInt ix[3];
-  int slot[7];
-  double value[7];
-  PetscErrorCode ierr = PetscMalloc2(R->rims, &R->touch, R->rims, &R->touching);
+  PetscErrorCode ierr = PetscMalloc3(R->rims, &R->touch, R->rims, &R->touching, R->rims, &R->beside);
 
   PetscFunctionBegin;
   PetscCall(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt r = 0; r < R->rims; r++) {
+    R->touch[r] = (R->note[R->rim[r]] & BCR_NOTE_TOUCHED) != 0;
+    if (R->touch[r] || S->A->grid.size == 1) continue;
     BCRBoxNodeAt(S->A, R->rim[r], ix);
     R->touch[r] = BCRMaskTouched(S, ix);
   }
-  PetscCall(BCRDifferPieces(S, R->rims, R->rim, R->touch, R->touching, &R->pieces));
+  PetscCall(BCRDifferPieces(S, R->runs, R->rims, R->rim, R->touch, R->touching, &R->pieces));
   for (PetscInt r = 0; r < R->rims; r++) {
-    const int n = BCRRimEntries(R, r, slot, value);
-
-    if (n == 0) continue;
+    BCRRimEntries(R, r, &R->beside[r]);
+    if (R->beside[r].n == 0) continue;
     R->note[R->rim[r]] |= BCR_NOTE_DIFFERS;
     R->kinds[BCR_ROW_BESIDE]++;
     R->m++;
-    R->entries += n;
+    R->entries += R->beside[r].n;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -434,78 +485,80 @@ static PetscErrorCode BCRDifferCreate(const BCRDifferReader *R, BCRDiffer *diffe
   D->masked = R->S.masked;
   D->links = R->links;
   PetscCall(PetscMalloc4(D->m, &D->row, D->m + 1, &D->start, R->entries, &D->col, R->entries, &D->value));
-  PetscCall(PetscMalloc2(D->masked, &D->mask, D->masked, &D->inverse));
+  PetscCall(PetscMalloc3(R->runs, &D->run, R->runs, &D->length, R->runs, &D->inverse));
   PetscCall(PetscMalloc3(D->links, &D->linkrow, D->links, &D->linkcol, D->links, &D->linkvalue));
   D->start[0] = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The node in slot k of a node of the box, in natural order */
-static PetscInt BCRDifferColumn(const BCRSurvey *S, const PetscInt ix[3], int k)
+static PetscInt BCRDifferColumn(const BCRSurvey *S, const PetscInt ix[3], PetscInt node, int k)
 {
-  PetscInt jx[3] = {ix[0], ix[1], ix[2]}, at[3];
+  const PetscInt *N = S->A->N, d = k / 2, i = k < BCR_CENTRE ? ix[d] + (k % 2 ? 1 : -1) : 0;
+  PetscInt jx[3], at[3];
 
-  if (k < BCR_CENTRE) BCRSurveyBeside(S, ix, k, jx);
+  if (k == BCR_CENTRE) return node;
+  if (i >= 0 && i < N[d]) return node + (i - ix[d]) * (d > 0 ? N[0] : 1) * (d > 1 ? N[1] : 1);
+  BCRSurveyBeside(S, ix, k, jx);
   BCRSurveyGrid(S, jx, at);
   return BCRGridNatural(&S->A->grid, at);
 }
 
 /* Where the next entries of the lists go */
 typedef struct {
-  PetscInt m, masked, links, rim;
+  PetscInt m, links, rim, found;
 } BCRDifferPlace;
 
-/* What the lists have of one node, which is not an ordinary one */
+/* n nodes of the mask from ix on along x, with row st; to the run before them, if that is of such rows on the same line */
+static void BCRDifferWriteMask(const BCRSurvey *S, const PetscInt ix[3], PetscInt n, const double st[7], BCRDiffer D)
+{
+  const PetscInt node = BCRGridNatural(&S->A->grid, ix), last = D->runs - 1;
+  const PetscReal inverse = (PetscReal)(1 / st[BCR_CENTRE]);
+
+  if (ix[0] > 0 && last >= 0 && D->run[last] + D->length[last] == node && D->inverse[last] == inverse) {
+    D->length[last] += n;
+    return;
+  }
+  D->run[D->runs] = node;
+  D->length[D->runs] = n;
+  D->inverse[D->runs++] = inverse;
+}
+
+/* What the lists have of one node, which is noted */
 static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], BCRDiffer D, BCRDifferPlace *to)
 {
   const BCRSurvey *S = &R->S;
   const PetscInt i = BCRNode(S->A, ix), node = BCRGridNatural(&S->A->grid, ix);
-  const int note = R->note[i];
-  BCRFluidRow r;
-  int slot[7], n = 0;
-  double value[7];
+  const BCRDifferEntries *beside;
 
   if (S->kind[BCRSurveyNode(S, ix)] == BCR_NODE_MASK) {
-    r.kept = 0;
-    BCRSurveyStar(S, ix, r.st);
-    D->mask[to->masked] = node;
-    D->inverse[to->masked++] = (PetscReal)(1 / r.st[BCR_CENTRE]);
+    double st[7];
+
+    BCRSurveyStar(S, ix, st);
+    BCRDifferWriteMask(S, ix, 1, st, D);
     while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
-    if (note & BCR_NOTE_DIFFERS) n = BCRRimEntries(R, to->rim, slot, value);
+    beside = R->beside + to->rim;
   } else {
-    BCRSurveyFluid(S, ix, &r);
-    if (note & BCR_NOTE_DIFFERS) n = BCRFluidEntries(&r, slot, value);
+    const BCRDifferFound *found;
+
+    while (R->found[to->found].end <= i) to->found++;
+    found = R->found + to->found;
+    beside = &found->beside;
+    for (int k = 0; k < 6; k++) {
+      if (!(found->kept & 1 << k)) continue;
+      D->linkrow[to->links] = node;
+      D->linkcol[to->links] = BCRDifferColumn(S, ix, node, k);
+      D->linkvalue[to->links++] = (PetscReal)found->link[k];
+    }
   }
-  for (int k = 0; k < 6; k++) {
-    if (!(r.kept & 1 << k)) continue;
-    D->linkrow[to->links] = node;
-    D->linkcol[to->links] = BCRDifferColumn(S, ix, k);
-    D->linkvalue[to->links++] = (PetscReal)r.st[k];
-  }
-  if (!(note & BCR_NOTE_DIFFERS)) return;
+  if (!(R->note[i] & BCR_NOTE_DIFFERS)) return;
   D->row[to->m] = node;
-  D->start[to->m + 1] = D->start[to->m] + n;
-  for (int k = 0; k < n; k++) {
-    D->col[D->start[to->m] + k] = BCRDifferColumn(S, ix, slot[k]);
-    D->value[D->start[to->m] + k] = (PetscReal)value[k];
+  D->start[to->m + 1] = D->start[to->m] + beside->n;
+  for (int k = 0; k < beside->n; k++) {
+    D->col[D->start[to->m] + k] = BCRDifferColumn(S, ix, node, beside->slot[k]);
+    D->value[D->start[to->m] + k] = (PetscReal)beside->value[k];
   }
   to->m++;
-}
-
-/* n nodes of the mask whose rows are alike and do not differ */
-static void BCRDifferWriteMask(const BCRDifferReader *R, const PetscInt ix[3], PetscInt n, BCRDiffer D,
-                               BCRDifferPlace *to)
-{
-  const PetscInt node = BCRGridNatural(&R->S.A->grid, ix);
-  PetscReal inverse;
-  double st[7];
-
-  BCRSurveyStar(&R->S, ix, st);
-  inverse = (PetscReal)(1 / st[BCR_CENTRE]);
-  for (PetscInt k = 0; k < n; k++) {
-    D->mask[to->masked] = node + k;
-    D->inverse[to->masked++] = inverse;
-  }
 }
 
 /* Fills the lists of this rank */
@@ -515,6 +568,7 @@ static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
   const BCRRows *A = S->A;
   BCRDifferPlace to = {0, 0, 0, 0};
   PetscInt ix[3], i = 0, n;
+  double st[7];
 
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
@@ -526,7 +580,10 @@ static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
         if (S->masked) n = BCRBytesAlike(S->kind + at, n);
         if (mask) n = S->code[at] == BCR_STARS ? 1 : BCRBytesAlike(S->code + at, n);
         if (R->note[i]) BCRDifferWriteNode(R, ix, D, &to);
-        else if (mask) BCRDifferWriteMask(R, ix, n, D, &to);
+        else if (mask) {
+          BCRSurveyStar(S, ix, st);
+          BCRDifferWriteMask(S, ix, n, st, D);
+        }
       }
     }
   }
@@ -669,7 +726,8 @@ PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool 
   if (BCRDifferLong(A, op)) ierr = BCRDifferTry(&R, A, c, op, good);
   PetscCall(PetscFree(R.note));
   PetscCall(PetscFree(R.rim));
-  PetscCall(PetscFree2(R.touch, R.touching));
+  PetscCall(PetscFree3(R.touch, R.touching, R.beside));
+  PetscCall(PetscFree(R.found));
   PetscCall(BCRSurveyClose(&R.S));
   PetscCall(ierr);
   if (*good) PetscFunctionReturn(PETSC_SUCCESS);

@@ -28,9 +28,11 @@ struct _n_BCRDiffer {
   PetscInt *start;      /* [m + 1] */
   PetscInt *col;        /* [start[m]] nodes */
   PetscReal *value;     /* [start[m]] entry of A~ less that of M^-1 */
-  PetscInt masked;      /* rows of the mask */
-  PetscInt *mask;       /* [masked] nodes */
-  PetscReal *inverse;   /* [masked] 1/d */
+  PetscInt masked;      /* rows of the mask, in: */
+  PetscInt runs;        /* runs of nodes along x */
+  PetscInt *run;        /* [runs] first nodes, ascending */
+  PetscInt *length;     /* [runs] */
+  PetscReal *inverse;   /* [runs] 1/d of each of their rows */
   PetscInt links;       /* entries of fluid rows in columns of the mask */
   PetscInt *linkrow;    /* [links] nodes */
   PetscInt *linkcol;    /* [links] nodes */

@@ -1,6 +1,7 @@
 /*
   Shared by the files that read an operator with rows that differ: differ.c, differmodel.c (the operator that most rows
-  have), differsurvey.c (which rows are this operator's, and what the others are), differmask.c (pieces of the mask).
+  have; of general axes differprofile.c, differcross.c), differsurvey.c (which rows are this operator's, and what the
+  others are), differmask.c (pieces of the mask).
 */
 #pragma once
 
@@ -65,6 +66,7 @@ typedef struct {
   PetscInt stars;
   short place[BCR_STAR_PLACES]; /* hash table: number of the star, 0: free */
   PetscInt masked;              /* rows of the mask in the rank's box */
+  PetscBool mask;               /* there are some, or beside it */
   PetscBool bad;                /* there is a row that no operator has */
   double rest;                  /* the largest entry that no star has a place for, over the diagonal */
   BCRVerdict v;                 /* what rows that do not differ deviate by */
@@ -180,11 +182,13 @@ PETSC_INTERN PetscErrorCode BCRVotesAgree(MPI_Comm comm, PetscMPIInt size, Petsc
 PETSC_INTERN void BCRDifferUnknown(BCROperator *op, PetscBool unknown[3][2]);
 /* differprofile.c. As BCRDifferModel(), where one axis is general or some have two unknowns. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferProfile(BCRSurvey *S, PetscBool *good);
+/* differcross.c. The same, where several axes are general. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferCross(BCRSurvey *S, PetscBool *good);
 /* differmodel.c. The axes, shift and scale that most rows have; planes are given. *good = PETSC_FALSE: none that
    this library has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
-/* differmask.c. Pieces of the mask. rim: nodes of the rank's box in the mask whose neighbours are not all; touch: of
-   these, 1: a row of the fluid has a column of this row of the mask; touching: of these, how many such rows the whole
-   piece has. Collective */
-PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[],
+/* differmask.c. Pieces of the mask, which has at most so many runs along x. rim: nodes of the rank's box in the
+   mask whose neighbours are not all; touch: of these, 1: a row of the fluid has a column of this row of the mask;
+   touching: of these, how many such rows the whole piece has. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt runs, PetscInt rims, const PetscInt rim[],
                                             const unsigned char touch[], PetscInt touching[], PetscInt *pieces);

@@ -128,7 +128,7 @@ static PetscErrorCode BCRPiecesDestroy(BCRPieces *P)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The runs, without writing them where there is no room yet */
+/* The runs */
 static void BCRPiecesRuns(const BCRSurvey *S, BCRPieces *P)
 {
   const BCRRows *A = S->A;
@@ -141,20 +141,17 @@ static void BCRPiecesRuns(const BCRSurvey *S, BCRPieces *P)
 
       ix[0] = A->lo[0];
       kind = S->kind + BCRSurveyNode(S, ix);
-      if (P->first) P->first[line] = P->runs;
+      P->first[line] = P->runs;
       if (!(S->line[BCRSurveyLine(S, ix)] & BCR_LINE_MASK)) continue;
       for (PetscInt i = 0, n; i < A->n[0]; i += n) {
         n = BCRBytesAlike(kind + i, A->n[0] - i);
         if (kind[i] != BCR_NODE_MASK) continue;
-        if (P->begin) {
-          P->begin[P->runs] = line * A->n[0] + i;
-          P->end[P->runs] = line * A->n[0] + i + n;
-        }
-        P->runs++;
+        P->begin[P->runs] = line * A->n[0] + i;
+        P->end[P->runs++] = line * A->n[0] + i + n;
       }
     }
   }
-  if (P->first) P->first[line] = P->runs;
+  P->first[line] = P->runs;
 }
 
 /* The run of a node that has one */
@@ -242,19 +239,16 @@ static PetscErrorCode BCRPiecesAcross(const BCRSurvey *S, BCRPieces *P, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt rims, const PetscInt rim[], const unsigned char touch[],
-                               PetscInt touching[], PetscInt *pieces)
+PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt runs, PetscInt rims, const PetscInt rim[],
+                               const unsigned char touch[], PetscInt touching[], PetscInt *pieces)
 {
   const PetscInt most = S->masked;
   BCRPieces P = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   BCRPieceTable T = {0, 0, NULL, NULL, NULL, NULL};
   PetscErrorCode ierr;
-  PetscInt n;
 
   PetscFunctionBegin;
-  BCRPiecesRuns(S, &P);
-  n = P.runs;
-  ierr = PetscMalloc5(n, &P.begin, n, &P.end, n, &P.parent, n, &P.number, n, &P.touching);
+  ierr = PetscMalloc5(runs, &P.begin, runs, &P.end, runs, &P.parent, runs, &P.number, runs, &P.touching);
   if (!ierr) ierr = PetscMalloc3(S->A->n[1] * S->A->n[2] + 1, &P.first, most, &P.node, most, &P.of);
   BCRCallElse(BCRFaultShare(S->A->comm, ierr, BCR_NO_MEMORY), (void)BCRPiecesDestroy(&P));
   BCRPiecesRuns(S, &P);

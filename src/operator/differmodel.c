@@ -293,6 +293,10 @@ PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
     PetscCall(BCRDifferClear(S));
     PetscCall(BCRDifferProfile(S, good));
   }
+  if (!*good) {
+    PetscCall(BCRDifferClear(S));
+    PetscCall(BCRDifferCross(S, good));
+  }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < 3; d++) S->weighted = (PetscBool)(S->weighted || op->axis[d].weight);
   S->neutral = BCROperatorNeutral(op);

@@ -195,7 +195,7 @@ static PetscErrorCode BCRProfileTry(BCRProfile *P, PetscBool *good)
     BCRProfileHold(P, d, k % 2 ? S->last[d] : S->first[d], BCR_PROFILE_SIDE, 0, &P->side[k]);
   }
   PetscCall(BCRVotesAgree(S->A->comm, S->A->grid.size, 6, P->side));
-  PetscCall(BCRAxesFrom(S->A, S->op, BCRProfileRow, P, good));
+  PetscCall(BCRAxesFrom(S->A, NULL, S->op, BCRProfileRow, P, good));
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < 6; k++)
     unknown[k / 2][k % 2] = (PetscBool)(k / 2 != P->axis && BCRProfileSize(S, k / 2) > 2 && P->side[k].most == 0 &&

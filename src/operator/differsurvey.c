@@ -174,15 +174,16 @@ static void BCRSurveyCopy(BCRSurvey *S, PetscInt i, PetscInt back, PetscInt n)
 }
 
 /* The nodes of the rank's box in a line. even: nodes along x of which this and the one before have the same in the
-   operator, first and last */
-static void BCRSurveyInside(BCRSurvey *S, const PetscInt line[3], const PetscInt even[2])
+   operator, first and last; known: the first ones that repeat those of the line before */
+static void BCRSurveyInside(BCRSurvey *S, const PetscInt line[3], const PetscInt even[2], PetscInt known)
 {
   const BCRRows *A = S->A;
   const PetscInt end = A->lo[0] + A->n[0];
   const PetscBool above = BCRSurveyEven(S, 1, line[1]);
   PetscInt ix[3] = {A->lo[0], line[1], line[2]}, n;
 
-  for (; ix[0] < end && !S->bad; ix[0] += n) {
+  if (known) BCRSurveyCopy(S, BCRSurveyNode(S, ix), S->stride[1], known);
+  for (ix[0] += known; ix[0] < end && !S->bad; ix[0] += n) {
     const PetscInt i = BCRSurveyNode(S, ix), node = BCRNode(A, ix);
     const PetscBool beside = (PetscBool)(ix[0] >= even[0] && ix[0] <= even[1]);
 
@@ -202,18 +203,22 @@ static void BCRSurveyLineHas(BCRSurvey *S, const PetscInt ix[3], PetscBool mine)
 {
   const BCRRows *A = S->A;
   const PetscInt start[3] = {S->lo[0], ix[1], ix[2]}, at = BCRSurveyNode(S, start), from = at + A->lo[0] - S->lo[0];
+  const unsigned char *code = S->code + at, *kind = S->kind + at, *own = S->kind + from;
   unsigned char *line = &S->line[BCRSurveyLine(S, ix)];
+  PetscInt masked = 0;
   int any = 0;
 
-  for (PetscInt i = at; i < at + S->n[0]; i++) any |= S->code[i] | S->kind[i];
+  for (PetscInt i = 0; i < S->n[0]; i++) any |= code[i] | kind[i];
   if (any) *line = BCR_LINE_BUSY;
-  if (any && memchr(S->kind + at, BCR_NODE_MASK, (size_t)S->n[0])) *line |= BCR_LINE_MASK;
-  for (PetscInt i = from; i < from + A->n[0] && mine && (*line & BCR_LINE_MASK); i++)
-    S->masked += S->kind[i] == BCR_NODE_MASK;
+  if (!any || !memchr(kind, BCR_NODE_MASK, (size_t)S->n[0])) return;
+  *line |= BCR_LINE_MASK;
+  S->mask = PETSC_TRUE;
+  for (PetscInt i = 0; i < A->n[0] && mine; i++) masked += own[i] == BCR_NODE_MASK;
+  S->masked += masked;
 }
 
-/* A line, row by row where it is another rank's */
-static void BCRSurveyOne(BCRSurvey *S, const PetscInt line[3], PetscBool mine, const PetscInt even[2])
+/* A line, row by row where it is another rank's; known as above */
+static void BCRSurveyOne(BCRSurvey *S, const PetscInt line[3], PetscBool mine, const PetscInt even[2], PetscInt known)
 {
   const BCRRows *A = S->A;
   PetscInt ix[3] = {S->lo[0], line[1], line[2]};
@@ -222,7 +227,7 @@ static void BCRSurveyOne(BCRSurvey *S, const PetscInt line[3], PetscBool mine, c
     if (mine && ix[0] == A->lo[0]) ix[0] += A->n[0];
     if (ix[0] < S->lo[0] + S->n[0]) BCRSurveyRow(S, ix);
   }
-  if (mine) BCRSurveyInside(S, line, even);
+  if (mine) BCRSurveyInside(S, line, even, known);
   BCRSurveyLineHas(S, line, mine);
 }
 
@@ -257,15 +262,16 @@ PetscErrorCode BCRSurveyRows(BCRSurvey *S)
     for (ix[1] = S->lo[1]; ix[1] < S->lo[1] + S->n[1] && !S->bad;) {
       const PetscInt at[3] = {A->lo[0], ix[1], ix[2]};
       const PetscBool mine = BCRGridHas(&A->grid, at);
-      PetscInt n = 0;
+      PetscInt n = 0, lines;
 
       while (mine && S->n[0] == A->n[0] && n < most && BCRSurveyEven(S, 1, ix[1] + n)) n++;
-      if (n) n = BCRRowsRepeat(A, BCRNode(A, at), A->stride[1], n * A->stride[1]) / A->stride[1];
-      if (n) {
-        BCRSurveyCopyLines(S, ix, n);
-        ix[1] += n;
+      if (n) n = BCRRowsRepeat(A, BCRNode(A, at), A->stride[1], n * A->stride[1]);
+      lines = n / A->stride[1];
+      if (lines) {
+        BCRSurveyCopyLines(S, ix, lines);
+        ix[1] += lines;
       } else {
-        BCRSurveyOne(S, ix, mine, even);
+        BCRSurveyOne(S, ix, mine, even, n);
         ix[1]++;
       }
     }

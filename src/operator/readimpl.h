@@ -212,9 +212,10 @@ PETSC_INTERN PetscErrorCode BCRPlanesEmpty(const BCRRows *A, PetscInt c, BCROper
    *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 /* The same from rows that are given, alike on all ranks: row i of the box's unknowns along axis d; lines meet in node
-   n / 2 of each axis, the first of an axis of two. Collective */
+   base of each axis, the first of an axis of one or two; NULL: n / 2. Collective */
 typedef void (*BCRAxesRow)(void *ctx, PetscInt d, PetscInt i, double st[7]);
-PETSC_INTERN PetscErrorCode BCRAxesFrom(const BCRRows *A, BCROperator *op, BCRAxesRow row, void *ctx, PetscBool *good);
+PETSC_INTERN PetscErrorCode BCRAxesFrom(const BCRRows *A, const PetscInt base[3], BCROperator *op, BCRAxesRow row,
+                                        void *ctx, PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
    Nothing to do on one rank. */

@@ -58,8 +58,9 @@ static PetscBool unit_sums(const BCRCapacitance cap, PetscBool transpose)
 static PetscErrorCode clear_unit(BCRCapacitance cap, PetscBool transpose)
 {
   PetscFunctionBegin;
-  if (unit_sums(cap, transpose) || cap->last != transpose) PetscCall(cap->c.ops->set(&cap->c, cap->n, 0, cap->unit));
-  cap->last = transpose;
+  if (unit_sums(cap, transpose) || cap->last != (int)transpose)
+    PetscCall(cap->c.ops->set(&cap->c, cap->n, 0, cap->unit));
+  cap->last = (int)transpose;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -307,6 +308,29 @@ static PetscErrorCode add_change(BCRCapacitance cap)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode transposes_fill(BCRCapacitance cap)
+{
+  BCRSparse *of[] = {&cap->from[0], &cap->links[0]}, *to[] = {&cap->into[1], &cap->links[1]};
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    if (cap->c.ops->tables_destroy) PetscCall(cap->c.ops->tables_destroy(to[k])); /* of a try without memory */
+    PetscCall(BCRSparseFree(to[k]));
+    PetscCall(BCRSparseTranspose(of[k], to[k]));
+    if (cap->c.ops->tables) PetscCall(cap->c.ops->tables(&cap->c, to[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Lists that only transposed solves have need of. Collective */
+static PetscErrorCode transposes_create(BCRCapacitance cap)
+{
+  PetscFunctionBegin;
+  if (!cap->transposes) PetscCall(BCRFaultShare(cap->comm, transposes_fill(cap), BCR_NO_MEMORY));
+  cap->transposes = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What is left of the rows that differ is measured, at no cost, in the field itself, against what rounding leaves of the field
    before the system is solved (rounding) and of the solution (own). Where it is more, as directions of an earlier right-hand side
    were not exact enough or as the solution is a difference of larger numbers, it is solved for once more; where it is much more, a
@@ -320,6 +344,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   PetscInt old;
 
   PetscFunctionBegin;
+  if (transpose) PetscCall(transposes_create(cap));
   if (cap->alone[transpose]) BCRDirectionsForget(directions);
   old = directions->k;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
@@ -568,13 +593,14 @@ static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const 
     else across *= axis[d][i] / (y->weight ? y->weight[i] : 1);
   }
   if (end > at[0]) {
-    const PetscReal *factor = row_factors(op, g, at);
+    const PetscReal *factor = row_factors(op, g, at), *one = axis[0] + at[0] - low;
+    PetscReal *l = left + at[0] - ix[0], *r = right + at[0] - ix[0];
+    const PetscInt n = end - at[0];
 
-    for (PetscInt i = at[0]; i < end; i++) {
-      right[i - ix[0]] = 1;
-      left[i - ix[0]] =
-        across * axis[0][i - low] / ((x->weight ? x->weight[i - low] : 1) * (factor ? factor[i - at[0]] : 1));
-    }
+    for (PetscInt i = 0; i < n; i++) r[i] = 1;
+    for (PetscInt i = 0; i < n; i++) l[i] = across * one[i];
+    for (PetscInt i = 0; i < n && x->weight; i++) l[i] /= x->weight[at[0] - low + i];
+    for (PetscInt i = 0; i < n && factor; i++) l[i] /= factor[i];
   }
   for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
     const PetscInt node[3] = {i, ix[1], ix[2]};
@@ -701,7 +727,8 @@ static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar
   PetscCall(into_unit(cap, PETSC_FALSE, cap->w.v));
   PetscCall(solve_box(cap, PETSC_FALSE, cap->unit, u));
   PetscCall(from(cap, PETSC_FALSE, u, 0, NULL, cap->b.v, NULL));
-  PetscCall(PetscArrayzero(cap->unit, cap->n));
+  PetscCall(PetscArrayzero(cap->w.v, cap->m));
+  PetscCall(into_unit(cap, PETSC_FALSE, cap->w.v)); /* zero again */
   for (PetscInt i = 0; i < cap->m; i++) largest = PetscMax(largest, PetscAbsScalar(cap->b.v[i]));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
   if (PetscIsInfOrNanReal(largest)) largest = 1;
@@ -740,6 +767,7 @@ static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, 
 
     if (!ops[c].singular || !ops[c].differ) continue;
     b->component = c;
+    PetscCall(clear_unit(cap, PETSC_FALSE));
     PetscCall(border_vectors(cap, layout, &ops[c], b));
     PetscCall(border_terms(cap, b, terms, &regular));
     if (regular) {
@@ -773,39 +801,37 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
     PetscScalar **v;
     PetscInt n;
   } arrays[] = {
-    {&cap->rhs,             cap->n                   },
-    {&cap->unit,            cap->n                   },
     {&cap->b.v,             cap->m                   },
     {&cap->w.v,             cap->m                   },
     {&cap->change.v,        cap->m                   },
     {&cap->ghost,           cap->ghosts              },
-    {&cap->inside,          cap->masked              },
     {&cap->exchange.packed, cap->exchange.wanted.rows}
   };
 
+  PetscScalar **written[] = {&cap->rhs, &cap->unit, &cap->inside}; /* before anything is read there */
+
   PetscFunctionBegin;
+  for (int k = 0; k < 3; k++)
+    PetscCall(cap->c.be->alloc((size_t)PetscMax(k < 2 ? cap->n : cap->masked, 1) * sizeof(PetscScalar),
+                               "the capacitance system", written[k]));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++)
     PetscCall(BCRNumbersAlloc(&cap->c, arrays[k].n, "the capacitance system", arrays[k].v));
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->ones));
   PetscCall(cap->c.be->put(cap->c.stream, cap->ones, cap->one, (size_t)cap->m * sizeof(PetscReal)));
-  cap->last = PETSC_FALSE;
+  cap->last = -1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The transposes of what capentries.c has made, and lists of what it has */
-static PetscErrorCode lists_create(BCRCapacitance cap)
+/* Lists of what capentries.c has */
+static void lists_create(BCRCapacitance cap)
 {
-  PetscFunctionBegin;
   cap->into[0] = (BCRSparse){.rows = cap->m, .to = cap->row, .value = cap->scale};
   cap->from[1] = (BCRSparse){.rows = cap->m, .from = cap->row, .value = cap->scale};
   cap->masks[0] = (BCRSparse){.rows = cap->masked, .from = cap->mask, .value = cap->inverse};
   cap->masks[1] = (BCRSparse){.rows = cap->masked, .from = cap->mask};
   cap->back[0] = (BCRSparse){.rows = cap->masked, .to = cap->mask};
   cap->back[1] = (BCRSparse){.rows = cap->masked, .to = cap->mask, .from = cap->mask, .value = cap->inverse};
-  PetscCall(BCRSparseTranspose(&cap->from[0], &cap->into[1]));
-  PetscCall(BCRSparseTranspose(&cap->links[0], &cap->links[1]));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 enum {
@@ -888,8 +914,8 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscCall(BCRNumbersCreate(cap->comm, cap->solver, PETSC_TRUE, &cap->c));
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
   rows_scale(cap, layout, ops);
-  ierr = lists_create(cap);
-  if (!ierr) ierr = arrays_create(cap);
+  lists_create(cap);
+  ierr = arrays_create(cap);
   if (!ierr)
     ierr = PetscMalloc4(cap->dof, &cap->b.shared, cap->dof, &cap->w.shared, cap->dof, &cap->change.shared, cap->dof,
                         &cap->sums);

@@ -12,7 +12,8 @@ typedef enum {
   KINDS
 } EntryKind;
 
-/* row, col: numbers of vectors of the layout on all ranks */
+/* row, col: numbers of vectors of the layout on all ranks. Of the mask a run of rows along x, as many as col says, each a
+   component's next one */
 typedef struct {
   PetscInt kind, row, col;
   PetscReal value;
@@ -65,6 +66,20 @@ static PetscInt number_of(Numbering *N, PetscInt node)
   return N->c + N->dof * (N->number + node - N->first);
 }
 
+/* The run of the mask that begins at node, in as many entries as ranks have parts of it */
+static PetscInt mask_entries(Numbering *N, PetscInt node, PetscInt length, PetscReal inverse, Entry *e)
+{
+  PetscInt count = 0, n;
+
+  for (; length > 0; length -= n, node += n) {
+    const PetscInt row = number_of(N, node);
+
+    n = PetscMin(length, N->end - node);
+    e[count++] = (Entry){MASKED, row, n, inverse};
+  }
+  return count;
+}
+
 static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], PetscInt *n,
                                       Entry **entries)
 {
@@ -75,7 +90,7 @@ static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const
   for (PetscInt c = 0; c < dof; c++) {
     const BCRDiffer x = ops[c].differ;
 
-    if (x) room += (x->m ? x->start[x->m] : 0) + x->masked + x->links;
+    if (x) room += (x->m ? x->start[x->m] : 0) + x->runs * layout->parts[0] + x->links;
   }
   PetscCall(PetscMalloc1(PetscMax(room, 1), entries));
   for (PetscInt c = 0; c < dof; c++) {
@@ -87,11 +102,7 @@ static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const
     for (PetscInt i = 0; i < x->m; i++)
       for (PetscInt k = x->start[i]; k < x->start[i + 1]; k++)
         e[at++] = (Entry){DIFFERS, number_of(&rows, x->row[i]), number_of(&cols, x->col[k]), x->value[k]};
-    for (PetscInt i = 0; i < x->masked; i++) {
-      const PetscInt row = number_of(&rows, x->mask[i]);
-
-      e[at++] = (Entry){MASKED, row, row, x->inverse[i]};
-    }
+    for (PetscInt i = 0; i < x->runs; i++) at += mask_entries(&rows, x->run[i], x->length[i], x->inverse[i], e + at);
     for (PetscInt i = 0; i < x->links; i++)
       e[at++] = (Entry){LINKED, number_of(&rows, x->linkrow[i]), number_of(&cols, x->linkcol[i]), x->linkvalue[i]};
   }
@@ -166,7 +177,7 @@ static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt
   PetscCall(PetscLayoutGetRange(rows, &first, &last));
   BCRCallElse(BCRFaultShare(cap->comm, PetscMalloc1(PetscMax(n, 1), ghost), BCR_NO_MEMORY), (void)0);
   for (PetscInt k = 0; k < n; k++)
-    if (e[k].col < first || e[k].col >= last) (*ghost)[at++] = e[k].col;
+    if (e[k].kind != MASKED && (e[k].col < first || e[k].col >= last)) (*ghost)[at++] = e[k].col;
   PetscCall(PetscSortRemoveDupsInt(&at, *ghost));
   cap->ghosts = at;
   PetscCall(BCRGhostsCreate(rows, at, *ghost, &cap->exchange));
@@ -217,13 +228,14 @@ static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const Petsc
   PetscCall(make_rows(cap, first, count[DIFFERS], e, ghost, &cap->row, &cap->from[0]));
   PetscCall(make_rows(cap, first, count[LINKED], links, ghost, &cap->links[0].to, &cap->links[0]));
   cap->m = cap->from[0].rows;
-  cap->masked = count[MASKED];
+  for (PetscInt k = 0; k < count[MASKED]; k++) cap->masked += mask[k].col;
   PetscCall(PetscMalloc2(cap->m, &cap->scale, cap->m, &cap->one));
   PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
-  for (PetscInt k = 0; k < cap->masked; k++) {
-    cap->mask[k] = mask[k].row - first;
-    cap->inverse[k] = mask[k].value;
-  }
+  for (PetscInt k = 0, at = 0; k < count[MASKED]; k++)
+    for (PetscInt i = 0; i < mask[k].col; i++, at++) {
+      cap->mask[at] = mask[k].row - first + cap->dof * i;
+      cap->inverse[at] = mask[k].value;
+    }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

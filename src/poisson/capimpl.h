@@ -58,7 +58,8 @@ struct _n_BCRCapacitance {
   PetscBool alone[2];          /* the system is so stiff that each is solved by itself */
   PetscReal *ones;             /* [m] one, where the numbers are */
   PetscScalar *rhs, *unit;     /* [n] f~; what a product is of, zero but where its kind, last, has numbers */
-  PetscBool last;
+  int last;                    /* PetscBool, -1: anything may be in it */
+  PetscBool transposes;        /* into[1] and links[1] are there, which the first transposed solve makes */
   PetscScalar *vector;         /* [n] a solve of vectors that are not where the numbers are; made by the first one */
   BCRFew b, w, change;         /* [m], [borders] */
   PetscScalar *sums;           /* [borders], on the host */

@@ -34,7 +34,7 @@ static void MakeMask(const Problem *p, const Matrix *M, Whole *w, int many)
   for (int k = 0; k < many; k++) w->mask[Pick((int)N)] = 1;
   for (PetscInt i = 0; i < N; i++) {
     if (!w->mask[i]) continue;
-    w->diag[i] = Real(Random(.5, 2));
+    w->diag[i] = i && w->mask[i - 1] && Pick(2) ? w->diag[i - 1] : Real(Random(.5, 2));
     for (PetscInt k = 0; k < M->count[i]; k++) {
       const PetscInt j = M->col[7 * i + k];
 
@@ -105,7 +105,8 @@ static void MakeWhole(const Problem *p, const Matrix *M, int kind, int many, int
   x->start = calloc((size_t)N + 1, sizeof(PetscInt));
   x->col = malloc(sizeof(PetscInt) * (size_t)(N * N));
   x->value = malloc(sizeof(PetscReal) * (size_t)(N * N));
-  x->mask = malloc(sizeof(PetscInt) * (size_t)N);
+  x->run = malloc(sizeof(PetscInt) * (size_t)N);
+  x->length = malloc(sizeof(PetscInt) * (size_t)N);
   x->inverse = malloc(sizeof(PetscReal) * (size_t)N);
   x->linkrow = malloc(sizeof(PetscInt) * (size_t)(N * N));
   x->linkcol = malloc(sizeof(PetscInt) * (size_t)(N * N));
@@ -141,8 +142,14 @@ static void MakeWhole(const Problem *p, const Matrix *M, int kind, int many, int
       x->linkvalue[x->links++] = (PetscReal)link;
     }
     if (!w->mask[i] || !mine) continue;
-    x->mask[x->masked] = i;
-    x->inverse[x->masked++] = (PetscReal)(1 / w->diag[i]);
+    x->masked++;
+    if (i % p->N[0] && x->runs && x->run[x->runs - 1] + x->length[x->runs - 1] == i && w->diag[i] == w->diag[i - 1]) {
+      x->length[x->runs - 1]++; /* a run may go over several ranks' slabs */
+      continue;
+    }
+    x->run[x->runs] = i;
+    x->length[x->runs] = 1;
+    x->inverse[x->runs++] = (PetscReal)(1 / w->diag[i]);
   }
 }
 
@@ -158,7 +165,8 @@ static void FreeWhole(Whole *w)
   free(x->start);
   free(x->col);
   free(x->value);
-  free(x->mask);
+  free(x->run);
+  free(x->length);
   free(x->inverse);
   free(x->linkrow);
   free(x->linkcol);

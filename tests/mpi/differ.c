@@ -400,7 +400,8 @@ static PetscErrorCode CompareLists(PetscInt N, const double *A, const char *lett
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(N * N, &got));
-  for (PetscInt k = 0; k < D->masked; ++k) got[D->mask[k] * N + D->mask[k]] += (double)D->inverse[k];
+  for (PetscInt k = 0; k < D->runs; ++k)
+    for (PetscInt i = D->run[k]; i < D->run[k] + D->length[k]; ++i) got[i * N + i] += (double)D->inverse[k];
   for (PetscInt k = 0; k < D->links; ++k) got[D->linkrow[k] * N + D->linkcol[k]] += (double)D->linkvalue[k];
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, got, (PetscMPIInt)(N * N), MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
   for (PetscInt i = 0; i < N; ++i) {

@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     {2, 63, MATERIAL,     DISC,   1e3,  PETSC_TRUE,  70},
     {2, 63, WELLS,        DISC,   1,    PETSC_FALSE, 8 },
     {2, 63, WELLS,        DISC,   1,    PETSC_TRUE,  8 },
-    {2, 63, PINNED,       DISC,   1,    PETSC_TRUE,  3 },
+    {2, 63, PINNED,       DISC,   1,    PETSC_TRUE,  2 },
     {2, 63, NEUMANN_MASK, RING,   1,    PETSC_TRUE,  42},
     {2, 63, NEUMANN_MASK, RING,   1,    PETSC_FALSE, 42},
     {2, 63, KEPT,         RING,   1,    PETSC_FALSE, 42},
