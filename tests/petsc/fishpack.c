@@ -29,7 +29,12 @@ typedef struct {
   Function f, u; /* right-hand side and solution */
   Derivative du;
   double documented; /* error */
-  enum { ABSOLUTE, RELATIVE, MEAN, FIRST } measure; /* of the error; without its mean, or what it is at the first node */
+  enum {
+    ABSOLUTE,
+    RELATIVE,
+    MEAN,
+    FIRST
+  } measure;              /* of the error; without its mean, or what it is at the first node */
   double perturbation;    /* MEAN, FIRST: the constant that comes off the right-hand side; 0: not documented */
   double (*pole)(double); /* o: its equation is (mean around it - u) pole(h) */
   PetscBool imaginary;    /* with - i u on the left */
@@ -368,40 +373,52 @@ static double BallPole(double h)
   return 6 / (h * h);
 }
 
+/* clang-format off */
 static const Driver drivers[] = {
-  {"hwscrt",   2, PETSC_FALSE, {0, -1},           {2, 3},                {40, 80},     "dnpp",   Cartesian4, HwscrtF,   HwscrtU,   HwscrtD, .documented = 0.536508247e-3},
-  {"hstcrt",   2, PETSC_TRUE,  {1, -1},           {3, 1},                {48, 53},     "dnpp",   Cartesian2, HstcrtF,   HstcrtU,   HstcrtD, .documented = 0.126000790e-2},
-  {"hwsplr",   2, PETSC_FALSE, {0, 0},            {1, PI / 2},           {50, 48},     "odnn",   Disc,       DiscF,     DiscU,     DiscD, .documented = 0.619134228e-3,
-   .pole = DiscPole},
-  {"hstplr",   2, PETSC_TRUE,  {0, 0},            {1, PI / 2},           {50, 48},     "adnn",   Disc,       DiscF,     DiscU,     DiscD, .documented = 1.1303e-3},
-  {"hwscyl",   2, PETSC_FALSE, {0, 0},            {1, 1},                {50, 100},    "annn",   Cylinder,   CylinderF, CylinderU, CylinderD, .documented = 3.7367e-4,
-   .measure = MEAN, .perturbation = 2.2674e-4},
-  {"hstcyl",   2, PETSC_TRUE,  {0, 0},            {1, 1},                {50, 52},     "annn",   Cylinder,   CylinderF, CylinderU, CylinderD, .documented = 0.752796331e-4,
-   .measure = MEAN, .perturbation = -0.443113920e-3},
-  {"hwsssp",   2, PETSC_FALSE, {0, 0},            {PI / 2, 2 * PI},      {18, 72},     "onpp",   Sphere,     SphereF,   SphereU,   SphereD, .documented = 0.338107339e-2,
-   .measure = FIRST, .pole = DiscPole},
-  {"hstssp",   2, PETSC_TRUE,  {0, 0},            {PI / 2, 2 * PI},      {18, 72},     "anpp",   Sphere,     SphereF,   SphereU,   SphereD, .documented = 3.37523e-3,
-   .measure = FIRST, .perturbation = 6.35830e-4},
-  {"hwscsp",   2, PETSC_FALSE, {0, 0},            {PI / 2, 1},           {36, 32},     "anod",   Ball,       BallF,     BallU,     BallD, .documented = 0.799841637e-3,
-   .pole = BallPole},
-  {"hwscsp-2", 2, PETSC_FALSE, {0, 0},            {PI / 2, 1},           {36, 32},     "dndd",   BallWave,   Zero,      WaveU,     WaveD, .documented = 0.586824289e-4},
-  {"hstcsp",   2, PETSC_TRUE,  {0, 0},            {PI, 1},               {45, 15},     "aaad",   Ball,       BallF,     BallU,     BallD, .documented = 0.558432376e-2},
-  {"hw3crt",   3, PETSC_FALSE, {0, 0, 0},         {1, 2 * PI, PI / 2},   {10, 40, 15}, "ddppdn", Cartesian3, Hw3crtF,   Hw3crtU,   Hw3crtD, .documented = 0.964801952e-2},
-  {"pois3d",   3, PETSC_FALSE, {-PI, -PI, 0},     {PI, PI, 1},           {30, 30, 10}, "ppppnd", GrowingZ,   Pois3dF,   Pois3dU,   Pois3dD, .documented = 0.293277050e-1},
-  {"genbun",   2, PETSC_FALSE, {0, -PI},          {1, PI},               {20, 40},     "ndpp",   GrowingX,   GenbunF,   GenbunU,   GenbunD, .documented = 9.6406e-3},
-  {"poistg",   2, PETSC_TRUE,  {-PI / 2, 0},      {PI / 2, 1},           {40, 20},     "nndn",   Cosine,     PoistgF,   PoistgU,   PoistgD, .documented = 5.6417e-4},
-  {"blktri",   2, PETSC_FALSE, {0, 0},            {1, 1},                {51, 64},     "iiii",   Halves,     BlktriF,   BlktriU,   NULL, .documented = 1.6478e-5},
-  {"sepeli",   2, PETSC_FALSE, {0, 0},            {1, 1},                {32, 32},     "rrdd",   MixedBoth,  SepeliF,   MixedU,    MixedD, .documented = 9.7891e-5,
-   .measure = RELATIVE},
-  {"sepx4",    2, PETSC_FALSE, {0, 0},            {1, 1},                {32, 32},     "rrdd",   Mixed,      Sepx4F,    MixedU,    MixedD, .documented = 1.5985e-4,
-   .measure = RELATIVE},
+  {"hwscrt", 2, PETSC_FALSE, {0, -1}, {2, 3}, {40, 80}, "dnpp", Cartesian4, HwscrtF, HwscrtU, HwscrtD,
+   .documented = 0.536508247e-3},
+  {"hstcrt", 2, PETSC_TRUE, {1, -1}, {3, 1}, {48, 53}, "dnpp", Cartesian2, HstcrtF, HstcrtU, HstcrtD,
+   .documented = 0.126000790e-2},
+  {"hwsplr", 2, PETSC_FALSE, {0, 0}, {1, PI / 2}, {50, 48}, "odnn", Disc, DiscF, DiscU, DiscD,
+   .documented = 0.619134228e-3, .pole = DiscPole},
+  {"hstplr", 2, PETSC_TRUE, {0, 0}, {1, PI / 2}, {50, 48}, "adnn", Disc, DiscF, DiscU, DiscD,
+   .documented = 1.1303e-3},
+  {"hwscyl", 2, PETSC_FALSE, {0, 0}, {1, 1}, {50, 100}, "annn", Cylinder, CylinderF, CylinderU, CylinderD,
+   .documented = 3.7367e-4, .measure = MEAN, .perturbation = 2.2674e-4},
+  {"hstcyl", 2, PETSC_TRUE, {0, 0}, {1, 1}, {50, 52}, "annn", Cylinder, CylinderF, CylinderU, CylinderD,
+   .documented = 0.752796331e-4, .measure = MEAN, .perturbation = -0.443113920e-3},
+  {"hwsssp", 2, PETSC_FALSE, {0, 0}, {PI / 2, 2 * PI}, {18, 72}, "onpp", Sphere, SphereF, SphereU, SphereD,
+   .documented = 0.338107339e-2, .measure = FIRST, .pole = DiscPole},
+  {"hstssp", 2, PETSC_TRUE, {0, 0}, {PI / 2, 2 * PI}, {18, 72}, "anpp", Sphere, SphereF, SphereU, SphereD,
+   .documented = 3.37523e-3, .measure = FIRST, .perturbation = 6.35830e-4},
+  {"hwscsp", 2, PETSC_FALSE, {0, 0}, {PI / 2, 1}, {36, 32}, "anod", Ball, BallF, BallU, BallD,
+   .documented = 0.799841637e-3, .pole = BallPole},
+  {"hwscsp-2", 2, PETSC_FALSE, {0, 0}, {PI / 2, 1}, {36, 32}, "dndd", BallWave, Zero, WaveU, WaveD,
+   .documented = 0.586824289e-4},
+  {"hstcsp", 2, PETSC_TRUE, {0, 0}, {PI, 1}, {45, 15}, "aaad", Ball, BallF, BallU, BallD,
+   .documented = 0.558432376e-2},
+  {"hw3crt", 3, PETSC_FALSE, {0, 0, 0}, {1, 2 * PI, PI / 2}, {10, 40, 15}, "ddppdn", Cartesian3, Hw3crtF, Hw3crtU, Hw3crtD,
+   .documented = 0.964801952e-2},
+  {"pois3d", 3, PETSC_FALSE, {-PI, -PI, 0}, {PI, PI, 1}, {30, 30, 10}, "ppppnd", GrowingZ, Pois3dF, Pois3dU, Pois3dD,
+   .documented = 0.293277050e-1},
+  {"genbun", 2, PETSC_FALSE, {0, -PI}, {1, PI}, {20, 40}, "ndpp", GrowingX, GenbunF, GenbunU, GenbunD,
+   .documented = 9.6406e-3},
+  {"poistg", 2, PETSC_TRUE, {-PI / 2, 0}, {PI / 2, 1}, {40, 20}, "nndn", Cosine, PoistgF, PoistgU, PoistgD,
+   .documented = 5.6417e-4},
+  {"blktri", 2, PETSC_FALSE, {0, 0}, {1, 1}, {51, 64}, "iiii", Halves, BlktriF, BlktriU, NULL,
+   .documented = 1.6478e-5},
+  {"sepeli", 2, PETSC_FALSE, {0, 0}, {1, 1}, {32, 32}, "rrdd", MixedBoth, SepeliF, MixedU, MixedD,
+   .documented = 9.7891e-5, .measure = RELATIVE},
+  {"sepx4", 2, PETSC_FALSE, {0, 0}, {1, 1}, {32, 32}, "rrdd", Mixed, Sepx4F, MixedU, MixedD,
+   .documented = 1.5985e-4, .measure = RELATIVE},
 #if defined(PETSC_USE_COMPLEX)
-  {"cmgnbn",   2, PETSC_FALSE, {0, -PI},          {1, PI},               {20, 40},     "ndpp",   GrowingX,   GenbunF,   GenbunU,   GenbunD, .documented = 9.1620e-3,
-   .imaginary = PETSC_TRUE},
-  {"cblktri",  2, PETSC_FALSE, {0, 0},            {1, 1},                {51, 64},     "iiii",   Halves,     BlktriF,   BlktriU,   NULL, .documented = 1.6457e-5,
-   .imaginary = PETSC_TRUE},
+  {"cmgnbn", 2, PETSC_FALSE, {0, -PI}, {1, PI}, {20, 40}, "ndpp", GrowingX, GenbunF, GenbunU, GenbunD,
+   .documented = 9.1620e-3, .imaginary = PETSC_TRUE},
+  {"cblktri", 2, PETSC_FALSE, {0, 0}, {1, 1}, {51, 64}, "iiii", Halves, BlktriF, BlktriU, NULL,
+   .documented = 1.6457e-5, .imaginary = PETSC_TRUE},
 #endif
 };
+/* clang-format on */
 
 
 /* ---- grid ---- */
@@ -664,8 +681,8 @@ static PetscErrorCode Perturb(const Driver *p, Vec b, Vec weight)
   PetscCall(VecShift(b, -sum / all));
   off = (double)PetscRealPart(sum / all);
   if (p->perturbation != 0 && sizeof(PetscReal) >= sizeof(double))
-    Check(fabs(off - p->perturbation) <= 1e-4 * fabs(p->perturbation), "%s: %.9e comes off the right-hand side, not %.9e",
-          p->name, off, p->perturbation);
+    Check(fabs(off - p->perturbation) <= 1e-4 * fabs(p->perturbation),
+          "%s: %.9e comes off the right-hand side, not %.9e", p->name, off, p->perturbation);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -717,9 +734,9 @@ static PetscErrorCode Solver(const Grid *g, DM da, Mat A, KSP *ksp)
   PetscCall(KSPSetOperators(*ksp, A, A));
   if (g->pole >= 0) {
     PetscCall(PetscOptionsInsertString(NULL, splits));
-    PetscCall(PetscOptionsInsertString(NULL, g->driver->measure == FIRST
-                                               ? "-pole_fieldsplit_pole_ksp_type preonly"
-                                               : "-pole_fieldsplit_pole_ksp_type gmres -pole_fieldsplit_pole_ksp_max_it 1"));
+    PetscCall(PetscOptionsInsertString(
+      NULL, g->driver->measure == FIRST ? "-pole_fieldsplit_pole_ksp_type preonly"
+                                        : "-pole_fieldsplit_pole_ksp_type gmres -pole_fieldsplit_pole_ksp_max_it 1"));
     PetscCall(KSPSetOptionsPrefix(*ksp, "pole_"));
     PetscCall(KSPGetPC(*ksp, &pc));
     PetscCall(PCSetType(pc, PCFIELDSPLIT));
@@ -762,14 +779,15 @@ static PetscErrorCode Solve(const Driver *p, PetscBool verbose)
   PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
   if (!singular) PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &difference));
   PetscCall(Error(p, x, exact, &error));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s error %.4e (documented %.4e), backward error %.1e, differs from LU by %.1e\n",
-                        p->name, error, p->documented, (double)backward, (double)difference));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%-9s error %.4e (documented %.4e), backward error %.1e, differs from LU by %.1e\n", p->name,
+                        error, p->documented, (double)backward, (double)difference));
   if (verbose) PetscCall(KSPView(ksp, PETSC_VIEWER_STDOUT_WORLD));
   Check(backward <= TestBackwardBound(), "%s: backward error %g", p->name, (double)backward);
   Check(difference <= TestDifferenceBound(), "%s: differs from LU by %g", p->name, (double)difference);
   if (sizeof(PetscReal) >= sizeof(double))
-    Check(fabs(error - p->documented) <= 1e-4 * p->documented, "%s: discretisation error %.9e, not %.9e", p->name, error,
-          p->documented);
+    Check(fabs(error - p->documented) <= 1e-4 * p->documented, "%s: discretisation error %.9e, not %.9e", p->name,
+          error, p->documented);
   for (int d = 0; d < 3; d++) PetscCall(PetscFree(g.weight[d]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
