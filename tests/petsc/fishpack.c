@@ -724,7 +724,7 @@ static const char *const splits =
   "-pole_fieldsplit_pole_pc_type none";
 
 /* The same where the operator is complex: a preconditioner without the imaginary part */
-static const char *const complex_options = "-complex_ksp_type gmres -complex_ksp_rtol 1e-15 -complex_ksp_max_it 20 "
+static const char *const complex_options = "-complex_ksp_type gmres -complex_ksp_rtol 1e-13 -complex_ksp_max_it 20 "
                                            "-complex_pc_type bcrpoisson -complex_pc_bcrpoisson_fit exact";
 
 static PetscErrorCode Solver(const Grid *g, DM da, Mat A, KSP *ksp)
