@@ -442,12 +442,18 @@ static PetscErrorCode Wrong(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* By options alone: Robin values */
-static PetscErrorCode Options(void)
+/* By options alone: Robin values, also with the names of the KSP, which knows nothing of the PC but its options */
+static PetscErrorCode Options(PetscBool solver)
 {
-  const char options[] = "-pc_bcrpoisson_spacing 0.5 -pc_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann "
-                         "-pc_bcrpoisson_robin 1.5,0,0,2";
+  const char *options =
+    solver ? "-ksp_type bcrpoisson -ksp_bcrpoisson_spacing 0.5 -ksp_bcrpoisson_robin 1.5,0,0,2 "
+             "-ksp_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann -ksp_norm_type none"
+           : "-pc_bcrpoisson_spacing 0.5 -pc_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann "
+             "-pc_bcrpoisson_robin 1.5,0,0,2";
+  KSP ksp;
   Problem p;
+  const PetscReal *robin;
+  PetscInt n;
   DM da;
   Mat A, shell;
   PC pc;
@@ -467,12 +473,20 @@ static PetscErrorCode Options(void)
   PetscCall(Grid(&p, &da));
   PetscCall(Matrix(&p, da, &A));
   PetscCall(Shell(A, &shell));
-  PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetOperators(ksp, shell, shell));
+  PetscCall(KSPSetDM(ksp, da));
+  PetscCall(TestKSPSetDMInactive(ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (!solver) PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(TestOptions(options, PETSC_TRUE));
-  PetscCall(PCSetFromOptions(pc));
+  PetscCall(KSPSetFromOptions(ksp));
   PetscCall(TestOptions(options, PETSC_FALSE));
-  PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, "options"));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(PCBCRPoissonGetOperatorRobin(pc, &n, &robin));
+  Check(n == 4 && robin[0] == (PetscReal)1.5 && robin[3] == 2, "Robin values of options are not those of the getter");
+  PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, options));
+  PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&shell));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
@@ -495,7 +509,8 @@ int main(int argc, char **argv)
       Random(&p, dim, trial, size);
       PetscCall(Solve(&p));
     }
-  PetscCall(Options());
+  PetscCall(Options(PETSC_FALSE));
+  PetscCall(Options(PETSC_TRUE));
   PetscCall(Wrong());
   if (rank == 0) {
     (void)printf("%d problems, %d of them singular; largest backward error %.1e\n", (int)solved, (int)singular, worst);
