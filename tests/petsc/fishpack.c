@@ -723,13 +723,8 @@ static const char *const splits =
   "-pole_fieldsplit_grid_pc_type bcrpoisson -pole_fieldsplit_grid_pc_bcrpoisson_fit exact "
   "-pole_fieldsplit_pole_pc_type none";
 
-/* The same where the operator is complex: a preconditioner without the imaginary part */
-static const char *const complex_options = "-complex_ksp_type gmres -complex_ksp_rtol 1e-13 -complex_ksp_max_it 20 "
-                                           "-complex_pc_type bcrpoisson -complex_pc_bcrpoisson_fit exact";
-
 static PetscErrorCode Solver(const Grid *g, DM da, Mat A, KSP *ksp)
 {
-  Mat P;
   PC pc;
   IS is[2];
   PetscInt begin, end, last = g->n[0] * g->n[1] * g->n[2];
@@ -755,14 +750,6 @@ static PetscErrorCode Solver(const Grid *g, DM da, Mat A, KSP *ksp)
   } else {
     PetscCall(KSPSetDM(*ksp, da));
     PetscCall(TestKSPSetDMInactive(*ksp));
-  }
-  if (g->driver->imaginary) {
-    PetscCall(PetscOptionsInsertString(NULL, complex_options));
-    PetscCall(KSPSetOptionsPrefix(*ksp, "complex_"));
-    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &P));
-    PetscCall(MatRealPart(P));
-    PetscCall(KSPSetOperators(*ksp, A, P));
-    PetscCall(MatDestroy(&P));
   }
   PetscCall(KSPSetFromOptions(*ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
