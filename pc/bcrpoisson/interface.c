@@ -864,7 +864,7 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers that are not finite and for positive couplings; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` where the
   `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, where it is periodic along it
   (`DM_BOUNDARY_PERIODIC`), or where the first or last row is coupled to what is beyond it though it is not, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
-  arrays, and `PETSC_ERR_SUP` where the operator is not definite, or is out of reach of eigenvectors: more than 2048 nodes along two axes with arrays,
+  arrays, and `PETSC_ERR_SUP` where eigenvectors are out of reach: more than 2048 nodes along two axes with arrays,
   rows coupled one way only, sqrt(max h/min h) beyond 1e7.
 
   Example Usage:
@@ -942,7 +942,7 @@ PetscErrorCode PCBCRPoissonGetOperatorAxis(PC pc, DMDirection axis, PetscInt *n,
 
   Notes:
   For ends that are `PCBCRPOISSON_NEUMANN`, where the condition is at the last node (its row is (2 + 2 b h, -2)/h^2), or
-  `PCBCRPOISSON_CELL_NEUMANN`, where it is on the face half a spacing beyond (1 + b h/(1 + b h/2), -1)/h^2. Negative values are allowed as long as the operator stays definite.
+  `PCBCRPOISSON_CELL_NEUMANN`, where it is on the face half a spacing beyond (1 + b h/(1 + b h/2), -1)/h^2. Negative values are allowed.
   The axis is then one whose coefficients vary, as with `PCBCRPoissonSetOperatorAxis()`, and what its page says of several of these holds.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for values that are not finite; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` for a number of values that is not twice the
