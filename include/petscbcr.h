@@ -381,6 +381,12 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscRea
                                                     PetscReal);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *,
                                                     PetscReal *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorAxis(PC, DMDirection, PetscInt, const PetscReal[], const PetscReal[],
+                                                        const PetscReal[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorAxis(PC, DMDirection, PetscInt *, const PetscReal *[],
+                                                        const PetscReal *[], const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorRobin(PC, PetscInt, const PetscReal[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorRobin(PC, PetscInt *, const PetscReal *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGrid(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGridProcessors(PC, PetscInt, const PetscInt[]);

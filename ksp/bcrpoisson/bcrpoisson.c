@@ -28,7 +28,8 @@
 . -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`
-- -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`
+. -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`
+- -ksp_bcrpoisson_robin b,...                       - as `-pc_bcrpoisson_robin`
 
   Level: beginner
 

@@ -8,6 +8,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscFunctionBegin;
   PetscCall(PCReset_BCRPoisson(pc));
   PetscCall(BCROptionsDestroy(pc));
+  for (int d = 0; d < 3; ++d) PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->axis[d]));
   PetscCall(PetscFree(pc->data));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -36,7 +37,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
-- -pc_bcrpoisson_scale s                                  - its scale
+. -pc_bcrpoisson_scale s                                  - its scale
+- -pc_bcrpoisson_robin b,...                              - values of its Robin ends, see `PCBCRPoissonSetOperatorRobin()`
 
   Level: beginner
 
@@ -89,7 +91,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPBCRPOISSON`, `PetscBCRInitializePackage()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`,
           `PCBCRPoissonSetBackend()`, `PCBCRPoissonSetPrecision()`,
-          `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetFit()`,
+          `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorAxis()`, `PCBCRPoissonSetOperatorRobin()`, `PCBCRPoissonSetFit()`,
           `PCBCRPoissonSetTune()`, `PCBCRPoissonSetGrid()`, `PCBCRPoissonSetOtherwise()`, `PCBCRPoissonSetCapacitance()`, `PCBCRPoissonGetRemovedConstant()`, `DMDACreate2d()`, `PCMG`
 M*/
 PetscErrorCode PCCreate_BCRPoisson(PC pc)

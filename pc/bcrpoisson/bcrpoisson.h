@@ -1,5 +1,5 @@
 /*
-  PCBCRPOISSON inside: options.c reads what the user wants, setup.c makes a solver of it, apply.c
+  PCBCRPOISSON inside: options.c reads what the user wants, user.c makes an operator of it, setup.c a solver, apply.c
   solves, view.c says what there is; interface.c has the users' functions.
 */
 #pragma once
@@ -69,6 +69,9 @@ typedef struct {
   PetscReal spacing[3];
   PCBCRPoissonEnd end[6];
   PetscReal shift, scale;
+  PetscInt nrobin, naxis[3];
+  PetscReal robin[6];      /* of its Neumann ends, [nrobin] */
+  PetscReal *axis[3];      /* its general axes, or NULL: lower, diagonal, upper, [naxis] each */
   BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
   BCROtherwise otherwise;  /* where there is no grid or no operator of ours */
 
@@ -140,6 +143,8 @@ PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
 /* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
    the grid is cut along, else the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
+/* user.c, collective: the operator that the user describes, the same for each component */
+PETSC_INTERN PetscErrorCode BCRPoissonUserOperator(PC pc);
 /* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */
 PETSC_INTERN PetscErrorCode BCRPondsFind(Mat A, BCRPonds *ponds);
 PETSC_INTERN PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[]);

@@ -780,7 +780,8 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
   PCBCRPoissonSetOperator(pc, 2, spacing, ends, 0.0, 1.0);
 .ve
 
-.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperator()`, `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonEnd`
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperator()`, `PCBCRPoissonSetOperatorAxis()`, `PCBCRPoissonSetOperatorRobin()`,
+          `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonEnd`
 @*/
 PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
                                        PetscReal shift, PetscReal scale)
@@ -828,6 +829,154 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
   PetscUseMethod(pc, "PCBCRPoissonGetOperator_C",
                  (PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *),
                  (pc, dim, spacing, ends, shift, scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorAxis - describes an axis of the operator that `PCBCRPOISSON` solves with, whose coefficients vary
+  along it
+
+  Logically Collective
+
+  Input Parameters:
++ pc       - the preconditioner
+. axis     - `DM_X`, `DM_Y` or `DM_Z`
+. n        - number of rows, the nodes of the `DMDA` along the axis; 0: the axis is uniform again, as `PCBCRPoissonSetOperator()` says
+. lower    - array of `n`: what row i has in column i - 1, not positive; 0 in the first row
+. diagonal - array of `n`: what it has on the diagonal
+- upper    - array of `n`: what it has in column i + 1, not positive; 0 in the last row
+
+  Level: intermediate
+
+  Notes:
+  In scale (T_x + T_y + T_z + shift) the rows of T_axis are
+
+      lower_i u_(i-1) + diagonal_i u_i + upper_i u_(i+1)
+
+  with the conditions at its ends in the first and the last row. Axes without arrays are as `PCBCRPoissonSetOperator()` says, which
+  also has shift and scale, and need not be called where all axes have arrays, for the shift 0 and the scale 1. The arrays
+  are copied; each process gives all of the axis, the same. Calls `PCBCRPoissonSetOperatorSource()` with `PCBCRPOISSON_OPERATOR_USER`.
+
+  Several axes may have arrays: one of them has the lines, the others are transformed by their eigenvectors, for which
+  diag(h) T is symmetric with some h > 0. Without a matrix there is no refinement where sqrt(max h/min h) is beyond 30, as there is where an
+  operator is read: `KSPBCRPOISSON` or another `KSP` does it.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers that are not finite and for positive couplings; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` where the
+  `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, where it is periodic along it
+  (`DM_BOUNDARY_PERIODIC`), or where the first or last row is coupled to what is beyond it though it is not, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
+  arrays, and `PETSC_ERR_SUP` where eigenvectors are out of reach: more than 2048 nodes along two axes with arrays,
+  rows coupled one way only, sqrt(max h/min h) beyond 1e7.
+
+  Example Usage:
+.vb
+  for (PetscInt i = 0; i < n; ++i) { // cells of widths h[i] between walls where u = 0
+    lower[i]    = i > 0 ? -2 / (h[i] * (h[i] + h[i - 1])) : 0;
+    upper[i]    = i < n - 1 ? -2 / (h[i] * (h[i] + h[i + 1])) : 0;
+    diagonal[i] = -lower[i] - upper[i] + (i == 0 || i == n - 1 ? 2 / (h[i] * h[i]) : 0);
+  }
+  PCBCRPoissonSetOperatorAxis(pc, DM_Y, n, lower, diagonal, upper);
+.ve
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorAxis()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorRobin()`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorAxis(PC pc, DMDirection axis, PetscInt n, const PetscReal lower[],
+                                           const PetscReal diagonal[], const PetscReal upper[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, axis, 2);
+  PetscValidLogicalCollectiveInt(pc, n, 3);
+  if (n > 0) BCRAssertPointer(lower, 4);
+  if (n > 0) BCRAssertPointer(diagonal, 5);
+  if (n > 0) BCRAssertPointer(upper, 6);
+  PetscTryMethod(pc, "PCBCRPoissonSetOperatorAxis_C",
+                 (PC, DMDirection, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[]),
+                 (pc, axis, n, lower, diagonal, upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetOperatorAxis - gets what `PCBCRPoissonSetOperatorAxis()` was given
+
+  Not Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- axis - `DM_X`, `DM_Y` or `DM_Z`
+
+  Output Parameters:
++ n        - number of rows, 0 for a uniform axis; may be `NULL`
+. lower    - array of `n`, owned by the preconditioner; may be `NULL`
+. diagonal - array of `n`, the same
+- upper    - array of `n`, the same
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorAxis()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorAxis(PC pc, DMDirection axis, PetscInt *n, const PetscReal *lower[],
+                                           const PetscReal *diagonal[], const PetscReal *upper[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCBCRPoissonGetOperatorAxis_C",
+                 (PC, DMDirection, PetscInt *, const PetscReal *[], const PetscReal *[], const PetscReal *[]),
+                 (pc, axis, n, lower, diagonal, upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorRobin - makes Neumann ends of the operator of `PCBCRPoissonSetOperator()` Robin ends
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+. n     - number of values, twice the dimension of the `DMDA`, or 0 for no Robin ends
+- robin - array of `n`, low and high end of x, then of y, then of z: b in u' + b u = 0, u' the derivative outward, in 1/length; 0 at all other ends
+
+  Options Database Key:
+. -pc_bcrpoisson_robin b,... - the values
+
+  Level: intermediate
+
+  Notes:
+  For ends that are `PCBCRPOISSON_NEUMANN`, where the condition is at the last node (its row is (2 + 2 b h, -2)/h^2), or
+  `PCBCRPOISSON_CELL_NEUMANN`, where it is on the face half a spacing beyond (1 + b h/(1 + b h/2), -1)/h^2. Negative values are allowed.
+  The axis is then one whose coefficients vary, as with `PCBCRPoissonSetOperatorAxis()`, and what its page says of several of these holds.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for values that are not finite; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` for a number of values that is not twice the
+  dimension, and `PETSC_ERR_ARG_INCOMP` for one that is not 0 at an end that is not Neumann (Dirichlet, or periodic in the `DMDA`, or of an axis that has arrays).
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorRobin()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorAxis()`, `PCBCRPoissonEnd`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorRobin(PC pc, PetscInt n, const PetscReal robin[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, n, robin));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetOperatorRobin - gets the values of `PCBCRPoissonSetOperatorRobin()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ n     - number of values, 0 if there are none
+- robin - array of `n`, owned by the preconditioner; may be `NULL`
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorRobin()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorRobin(PC pc, PetscInt *n, const PetscReal *robin[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, n, robin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -203,6 +203,75 @@ static PetscErrorCode get_operator(PC pc, PetscInt *dim, PetscReal spacing[], PC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode check_robin(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscReal *robin = (const PetscReal *)values;
+
+  PetscFunctionBegin;
+  PetscCheck(n >= 0 && n <= 6, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " Robin values: two for each axis are 2, 4 or 6", n);
+  for (PetscInt e = 0; e < n; ++e)
+    PetscCheck(!PetscIsInfOrNanReal(robin[e]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s: value %g of the %s end of axis %c: it must be finite", option ? option : "Robin values",
+               (double)robin[e], e % 2 ? "high" : "low", (char)('x' + e / 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What ranks gave must be the same, which set-up looks at */
+static PetscErrorCode set_operator_axis(PC pc, DMDirection axis, PetscInt n, const PetscReal lower[],
+                                        const PetscReal diagonal[], const PetscReal upper[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscReal *kept = NULL;
+
+  PetscFunctionBegin;
+  PetscCheck(axis == DM_X || axis == DM_Y || axis == DM_Z, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Axis %d: it must be DM_X, DM_Y or DM_Z", (int)axis);
+  PetscCheck(n >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " rows of axis %c: as many as it has nodes, or 0 for a uniform one", n,
+             (char)('x' + axis));
+  for (PetscInt i = 0; i < n; ++i) {
+    PetscCheck(!PetscIsInfOrNanReal(lower[i]) && !PetscIsInfOrNanReal(diagonal[i]) && !PetscIsInfOrNanReal(upper[i]),
+               PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "Row %" PetscInt_FMT " of axis %c is (%g, %g, %g): its numbers must be finite", i, (char)('x' + axis),
+               (double)lower[i], (double)diagonal[i], (double)upper[i]);
+    PetscCheck(lower[i] <= 0 && upper[i] <= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "Row %" PetscInt_FMT
+               " of axis %c is (%g, %g, %g): what it has beside the diagonal must not be positive, "
+               "the sign of all is in the scale of PCBCRPoissonSetOperator()",
+               i, (char)('x' + axis), (double)lower[i], (double)diagonal[i], (double)upper[i]);
+  }
+  if (n) {
+    PetscCall(PetscMalloc1(3 * (size_t)n, &kept));
+    PetscCall(PetscArraycpy(kept, lower, n));
+    PetscCall(PetscArraycpy(kept + n, diagonal, n));
+    PetscCall(PetscArraycpy(kept + 2 * (size_t)n, upper, n));
+  }
+  PetscCall(PetscFree(bcr->axis[axis]));
+  bcr->axis[axis] = kept;
+  bcr->naxis[axis] = n;
+  if (n) bcr->source = PCBCRPOISSON_OPERATOR_USER;
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode get_operator_axis(PC pc, DMDirection axis, PetscInt *n, const PetscReal *lower[],
+                                        const PetscReal *diagonal[], const PetscReal *upper[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt rows;
+
+  PetscFunctionBegin;
+  PetscCheck(axis == DM_X || axis == DM_Y || axis == DM_Z, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Axis %d: it must be DM_X, DM_Y or DM_Z", (int)axis);
+  rows = bcr->naxis[axis];
+  if (n) *n = rows;
+  if (lower) *lower = bcr->axis[axis];
+  if (diagonal) *diagonal = rows ? bcr->axis[axis] + rows : NULL;
+  if (upper) *upper = rows ? bcr->axis[axis] + 2 * (size_t)rows : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode get_removed_constant(PC pc, PetscReal *removed)
 {
   PetscFunctionBegin;
@@ -281,6 +350,9 @@ static const BCROption table[] = {
    .setter = "PCBCRPoissonSetOperator"},
   {"scale", "Scale of the user's operator: scale (-Laplacian + shift)", BCR_OPTION_REAL, AT(scale), 0, NULL, 1,
    .setter = "PCBCRPoissonSetOperator", .check = check_scale},
+  {"robin", "b of u' + b u = 0, u' outward, at Neumann ends of the user's operator, low and high of x,y,z",
+   BCR_OPTION_REAL, AT(robin), 0, NULL, 0, METHODS(OperatorRobin), .max = 6, .count = AT(nrobin),
+   .check = check_robin},
   {"operator", "Where the coefficients come from", BCR_OPTION_ENUM, AT(source), BCR_OPTION_IMPLIED,
    PCBCRPoissonOperatorSources, PCBCRPOISSON_OPERATOR_MATRIX, METHODS(OperatorSource)}
 };
@@ -289,6 +361,8 @@ static const BCROption table[] = {
 static const BCRMethodEntry methods[] = {
   {"PCBCRPoissonSetOperator",          (BCRMethod)set_operator          },
   {"PCBCRPoissonGetOperator",          (BCRMethod)get_operator          },
+  {"PCBCRPoissonSetOperatorAxis",      (BCRMethod)set_operator_axis     },
+  {"PCBCRPoissonGetOperatorAxis",      (BCRMethod)get_operator_axis     },
   {"PCBCRPoissonGetRemovedConstant",   (BCRMethod)get_removed_constant  },
   {"PCBCRPoissonGetCapacitanceSolves", (BCRMethod)get_capacitance_solves},
   {"PCBCRPoissonSetFromOptions",       (BCRMethod)BCROptionsRead        },

@@ -99,108 +99,6 @@ static PetscErrorCode set_slabs(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* No rank waits for another */
-static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const PetscReal coupling[], const BCREnd end[])
-{
-  PetscFunctionBegin;
-  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
-  for (PetscInt c = 0; c < bcr->dof; ++c) {
-    BCROperator *op;
-
-    PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
-    bcr->ops[c] = *op;
-    PetscCall(PetscFree(op)); /* what it points to lives on */
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Does what the user gave fit the dimension of the DMDA? */
-static PetscErrorCode check_user_operator(PC pc)
-{
-  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-  const PetscInt dim = bcr->place.grid.dim;
-
-  PetscFunctionBegin;
-  PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT
-             ", the DMDA has dimension %" PetscInt_FMT,
-             bcr->dim, dim);
-  PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and "
-             "_ends, _shift, _scale)");
-  PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT
-             ": give one for all axes or one for each",
-             bcr->nspacing, dim);
-  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT
-             ": give one word for all ends or two (low, high) for each axis",
-             bcr->nends, dim);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The ends of axis d, low and high. periodic: the DMDA is so along it. Ends that are not given
-   follow the DMDA, one word is for those ends that there are, and nothing may contradict it. */
-static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd end[2])
-{
-  /* as PCBCRPoissonEnd */
-  static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET,
-                                BCR_END_PERIODIC};
-  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-
-  PetscFunctionBegin;
-  for (int e = 0; e < 2; ++e) {
-    end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : 2 * d + e]] : BCR_END_DIRICHLET;
-    if (bcr->nends <= 1 && periodic) end[e] = BCR_END_PERIODIC;
-  }
-  PetscCheck(BCREndIsPeriodic(end[0]) == BCREndIsPeriodic(end[1]), PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_INCOMP,
-             "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or "
-             "PCBCRPoissonSetOperator(), or for none",
-             (char)('x' + d));
-  PetscCheck(periodic || !BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the "
-             "DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends",
-             BCRPrefix(pc), (char)('x' + d), (char)('x' + d));
-  PetscCheck(!periodic || BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic "
-             "in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA",
-             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
-static PetscErrorCode user_operator(PC pc)
-{
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const PetscInt dim = bcr->place.grid.dim;
-  PetscReal coupling[3];
-  BCREnd end[6]; /* low and high of each axis */
-  PetscBool open = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(check_user_operator(pc));
-  for (PetscInt d = 0; d < dim; ++d) {
-    const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
-    const PetscInt first = bcr->nends == 1 ? 0 : 2 * d;
-    /* nobody but the user knows whether an axis is periodic where there is no DMDA */
-    const PetscBool periodic =
-      bcr->place.dm ? bcr->place.grid.periodic[d] : (PetscBool)(bcr->nends && bcr->end[first] == PCBCRPOISSON_PERIODIC);
-
-    coupling[d] = 1 / (h * h);
-    PetscCall(user_ends(pc, d, periodic, &end[2 * d]));
-    if (!periodic) open = PETSC_TRUE;
-  }
-  PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_INCOMP,
-             "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) "
-             "and have no ends: leave the option out, or create another DMDA",
-             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[0]]);
-  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
-  PetscCall(BCRFaultShare(bcr->place.grid.comm, make_operators(bcr, dim, coupling, end), BCR_NO_MEMORY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode choose_backend(PC pc)
 {
@@ -457,6 +355,7 @@ static PetscErrorCode set_grading(PC pc)
     const BCRAxis *axis = bcr->ops[c].axis;
 
     bcr->product = (PetscBool)(bcr->product || bcr->ops[c].product);
+    if (bcr->source == PCBCRPOISSON_OPERATOR_USER) continue; /* no matrix to refine with */
     bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
     bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
@@ -520,7 +419,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
   bcr->pattern.star =
     (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA);
-  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(BCRPoissonUserOperator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,
                                     &bcr->ops, &same));

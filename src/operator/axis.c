@@ -352,8 +352,9 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
           (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
 }
 
-PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
-                                     PetscReal shift, PetscReal scale, BCROperator **op)
+/* Not yet looked at whether it is definite */
+static PetscErrorCode BCRUserCreate(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
+                                    PetscReal shift, PetscReal scale, BCROperator **op)
 {
   static const char xyz[] = "xyz";
   PetscInt d, s;
@@ -394,8 +395,86 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
     }
   }
   PetscCall(PetscStrncpy(o->fit, "user", sizeof(o->fit)));
-  BCRCallElse(BCROperatorCheckDefinite(o), (void)PetscFree(o));
   *op = o;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
+                                     PetscReal shift, PetscReal scale, BCROperator **op)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRUserCreate(dim, n, coupling, end, shift, scale, op));
+  BCRCallElse(BCROperatorCheckDefinite(*op), (void)BCROperatorDestroy(1, op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A uniform axis with more on its first and last diagonal */
+static PetscErrorCode BCRUserAddExtra(BCROperator *op, PetscInt d, const PetscReal extra[2])
+{
+  const PetscInt n = op->axis[d].n;
+  PetscReal *row;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(3 * (size_t)n, &row));
+  for (PetscInt i = 0; i < n; i++) {
+    double low, diag, up;
+
+    BCRAxisGetRow(&op->axis[d], i, &low, &diag, &up);
+    row[i] = (PetscReal)low;
+    row[n + i] = (PetscReal)diag;
+    row[2 * n + i] = (PetscReal)up;
+  }
+  row[n] += extra[0];
+  row[2 * n - 1] += extra[1];
+  BCRCallElse(BCROperatorUserSetAxis(op, d, row, row + n, row + 2 * n, NULL), (void)PetscFree(row));
+  PetscCall(PetscFree(row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The smallest sum of a row of a general axis goes to the shift, which so is zero where all that makes the operator
+   regular is at the ends */
+static void BCRUserSettle(BCROperator *op)
+{
+  const PetscReal given = op->shift;
+  PetscReal size = PetscAbsReal(given);
+
+  for (PetscInt d = 0; d < op->dim; d++) {
+    BCRAxis *ax = &op->axis[d];
+    PetscReal least = PETSC_MAX_REAL, own = 0;
+
+    for (PetscInt i = 0; i < ax->n && ax->lower; i++) {
+      least = PetscMin(least, ax->diag[i] - ax->lower[i] - ax->upper[i]);
+      own = PetscMax(own, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
+    }
+    if (!ax->lower || PetscAbsReal(least) <= BCR_SUM_TOL * own) continue;
+    for (PetscInt i = 0; i < ax->n; i++) ax->diag[i] -= least;
+    op->shift += least;
+    size += PetscAbsReal(least);
+  }
+  if (op->shift != given && PetscAbsReal(op->shift) <= BCR_SUM_TOL * size) op->shift = 0;
+}
+
+static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++) {
+    const BCRUserAxis *x = &axis[d];
+
+    if (op->axis[d].n == 1) op->shift += x->lower ? x->diag[0] : x->extra[0] + x->extra[1];
+    else if (x->lower) PetscCall(BCROperatorUserSetAxis(op, d, x->lower, x->diag, x->upper, NULL));
+    else if (x->extra[0] != 0 || x->extra[1] != 0) PetscCall(BCRUserAddExtra(op, d, x->extra));
+  }
+  BCRUserSettle(op);
+  PetscCall(BCROperatorCheckDefinite(op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
+                                     const BCRUserAxis axis[], PetscReal shift, PetscReal scale, BCROperator **op)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRUserCreate(dim, n, coupling, end, shift, scale, op));
+  BCRCallElse(BCRUserFill(*op, axis), (void)BCROperatorDestroy(1, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -433,7 +512,6 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
     PetscCall(PetscMalloc1(ax->n, &ax->weight));
     PetscCall(PetscArraycpy(ax->weight, weight, ax->n));
   }
-  PetscCall(BCROperatorCheckDefinite(op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -47,7 +47,18 @@ PETSC_INTERN PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops);
 PETSC_INTERN PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
                                                   const BCREnd end[], PetscReal shift, PetscReal scale,
                                                   BCROperator **op);
-/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL */
+/* An axis of a user's operator: general, by arrays as BCRAxis has them, or, where they are NULL, uniform, with `extra` on
+   its first and last diagonal besides, in the unit of the couplings */
+typedef struct {
+  const PetscReal *lower, *diag, *upper;
+  PetscReal extra[2];
+} BCRUserAxis;
+/* The same with dim axes that may be general; the smallest sum of their rows is in the shift then */
+PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
+                                                  const BCREnd end[], const BCRUserAxis axis[], PetscReal shift,
+                                                  PetscReal scale, BCROperator **op);
+/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. Whether
+   the operator is definite then is for BCROperatorCheckDefinite() to say */
 PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
                                                    const PetscReal diag[], const PetscReal upper[],
                                                    const PetscReal weight[]);

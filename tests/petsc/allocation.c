@@ -67,6 +67,7 @@ static const Case cases[] = {
   BCR("2d-components", "", .dim = 2, .n = {9, 8}, .dof = 3, .ends = "dddd", .a = {1, 2}, .scale = 1, .contrast = 1),
   BCR("2d-tune", "-pc_bcrpoisson_tune", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
   BCR("2d-user", "-pc_bcrpoisson_spacing 1,.70710678118654752440", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
+  BCR("2d-user-robin", "-pc_bcrpoisson_spacing 1,.70710678118654752440 -pc_bcrpoisson_ends cell_neumann -pc_bcrpoisson_robin 2,2,2.8284271247461900976,2.8284271247461900976", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
   BCR("3d", "", .dim = 3, .n = {8, 7, 6}, .dof = 1, .ends = "ddddnn", .a = {1, 2, 1}, .scale = 1),
   KRYLOV("3d-several-general", "", .dim = 3, .n = {8, 7, 6}, .dof = 1, .ends = "ddrrcc", .a = {1, 2, 1}, .scale = 1, .row = 1, .k = TestVaryEach),
   BCR("3d-planes", "", .dim = 3, .n = {8, 7, 6}, .dof = 1, .ends = "rrrrrr", .a = {1, 2, 1}, .scale = 1, .row = 1),

@@ -1,0 +1,223 @@
+/*
+  The operator that PCBCRPoissonSetOperator() and its like or the options describe, for PCBCRPOISSON without a matrix.
+*/
+#include "bcrpoisson.h"
+
+/* No rank waits for another */
+static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const PetscReal coupling[], const BCREnd end[],
+                                     const BCRUserAxis axis[])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    BCROperator *op;
+
+    PetscCall(BCROperatorCreateAxes(dim, bcr->size, coupling, end, axis, bcr->shift, bcr->scale, &op));
+    bcr->ops[c] = *op;
+    PetscCall(PetscFree(op)); /* what it points to lives on */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do all ranks have the same arrays for an axis, and do these fit the grid? */
+static PetscErrorCode check_axis(PC pc, PetscInt d)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt n = bcr->naxis[d];
+  const unsigned char *byte = (const unsigned char *)bcr->axis[d];
+  const char x = (char)('x' + d), name[] = {'a', 'x', 'i', 's', ' ', x, 0}, *names[] = {name};
+  unsigned long long h = 14695981039346656037ULL; /* FNV-1a, of which a double holds 52 bits */
+  double mine;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < 3 * (size_t)n * sizeof(PetscReal); k++) h = (h ^ byte[k]) * 1099511628211ULL;
+  mine = n ? (double)(h >> 12) : 0;
+  PetscCall(
+    BCRSame(PetscObjectComm((PetscObject)pc), "What PCBCRPoissonSetOperatorAxis() was given for ", 1, names, &mine));
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(d < bcr->place.grid.dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "PCBCRPoissonSetOperatorAxis() was given axis %c, but the grid has dimension %" PetscInt_FMT, x,
+             bcr->place.grid.dim);
+  PetscCheck(n == bcr->size[d], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "PCBCRPoissonSetOperatorAxis() was given %" PetscInt_FMT
+             " rows of axis %c, along which the grid has %" PetscInt_FMT " nodes: give a row for each",
+             n, x, bcr->size[d]);
+  PetscCheck(!bcr->place.grid.periodic[d], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "PCBCRPoissonSetOperatorAxis() was given axis %c, which is periodic in the DMDA (DM_BOUNDARY_PERIODIC): "
+             "arrays are for axes with ends, create another DMDA",
+             x);
+  PetscCheck(
+    bcr->axis[d][0] == 0 && bcr->axis[d][3 * (size_t)n - 1] == 0, PetscObjectComm((PetscObject)pc),
+    PETSC_ERR_ARG_INCOMP,
+    "PCBCRPoissonSetOperatorAxis() was given rows of axis %c that go beyond its ends, lower %g in the first and "
+    "upper %g in the last, but the axis is not periodic in the DMDA: what they have there must be 0",
+    x, (double)bcr->axis[d][0], (double)bcr->axis[d][3 * (size_t)n - 1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does what the user gave fit the dimension of the DMDA? */
+static PetscErrorCode check_operator(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt dim = bcr->place.grid.dim;
+  PetscBool arrays = PETSC_TRUE; /* of all axes */
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; ++d) PetscCall(check_axis(pc, d));
+  for (PetscInt d = 0; d < dim; ++d) arrays = (PetscBool)(arrays && bcr->naxis[d]);
+  PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT
+             ", the DMDA has dimension %" PetscInt_FMT,
+             bcr->dim, dim);
+  PetscCheck(bcr->nspacing || arrays, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and "
+             "_ends, _shift, _scale), or call PCBCRPoissonSetOperatorAxis() for each axis");
+  PetscCheck(bcr->nspacing <= 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT
+             ": give one for all axes or one for each",
+             bcr->nspacing, dim);
+  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT
+             ": give one word for all ends or two (low, high) for each axis",
+             bcr->nends, dim);
+  PetscCheck(!bcr->nrobin || bcr->nrobin == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-%spc_bcrpoisson_robin (or PCBCRPoissonSetOperatorRobin()) has %" PetscInt_FMT
+             " values, the DMDA has dimension %" PetscInt_FMT ": give two (low, high) for each axis",
+             BCRPrefix(pc), bcr->nrobin, dim);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The ends of axis d, low and high. periodic: the DMDA is so along it. Ends that are not given
+   follow the DMDA, one word is for those ends that there are, and nothing may contradict it. */
+static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd end[2])
+{
+  /* as PCBCRPoissonEnd */
+  static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET,
+                                BCR_END_PERIODIC};
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  for (int e = 0; e < 2; ++e) {
+    end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : 2 * d + e]] : BCR_END_DIRICHLET;
+    if (bcr->nends <= 1 && periodic) end[e] = BCR_END_PERIODIC;
+  }
+  PetscCheck(BCREndIsPeriodic(end[0]) == BCREndIsPeriodic(end[1]), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or "
+             "PCBCRPoissonSetOperator(), or for none",
+             (char)('x' + d));
+  PetscCheck(periodic || !BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the "
+             "DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends",
+             BCRPrefix(pc), (char)('x' + d), (char)('x' + d));
+  PetscCheck(!periodic || BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic "
+             "in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA",
+             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Axis d with spacing h as the user has it: arrays, or Robin values of its Neumann ends. row: as PC_BCRPoisson has it, with
+   the signs of BCRAxis */
+static PetscErrorCode user_axis(PC pc, PetscInt d, PetscReal h, const BCREnd end[2], const PetscReal row[],
+                                BCRUserAxis *axis)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt n = bcr->naxis[d];
+
+  PetscFunctionBegin;
+  *axis = (BCRUserAxis){.lower = NULL};
+  if (n) *axis = (BCRUserAxis){.lower = row, .diag = row + n, .upper = row + 2 * (size_t)n};
+  for (int e = 0; e < 2; ++e) {
+    const PetscReal b = bcr->nrobin ? bcr->robin[2 * d + e] : 0;
+    const PetscBool cell = (PetscBool)(end[e] == BCR_END_CELL_NEUMANN);
+
+    if (b == 0) continue;
+    PetscCheck(
+      !n && (cell || end[e] == BCR_END_NEUMANN), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+      "-%spc_bcrpoisson_robin (or PCBCRPoissonSetOperatorRobin()) has %g at the %s end of axis %c, which is %s: "
+      "give 0 there, or neumann or cell_neumann in -%spc_bcrpoisson_ends",
+      BCRPrefix(pc), (double)b, e ? "high" : "low", (char)('x' + d), n ? "in the arrays of that axis" : "not Neumann",
+      BCRPrefix(pc));
+    PetscCheck(
+      !cell || 1 + b * h / 2 > 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+      "-%spc_bcrpoisson_robin (or PCBCRPoissonSetOperatorRobin()) has %g at the %s end of axis %c: with cells of "
+      "width %g it must be above %g",
+      BCRPrefix(pc), (double)b, e ? "high" : "low", (char)('x' + d), (double)h, (double)(-2 / h));
+    axis->extra[e] = cell ? b / (h * (1 + b * h / 2)) : 2 * b / h;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The eigenvectors of all general axes but one: can they be used? */
+static PetscErrorCode check_condition(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCROperator *op = &bcr->ops[0]; /* all components have the same */
+  const PetscBool ranks = (PetscBool)(bcr->place.grid.size > 1);
+
+  PetscFunctionBegin;
+  PetscCheck(BCRAxesCondition(op->dim, op->axis, ranks) <= BCR_CONDITION_MOST, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_SUP,
+             "Coefficients vary along several axes (PCBCRPoissonSetOperatorAxis(), Robin values), and all but that of "
+             "the lines%s would be transformed: too long (more than %d unknowns), coupled one way only, or with "
+             "eigenvectors of a condition above %g. Give a matrix, for which there are fits",
+             ranks ? " (on several ranks, all)" : "", BCR_EIGEN_MOST, BCR_CONDITION_MOST);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Axes as the user has them, and operators of them; row: scratch, 3 numbers for each node of each axis with arrays */
+static PetscErrorCode make_axes(PC pc, const PetscReal h[], const BCREnd end[], PetscReal *row)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscReal coupling[3];
+  BCRUserAxis axis[3];
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < bcr->place.grid.dim; ++d) {
+    const PetscInt n = bcr->naxis[d];
+
+    coupling[d] = n ? 0 : 1 / (h[d] * h[d]);
+    for (PetscInt i = 0; i < 3 * n; ++i) row[i] = i / n == 1 ? bcr->axis[d][i] : 0 - bcr->axis[d][i];
+    PetscCall(user_axis(pc, d, h[d], &end[2 * d], row, &axis[d]));
+    row += 3 * (size_t)n;
+  }
+  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(
+    BCRFaultShare(bcr->place.grid.comm, make_operators(bcr, bcr->place.grid.dim, coupling, end, axis), BCR_NO_MEMORY));
+  PetscCall(check_condition(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonUserOperator(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt dim = bcr->place.grid.dim;
+  PetscReal h[3], *row;
+  BCREnd end[6]; /* low and high of each axis */
+  PetscBool open = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(check_operator(pc));
+  for (PetscInt d = 0; d < dim; ++d) {
+    const PetscInt first = bcr->nends == 1 ? 0 : 2 * d;
+    /* nobody but the user knows whether an axis is periodic where there is no DMDA */
+    const PetscBool periodic =
+      bcr->place.dm ? bcr->place.grid.periodic[d] : (PetscBool)(bcr->nends && bcr->end[first] == PCBCRPOISSON_PERIODIC);
+
+    h[d] = bcr->naxis[d] ? 1 : bcr->spacing[bcr->nspacing == 1 ? 0 : d];
+    PetscCall(user_ends(pc, d, periodic, &end[2 * d]));
+    if (!periodic) open = PETSC_TRUE;
+  }
+  PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) "
+             "and have no ends: leave the option out, or create another DMDA",
+             BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[0]]);
+  PetscCall(BCRFaultShare(
+    bcr->place.grid.comm,
+    PetscMalloc1(3 * ((size_t)bcr->naxis[0] + (size_t)bcr->naxis[1] + (size_t)bcr->naxis[2]), &row), BCR_NO_MEMORY));
+  BCRCallElse(make_axes(pc, h, end, row), (void)PetscFree(row));
+  PetscCall(PetscFree(row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

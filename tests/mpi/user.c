@@ -1,0 +1,521 @@
+/*
+  ranks: 1 2 3 5
+  quick: 1
+
+  The user's operator without a matrix: axes given by arrays (PCBCRPoissonSetOperatorAxis()), Robin values of uniform ends, mixed
+  with all other ends, one component or two, in one to three dimensions: PC, and KSP with a shell whose product is all
+  that there is. Against the matrix that the same operator has, row by row, and its LU. What contradicts the DMDA is an
+  error.
+*/
+#include "tests/petsc/testing.h"
+
+#define MOST 24
+
+/* Rows of an axis as the user says them, and as the matrix has them: from the conditions at its ends */
+typedef struct {
+  PetscInt n;
+  PetscBool arrays;
+  PetscReal h;      /* uniform axis */
+  const char *ends; /* d Dirichlet, D on cell faces, n Neumann, c on cell faces, p periodic, r Robin, R on cell faces */
+  PetscReal robin[2];
+  PetscReal low[MOST], diag[MOST], up[MOST];
+} Axis;
+
+typedef struct {
+  PetscInt dim, dof;
+  Axis axis[3];
+  PetscReal shift, scale;
+} Problem;
+
+static double worst = 0;
+static PetscInt solved = 0, singular = 0;
+
+/* Cells of random widths, up to `contrast` times as wide as others, between ends as those of the uniform axes */
+static void RandomArrays(Axis *x, double contrast)
+{
+  double h[MOST];
+
+  for (PetscInt i = 0; i < x->n; i++) h[i] = exp(log(contrast) * TestUniform()) / (double)x->n;
+  for (PetscInt i = 0; i < x->n; i++) {
+    const double low = i ? 2 / (h[i] * (h[i] + h[i - 1])) : 0, up = i < x->n - 1 ? 2 / (h[i] * (h[i] + h[i + 1])) : 0;
+    double diag = low + up;
+
+    for (int s = 0; s < 2; s++) {
+      if (i != (s ? x->n - 1 : 0)) continue;
+      if (x->ends[s] == 'D') diag += 2 / (h[i] * h[i]);
+      if (x->ends[s] == 'R') diag += (double)x->robin[s] / (h[i] * (1 + (double)x->robin[s] * h[i] / 2));
+    }
+    x->low[i] = (PetscReal)-low;
+    x->up[i] = (PetscReal)-up;
+    x->diag[i] = (PetscReal)diag;
+  }
+}
+
+/* Rows of a uniform axis: the ghost node beyond an end is given by the condition there */
+static void UniformRows(Axis *x)
+{
+  const double h = (double)x->h;
+
+  for (PetscInt i = 0; i < x->n; i++) {
+    double low = -1, up = -1, diag = 2;
+
+    for (int s = 0; s < 2; s++) {
+      const double b = (double)x->robin[s];
+      double *out = s ? &up : &low, *in = s ? &low : &up;
+
+      if (i != (s ? x->n - 1 : 0) || x->ends[0] == 'p') continue;
+      switch (x->ends[s]) {
+      case 'n':
+      case 'r': /* u_out = u_in - 2 b h u */
+        *in += *out;
+        diag -= *out * 2 * b * h;
+        break;
+      case 'c':
+      case 'R': /* (u_out - u)/h + b (u_out + u)/2 = 0 */
+        diag += *out * (1 - b * h / 2) / (1 + b * h / 2);
+        break;
+      case 'D':
+        diag -= *out;
+        break;
+      default:
+        break;
+      }
+      *out = 0;
+    }
+    x->low[i] = (PetscReal)(low / (h * h));
+    x->diag[i] = (PetscReal)(diag / (h * h));
+    x->up[i] = (PetscReal)(up / (h * h));
+  }
+}
+
+static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscMPIInt size)
+{
+  static const PetscInt sizes[] = {5, 8, 13, 3, 17, 6};
+  static const char *const ends[] = {"dd", "nr", "cc", "RD", "rr", "pp", "Rc", "dn"};
+  static const char *const arrays[] = {"DD", "cc", "RD", "cR"};
+
+  memset(p, 0, sizeof(*p));
+  p->dim = dim;
+  p->dof = trial % 5 == 3 ? 2 : 1;
+  p->scale = (PetscReal)(trial % 3 ? 1 : -0.25);
+  p->shift = (PetscReal)(trial % 4 == 1 ? 0.7 : 0);
+  for (PetscInt d = 0; d < dim; d++) {
+    Axis *x = &p->axis[d];
+
+    x->n = sizes[(PetscInt)(6 * TestUniform())];
+    x->n = PetscMax(x->n, size);
+    x->arrays = (PetscBool)(TestUniform() < 0.5);
+    x->h = (PetscReal)(0.1 + TestUniform());
+    x->ends = x->arrays ? arrays[(PetscInt)(4 * TestUniform())] : ends[(PetscInt)(8 * TestUniform())];
+    if (trial % 7 == 2) x->ends = x->arrays ? "cc" : TestUniform() < 0.5 ? "nc" : "pp"; /* singular without a shift */
+    for (int s = 0; s < 2; s++)
+      if (strchr("rR", x->ends[s])) x->robin[s] = (PetscReal)(3 * TestUniform());
+    if (x->arrays) RandomArrays(x, 30);
+    else UniformRows(x);
+  }
+}
+
+static PetscErrorCode Grid(const Problem *p, DM *da)
+{
+  DMBoundaryType b[3];
+  PetscInt n[3];
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    n[d] = d < p->dim ? p->axis[d].n : 1;
+    b[d] = d < p->dim && p->axis[d].ends[0] == 'p' ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  }
+  if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], n[0], p->dof, 1, NULL, da));
+  else if (p->dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE,
+                           p->dof, 1, NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE,
+                           PETSC_DECIDE, PETSC_DECIDE, p->dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Matrix(const Problem *p, DM da, Mat *A)
+{
+  PetscInt lo[3], n[3], at[3];
+
+  PetscFunctionBegin;
+  PetscCall(DMCreateMatrix(da, A));
+  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
+  for (at[2] = lo[2]; at[2] < lo[2] + n[2]; at[2]++)
+    for (at[1] = lo[1]; at[1] < lo[1] + n[1]; at[1]++)
+      for (at[0] = lo[0]; at[0] < lo[0] + n[0]; at[0]++)
+        for (PetscInt c = 0; c < p->dof; c++) {
+          const MatStencil row = {.i = at[0], .j = at[1], .k = at[2], .c = c};
+          PetscScalar v = (PetscScalar)(p->scale * p->shift);
+
+          for (PetscInt d = 0; d < p->dim; d++) {
+            const Axis *x = &p->axis[d];
+
+            v += (PetscScalar)(p->scale * x->diag[at[d]]);
+            for (int s = 0; s < 2; s++) {
+              const PetscScalar off = (PetscScalar)(p->scale * (s ? x->up[at[d]] : x->low[at[d]]));
+              MatStencil col = row;
+
+              *(d == 0 ? &col.i : d == 1 ? &col.j : &col.k) += s ? 1 : -1;
+              if (off != (PetscScalar)0) PetscCall(MatSetValuesStencil(*A, 1, &row, 1, &col, &off, ADD_VALUES));
+            }
+          }
+          PetscCall(MatSetValuesStencil(*A, 1, &row, 1, &row, &v, ADD_VALUES));
+        }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a user calls: spacing and ends of uniform axes, arrays of others, Robin values */
+static PetscErrorCode Say(const Problem *p, PC pc)
+{
+  PCBCRPoissonEnd end[6] = {PCBCRPOISSON_DIRICHLET};
+  PetscReal h[3] = {1, 1, 1}, robin[6] = {0};
+  PetscBool any = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    const Axis *x = &p->axis[d];
+
+    h[d] = x->h;
+    for (int s = 0; s < 2; s++) {
+      const char e = x->arrays ? 'd' : x->ends[s];
+
+      end[2 * d + s] = strchr("nr", e)   ? PCBCRPOISSON_NEUMANN
+                       : strchr("cR", e) ? PCBCRPOISSON_CELL_NEUMANN
+                       : e == 'D'        ? PCBCRPOISSON_CELL_DIRICHLET
+                       : e == 'p'        ? PCBCRPOISSON_PERIODIC
+                                         : PCBCRPOISSON_DIRICHLET;
+      robin[2 * d + s] = x->arrays ? 0 : x->robin[s];
+      if (robin[2 * d + s] != 0) any = PETSC_TRUE;
+    }
+    if (x->arrays) PetscCall(PCBCRPoissonSetOperatorAxis(pc, (DMDirection)d, x->n, x->low, x->diag, x->up));
+  }
+  PetscCall(PCBCRPoissonSetOperator(pc, p->dim, h, end, p->shift, p->scale));
+  if (any) PetscCall(PCBCRPoissonSetOperatorRobin(pc, 2 * p->dim, robin));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Multiply(Mat shell, Vec x, Vec y)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(shell, &A));
+  PetscCall(MatMult(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MultiplyTranspose(Mat shell, Vec x, Vec y)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(shell, &A));
+  PetscCall(MatMultTranspose(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Shell(Mat A, Mat *shell)
+{
+  PetscInt m;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, PETSC_DETERMINE, PETSC_DETERMINE, A, shell));
+  PetscCall(MatShellSetOperation(*shell, MATOP_MULT, (void (*)(void))Multiply));
+  PetscCall(MatShellSetOperation(*shell, MATOP_MULT_TRANSPOSE, (void (*)(void))MultiplyTranspose));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Other numbers each time and in each row, of one sequence that all ranks have */
+static PetscErrorCode Fill(Vec v)
+{
+  const double start = TestUniform();
+  PetscScalar *a;
+  PetscInt begin, end;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(v, &begin, &end));
+  PetscCall(VecGetArray(v, &a));
+  for (PetscInt i = begin; i < end; i++) {
+    a[i - begin] = (PetscScalar)sin(1e3 * start + 12.9898 * (double)i * (1 + (double)i));
+    if (PetscDefined(USE_COMPLEX)) a[i - begin] += PETSC_i * (PetscReal)cos(78.233 * (double)i + start);
+  }
+  PetscCall(VecRestoreArray(v, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One application against the equations, for singular ones with a right-hand side that has a solution, and LU */
+static PetscErrorCode Apply(Mat A, PC pc, PetscBool neutral, PetscBool transpose, const char *what)
+{
+  Vec b, x;
+  PetscReal backward = 1, difference = 0;
+  const double bound = sizeof(PetscReal) < sizeof(double) ? 2e-6 : (double)TestBackwardBound();
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(Fill(neutral ? x : b));
+  if (neutral) PetscCall(transpose ? MatMultTranspose(A, x, b) : MatMult(A, x, b));
+  PetscCall(transpose ? PCApplyTranspose(pc, b, x) : PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, transpose, b, x, &backward));
+  TestLargest(&worst, (double)backward);
+  Check(backward <= bound, "%s: backward error %g", what, (double)backward);
+  if (!neutral) {
+    PetscCall(TestAgainstReference(A, transpose, b, x, &difference));
+    Check(difference <= TestDifferenceBound(), "%s: differs from LU by %g", what, (double)difference);
+  }
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPBCRPOISSON with a shell: its own residuals, to rounding */
+static PetscErrorCode Iterate(const Problem *p, DM da, Mat A, Mat shell, const char *what)
+{
+  KSP ksp;
+  PC pc;
+  Vec b, x;
+  PetscReal backward = 1;
+  KSPConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPBCRPOISSON));
+  PetscCall(KSPSetOperators(ksp, shell, shell));
+  PetscCall(KSPSetDM(ksp, da));
+  PetscCall(TestKSPSetDMInactive(ksp));
+  PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-11,
+                             PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(Say(p, pc));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(Fill(x));
+  PetscCall(MatMult(A, x, b));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
+  Check(reason > 0, "%s, KSP: reason %d", what, (int)reason);
+  Check(backward <= (sizeof(PetscReal) < sizeof(double) ? 2e-6 : 1e-14), "%s, KSP: backward error %g", what,
+        (double)backward);
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Solve(Problem *p)
+{
+  char what[256];
+  size_t k = (size_t)snprintf(what, sizeof(what), "shift %g, scale %g:", (double)p->shift, (double)p->scale);
+  PetscBool neutral = (PetscBool)(p->shift == 0);
+  DM da;
+  Mat A, shell;
+  PC pc;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    k += (size_t)snprintf(what + k, sizeof(what) - k, " %d%s%s", (int)p->axis[d].n, p->axis[d].ends,
+                          p->axis[d].arrays ? "*" : "");
+    for (int s = 0; s < 2; s++) neutral = (PetscBool)(neutral && strchr("ncp", p->axis[d].ends[s]));
+  }
+  PetscCall(Grid(p, &da));
+  PetscCall(Matrix(p, da, &A));
+  PetscCall(Shell(A, &shell));
+  PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
+  PetscCall(Say(p, pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(Apply(A, pc, neutral, PETSC_FALSE, what));
+  PetscCall(Apply(A, pc, neutral, PETSC_TRUE, what));
+  PetscCall(Iterate(p, da, A, shell, what));
+  solved++;
+  if (neutral) singular++;
+  PetscCall(MatDestroy(&A));
+  /* other values, on the same PC */
+  p->shift += 2;
+  p->scale *= -3;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    if (p->axis[d].arrays) RandomArrays(&p->axis[d], 10);
+    else if (p->axis[d].robin[0] != 0) {
+      p->axis[d].robin[0] *= 2;
+      UniformRows(&p->axis[d]);
+    }
+  }
+  PetscCall(Matrix(p, da, &A));
+  PetscCall(Say(p, pc));
+  PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, what));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&shell));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- what cannot be ---- */
+
+static PetscErrorCode Wrong(void)
+{
+  const PetscReal h[] = {1, 1, 1}, nan[] = {(PetscReal)NAN, 0, 0, 0};
+  const PetscReal low[] = {0, -1, -1, -1, -1, -1}, diag[] = {2, 2, 2, 2, 2, 2}, up[] = {-1, -1, -1, -1, -1, 0};
+  const PCBCRPoissonEnd ends[] = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN, PCBCRPOISSON_PERIODIC,
+                                  PCBCRPOISSON_PERIODIC};
+  PetscReal other[6], robin[6] = {0, 1, 0, 0, 0, 0};
+  const PetscReal *got[3];
+  PetscMPIInt rank, size;
+  PetscInt n;
+  Problem p;
+  DM da;
+  Mat A, shell;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  memset(&p, 0, sizeof(p));
+  p.dim = 2;
+  p.dof = 1;
+  p.scale = 1;
+  p.axis[0] = (Axis){.n = 6, .h = 1, .ends = "dn"};
+  p.axis[1] = (Axis){.n = 6, .h = 1, .ends = "pp"};
+  for (int d = 0; d < 2; d++) UniformRows(&p.axis[d]);
+  PetscCall(Grid(&p, &da));
+  PetscCall(Matrix(&p, da, &A));
+  PetscCall(Shell(A, &shell));
+  PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
+  PetscCall(PCSetOptionsPrefix(pc, "mine_"));
+  memcpy(other, diag, sizeof(diag));
+  other[3] = nan[0];
+  CheckError(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, low, other, up), PETSC_ERR_ARG_OUTOFRANGE, "Row 3 of axis x");
+  other[3] = (PetscReal)0.5;
+  CheckError(PCBCRPoissonSetOperatorAxis(pc, DM_Y, 6, low, diag, other), PETSC_ERR_ARG_OUTOFRANGE, "Row 0 of axis y");
+  CheckError(PCBCRPoissonSetOperatorAxis(pc, DM_X, -1, low, diag, up), PETSC_ERR_ARG_OUTOFRANGE, "as many as it has");
+  CheckError(PCBCRPoissonSetOperatorRobin(pc, 4, nan), PETSC_ERR_ARG_OUTOFRANGE, "low end of axis x");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, low, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ORDER, "PCBCRPoissonSetOperatorAxis() for each axis"); /* no y */
+  PetscCall(PCBCRPoissonGetOperatorAxis(pc, DM_X, &n, &got[0], &got[1], &got[2]));
+  Check(n == 6 && !memcmp(got[0], low, sizeof(low)) && !memcmp(got[1], diag, sizeof(diag)) &&
+          !memcmp(got[2], up, sizeof(up)),
+        "the getter has not what the setter was given");
+  PetscCall(PCBCRPoissonSetOperator(pc, 2, h, NULL, 0, 1));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Z, 6, low, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "axis z");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Z, 0, NULL, NULL, NULL));
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 5, low, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "6 nodes");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, up, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "beyond its ends");
+  memcpy(other, diag, sizeof(diag));
+  if (rank == size - 1) other[2] += size > 1 ? (PetscReal)1e-3 : 0;
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, low, other, up));
+  if (size > 1) CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, "axis x");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 0, NULL, NULL, NULL));
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Y, 6, low, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "periodic");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Y, 0, NULL, NULL, NULL));
+
+  PetscCall(PCBCRPoissonSetOperator(pc, 2, h, ends, 0, 1));
+  PetscCall(PCBCRPoissonSetOperatorRobin(pc, 6, robin));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "-mine_pc_bcrpoisson_robin");
+  PetscCall(PCBCRPoissonSetOperatorRobin(pc, 4, robin));
+  PetscCall(PCSetUp(pc));
+  robin[0] = 1;
+  PetscCall(PCBCRPoissonSetOperatorRobin(pc, 4, robin));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "low end of axis x");
+  robin[0] = 0;
+  robin[3] = 2;
+  PetscCall(PCBCRPoissonSetOperatorRobin(pc, 4, robin));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "high end of axis y");
+  robin[3] = 0;
+  PetscCall(PCBCRPoissonSetOperatorRobin(pc, 0, NULL));
+  PetscCall(PCSetUp(pc));
+  PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, "after the errors"));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&shell));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By options alone: Robin values, also with the names of the KSP, which knows nothing of the PC but its options */
+static PetscErrorCode Options(PetscBool solver)
+{
+  const char *options =
+    solver ? "-ksp_type bcrpoisson -ksp_bcrpoisson_spacing 0.5 -ksp_bcrpoisson_robin 1.5,0,0,2 "
+             "-ksp_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann -ksp_norm_type none"
+           : "-pc_bcrpoisson_spacing 0.5 -pc_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann "
+             "-pc_bcrpoisson_robin 1.5,0,0,2";
+  KSP ksp;
+  Problem p;
+  const PetscReal *robin;
+  PetscInt n;
+  DM da;
+  Mat A, shell;
+  PC pc;
+
+  PetscFunctionBegin;
+  memset(&p, 0, sizeof(p));
+  p.dim = 2;
+  p.dof = 1;
+  p.scale = 1;
+  p.axis[0] = (Axis){
+    .n = 9, .h = (PetscReal)0.5, .ends = "rc", .robin = {(PetscReal)1.5, 0}
+  };
+  p.axis[1] = (Axis){
+    .n = 7, .h = (PetscReal)0.5, .ends = "dR", .robin = {0, 2}
+  };
+  for (int d = 0; d < 2; d++) UniformRows(&p.axis[d]);
+  PetscCall(Grid(&p, &da));
+  PetscCall(Matrix(&p, da, &A));
+  PetscCall(Shell(A, &shell));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetOperators(ksp, shell, shell));
+  PetscCall(KSPSetDM(ksp, da));
+  PetscCall(TestKSPSetDMInactive(ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (!solver) PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestOptions(options, PETSC_TRUE));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(TestOptions(options, PETSC_FALSE));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(PCBCRPoissonGetOperatorRobin(pc, &n, &robin));
+  Check(n == 4 && robin[0] == (PetscReal)1.5 && robin[3] == 2, "Robin values of options are not those of the getter");
+  PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, options));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&shell));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscMPIInt rank, size;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "The user's operator without a matrix"));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(TestSeed());
+  for (PetscInt dim = 1; dim <= 3; dim++)
+    for (PetscInt trial = 0; trial < (size > 1 ? 6 : 28); trial++) {
+      Problem p;
+
+      Random(&p, dim, trial, size);
+      PetscCall(Solve(&p));
+    }
+  PetscCall(Options(PETSC_FALSE));
+  PetscCall(Options(PETSC_TRUE));
+  PetscCall(Wrong());
+  if (rank == 0) {
+    (void)printf("%d problems, %d of them singular; largest backward error %.1e\n", (int)solved, (int)singular, worst);
+    Check(singular >= 3, "too few singular problems");
+  }
+  PetscCall(PetscFinalize());
+  return TestEnd();
+}
