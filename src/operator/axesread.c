@@ -31,7 +31,7 @@ typedef struct {
   double *low, *up, *diag; /* diag: less that of the base row */
   PetscBool plane[2];      /* the plane at this end is dropped */
   double out[2], slope[2]; /* coupling to it, and its slope */
-  PetscBool general;       /* else uniform: */
+  PetscBool general, ring; /* ring: general and periodic; neither: uniform: */
   BCREnd end[2];
   double a, first; /* coupling; what this axis has of the diagonal of the base row */
   int npairs;      /* two unknowns: what their ends may be */
@@ -123,14 +123,19 @@ static void BCRLineDivide(BCRLine *L, PetscInt base, double centre)
   for (PetscInt i = 0; i < L->n; i++) L->diag[i] += planes; /* base row: 0 */
 }
 
+/* The sum of a row of a line, without what it has in a dropped plane */
+static double BCRLineSum(const BCRLine *L, PetscInt i)
+{
+  return L->diag[i] - (i || L->ring ? L->low[i] : 0) - (i < L->n - 1 || L->ring ? L->up[i] : 0);
+}
+
 /* The least of the row sums of a line, of its inner rows where there are any */
 static double BCRLineLeast(const BCRLine *L)
 {
-  const PetscInt first = L->n > 2 ? 1 : 0;
+  const PetscInt first = L->n > 2 && !L->ring ? 1 : 0;
   double least = PETSC_MAX_REAL;
 
-  for (PetscInt i = first; i < L->n - first; i++)
-    least = PetscMin(least, L->diag[i] - (i ? L->low[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+  for (PetscInt i = first; i < L->n - first; i++) least = PetscMin(least, BCRLineSum(L, i));
   return least;
 }
 
@@ -153,12 +158,12 @@ static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end
    Sums that are the least to rounding are so exactly afterwards */
 static double BCRLineSplit(BCRLine *L)
 {
-  const PetscInt n = L->n, b = L->base, first = n > 2 ? 1 : 0;
-  const double base = L->diag[b] - (b ? L->low[b] : 0) - (b < n - 1 ? L->up[b] : 0);
+  const PetscInt n = L->n, first = n > 2 && !L->ring ? 1 : 0;
+  const double base = BCRLineSum(L, L->base);
   double least = base;
 
   for (PetscInt i = first; i < n - first; i++) {
-    const double sum = L->diag[i] - (i ? L->low[i] : 0) - (i < n - 1 ? L->up[i] : 0);
+    const double sum = BCRLineSum(L, i);
 
     if (sum < base - BCR_SUM_TOL * PetscAbs(L->star[i][BCR_CENTRE] / L->weight[i])) least = PetscMin(least, sum);
   }
@@ -400,7 +405,7 @@ static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
   return PETSC_FALSE;
 }
 
-/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general */
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general, and rings */
 static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
 {
   PetscBool told; /* by what is coupled across the line; else weights are tried */
@@ -411,8 +416,9 @@ static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
   if (!told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
   l->general = PETSC_TRUE;
   if (S->ngeneral++ && !several) return PETSC_FALSE;
+  l->ring = (PetscBool)(several && l->n > 2 && !l->plane[0] && !l->plane[1] && (l->out[0] != 0 || l->out[1] != 0));
   for (PetscInt s = 0; s < 2; s++)
-    if (l->out[s] != 0 && !l->plane[s]) return PETSC_FALSE;
+    if (l->out[s] != 0 && !l->plane[s] && !l->ring) return PETSC_FALSE;
   for (PetscInt i = 0; i < l->n; i++)
     if (l->low[i] < 0 || l->up[i] < 0) return PETSC_FALSE;
   return PETSC_TRUE;
@@ -508,7 +514,7 @@ static double BCRSamplesGeneral(BCRSamples *S)
     if (!l->general) continue;
     BCRLineDivide(l, -1, other);
     least = S->ngeneral > 1 ? BCRLineSplit(l) : BCRLineLeast(l);
-    l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
+    if (!l->ring) l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
     if (S->ngeneral == 1 && PetscAbs(least) <= BCR_SUM_TOL * S->size) least = 0;
     for (PetscInt i = 0; i < l->n && S->ngeneral == 1; i++) l->diag[i] -= least;
     shift += least;
@@ -559,7 +565,7 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
   }
   if (l->general) {
     ax->a = 0;
-    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+    ax->end[0] = ax->end[1] = l->ring ? BCR_END_PERIODIC : BCR_END_GENERAL;
     PetscCall(PetscMalloc1(l->n, &ax->lower));
     PetscCall(PetscMalloc1(l->n, &ax->diag));
     PetscCall(PetscMalloc1(l->n, &ax->upper));
@@ -589,7 +595,7 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
   } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   for (PetscInt d = 0; d < 3 && *good; d++) {
-    S->line[d].general = PETSC_FALSE;
+    S->line[d].general = S->line[d].ring = PETSC_FALSE;
     *good = BCRLineName(S, A->several, &S->line[d]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

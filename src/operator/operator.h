@@ -13,7 +13,8 @@
 
       (T u)_i = -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}.
 
-  Lines are along one general axis; others are transformed by their eigenvectors (BCRAxesLine()).
+  which may be a ring: lower_0 couples to the last unknown, upper_(n-1) to the first. Lines are along one general axis;
+  others are transformed by their eigenvectors (BCRAxesLine()).
 
   Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
   and eliminated before and recovered after the solve.
@@ -52,8 +53,8 @@ typedef struct {
   /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row
      holds is in the shift) */
   PetscReal a;
-  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are
-     general */
+  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0 and both ends general, or it is a ring of
+     three unknowns at least, and they are periodic */
   PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
@@ -63,7 +64,7 @@ typedef struct {
 
 static inline PetscBool BCRAxisIsPeriodic(const BCRAxis *axis)
 {
-  return !axis->lower && BCREndIsPeriodic(axis->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+  return BCREndIsPeriodic(axis->end[0]) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Row i: -low u_(i-1) + diag u_i - up u_(i+1). A uniform axis of one unknown has none: it is in the shift */
@@ -100,6 +101,14 @@ PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *re
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
 PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
+/* The general axis that cannot be transformed, so that it has the lines, and ranks share it out; -1: none */
+PETSC_INTERN PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[]);
+/* h of a general axis, [n], with h_i upper_i = h_(i+1) lower_(i+1): h^1/2 T h^-1/2 is symmetric. PETSC_FALSE: there is
+   none, for rows *bad and *bad + 1 are coupled one way only, or the links of a ring, whose products both ways round are
+   not the same, are closed by that one */
+PETSC_INTERN PetscBool BCRAxisSymmetriser(const BCRAxis *axis, double h[], PetscInt *bad);
+/* The left null vector of a general axis whose rows add up to zero, the first entry 1: h, if there is one */
+PETSC_INTERN PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[]);
 /* By what rounding of the largest rows of T, which products with eigenvectors bring to all others, is more in those
    with the largest weights than it would be in the largest rows of W T; as cond V, to be refined beyond
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */

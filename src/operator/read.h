@@ -46,7 +46,8 @@ PETSC_INTERN PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops);
 PETSC_INTERN PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
                                                   const BCREnd end[], PetscReal shift, PetscReal scale,
                                                   BCROperator **op);
-/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL */
+/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL.
+   A periodic axis of three and more unknowns is a ring then */
 PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
                                                    const PetscReal diag[], const PetscReal upper[],
                                                    const PetscReal weight[]);

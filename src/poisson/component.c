@@ -195,24 +195,14 @@ static PetscErrorCode component_weights(BCRComponent *c, BCRPrecision precision)
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = c->op.axis[d].n, first = d == c->slab ? c->first : 0;
+    PetscInt bad;
     double *h, *v;
 
     PetscCall(PetscMalloc2(n, &h, n, &v));
     for (PetscInt i = 0; i < n; i++) h[i] = n > 1 && !x->lower ? BCRAxisGetEndWeight(x, i) : 1;
-    if (x->lower) {
-      /* (H T H^-1)^T = T: h_i upper_i / h_{i+1} = lower_{i+1} */
-      for (PetscInt i = 0; i + 1 < n; i++) {
-        const double up = x->upper[i], lo = x->lower[i + 1];
-
-        if (up * lo > 0) h[i + 1] = up == lo ? h[i] : h[i] * (up / lo);
-        else {
-          h[i + 1] = h[i];
-          if (up != 0 || lo != 0) {
-            c->badaxis = d;
-            c->badrow = i;
-          }
-        }
-      }
+    if (x->lower && n > 0 && !BCRAxisSymmetriser(x, h, &bad)) { /* (H T H^-1)^T = T */
+      c->badaxis = d;
+      c->badrow = bad;
     }
     for (int t = 0; t < 2; t++) {
       for (PetscInt i = 0; i < n; i++) {

@@ -19,8 +19,8 @@ const char *const BCRTransformKinds[] = {
 
 /* ---- the box ---- */
 
-/* A plan's own axis: that of the operator with copies of its general coefficients and, if singular, weights such that
-   w_(i+1) lower_(i+1) = w_i upper_i */
+/* A plan's own axis: that of the operator with copies of its general coefficients and, if singular, its left null vector
+   as weights */
 static PetscErrorCode axis_create(const BCRAxis *axis, PetscBool singular, BCRAxis *a)
 {
   const PetscInt n = axis->n;
@@ -34,13 +34,16 @@ static PetscErrorCode axis_create(const BCRAxis *axis, PetscBool singular, BCRAx
   PetscCall(PetscArraycpy(a->diag, axis->diag, n));
   PetscCall(PetscArraycpy(a->upper, axis->upper, n));
   if (singular) {
+    double *left;
+
     /* sums of rows vanish to rounding of the whole operator, which may be large beside the
        couplings of this axis: exactly, then */
     for (PetscInt k = 0; k < n; k++) a->diag[k] = a->lower[k] + a->upper[k];
     PetscCall(PetscMalloc1(n, &a->weight));
-    a->weight[0] = 1;
-    for (PetscInt k = 1; k < n; k++)
-      a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+    PetscCall(PetscMalloc1(n, &left));
+    BCRCallElse(BCRAxisLeftNull(a, left), (void)PetscFree(left));
+    for (PetscInt k = 0; k < n; k++) a->weight[k] = (PetscReal)left[k];
+    PetscCall(PetscFree(left));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -71,6 +74,10 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       continue;
     }
     PetscCall(axis_create(&spec->axis[i], spec->singular, a));
+    PetscCheck(!a->lower || !BCRAxisIsPeriodic(a) || (!p->limits.cuda && !p->options.nlevels && !p->options.radix),
+               PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "A periodic axis with coefficients that vary: neither a CUDA device nor block cyclic reduction solves "
+               "with one directly");
     if (a->lower) ngeneral++;
     else
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,

@@ -134,7 +134,7 @@ static void ranks_border(BCRRanks r, BCRAxis *a, BCRCoreBorder *border)
   border->open[0] = before ? PETSC_TRUE : PETSC_FALSE;
   border->open[1] = mine->has;
   for (int s = 0; s < 2; s++) {
-    if (border->open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
+    if (border->open[s]) a->end[s] = a->lower ? BCR_END_GENERAL : BCREndAtSeparator();
   }
   border->tointerface[0] = border->open[0] ? r->p.low[first] : 0;
   border->tointerface[1] = border->open[1] ? r->p.up[last] : 0;

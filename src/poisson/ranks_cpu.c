@@ -403,16 +403,18 @@ static void constant_mode(BCRRanks r, double *mean)
     ones += weight[p] * one[p];
   }
   *mean = sum / ones;
-  /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  /* round a periodic axis the steps add up to zero: what flux into the first row does that. rate: what they add up to
+     for a flux of one more, step of p-th */
   for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) {
-    double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
+    double x = 0, f = pass && r->p.periodic ? -total / rate : 0, step = 1;
 
     for (PetscInt p = 0; p < n; p++) {
       h->constantmode.x[p] = x;
       d = (p ? low[p] * d : f) - (g[p] - *mean * one[p]);
       d = p + 1 < n || r->p.periodic ? d / up[p] : 0;
       x += d;
-      rate += 1 / up[p];
+      step = p + 1 < n || r->p.periodic ? (p ? low[p] * step : step) / up[p] : 0;
+      rate += step;
     }
     total = x;
   }

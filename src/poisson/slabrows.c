@@ -16,8 +16,8 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
   PetscFunctionBegin;
   PetscCall(PetscMalloc4(n, &r->low, n, &r->up, n, &r->excess, n, &r->weight));
   for (PetscInt i = 0; i < n; i++) {
-    r->low[i] = x->lower ? (i ? (double)x->lower[i] : 0) : a;
-    r->up[i] = x->lower ? (i + 1 < n ? (double)x->upper[i] : 0) : a;
+    r->low[i] = x->lower ? (i || r->periodic ? (double)x->lower[i] : 0) : a;
+    r->up[i] = x->lower ? (i + 1 < n || r->periodic ? (double)x->upper[i] : 0) : a;
     r->excess[i] = x->lower ? (double)x->diag[i] - r->low[i] - r->up[i] : 0;
     r->weight[i] = 1;
   }
@@ -32,8 +32,7 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
     r->excess[i] += rule.excess * a;
   }
   if (n == 1 && !x->lower) r->low[0] = r->up[0] = r->excess[0] = 0;
-  for (PetscInt i = 1; i < n && x->lower; i++)
-    r->weight[i] = r->low[i] > 0 ? r->weight[i - 1] * (r->up[i - 1] / r->low[i]) : r->weight[i - 1];
+  if (x->lower) PetscCall(BCRAxisLeftNull(x, r->weight));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -189,6 +188,7 @@ PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zer
     PetscCall(PetscArraycpy(*zero, a->lower + mine->first, interior));
     PetscCall(PetscArraycpy(*zero + interior, a->upper + mine->first, interior));
     (*zero)[0] = (*zero)[2 * interior - 1] = 0;
+    a->end[0] = a->end[1] = BCR_END_GENERAL; /* of a ring: its part */
     a->lower = *zero;
     a->upper = *zero + interior;
     a->diag = a->diag + mine->first;

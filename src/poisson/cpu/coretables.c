@@ -107,13 +107,41 @@ static PetscErrorCode tables_transforms(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The last unknown of a general ring, whose couplings to the others are c: c O^-1 of the open line O, and what its row is
+   left with, a sum of excesses */
+static PetscErrorCode tables_ring(BCRCore c, double shift)
+{
+  const BCRAxis *x = &c->axis[0];
+  const PetscInt n = x->n - 1;
+  double g = 0, den, low, diag, up;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&c->space, n * sizeof(double), &c->round));
+  for (PetscInt i = 0; i < n; i++) {
+    g *= i ? (double)x->upper[i - 1] : 0;
+    if (i == 0) g += (double)x->upper[n];
+    if (i == n - 1) g += (double)x->lower[n];
+    g *= c->pivot[i];
+    c->round[i] = g;
+  }
+  for (PetscInt i = n - 2; i >= 0; i--) c->round[i] += (double)x->lower[i + 1] * c->pivot[i] * c->round[i + 1];
+  BCRAxisGetRow(x, n, &low, &diag, &up);
+  den = diag - low - up + shift;
+  for (PetscInt i = 0; i < n; i++) {
+    BCRAxisGetRow(x, i, &low, &diag, &up);
+    den += c->round[i] * (diag - low - up + shift);
+  }
+  c->lineq = den > 0 && !c->singular ? 1 / den : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One line: pivots without cancellation, as in lines.c */
 static PetscErrorCode tables_line(BCRCore c)
 {
   const BCRAxis *x = &c->axis[0];
   const double shift = BCRPlanPlaneShift(c->plan, 0);
   const PetscInt n = c->n[0] - (BCRAxisIsPeriodic(x) ? 1 : 0);
-  double num = 0, P = 1, before = 0, upbefore = 0; /* of the row before: 1/P, and its coupling to this one */
+  double num = 0, P = 1;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
@@ -123,18 +151,14 @@ static PetscErrorCode tables_line(BCRCore c)
     BCRAxisGetRow(x, i, &rl, &rd, &ru);
     low = i == 0 ? 0 : rl;
     up = i == n - 1 ? 0 : ru;
-    if (axis_general(x)) P = rd + shift - low * upbefore * before;
-    else {
-      num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
-      P = up + num;
-    }
-    upbefore = up;
+    num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
+    P = up + num;
     c->pivot[i] = P != 0 ? 1 / P : 0;
     if (c->singular && i == n - 1 && !BCRAxisIsPeriodic(x)) c->pivot[i] = 0;
-    before = c->pivot[i];
   }
-  if (BCRAxisIsPeriodic(
-        x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
+  if (BCRAxisIsPeriodic(x) && axis_general(x)) PetscCall(tables_ring(c, shift));
+  else if (BCRAxisIsPeriodic(
+             x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
     double y = 0, den;
 
     for (PetscInt i = 0; i < n; i++) y = (shift + (i ? x->a * y : 0)) * c->pivot[i];
