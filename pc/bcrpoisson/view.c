@@ -23,9 +23,8 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
     if (g->parts[d] > 1) ++cut;
   if (bcr->place.dm) PetscCall(DMGetOptionsPrefix(bcr->place.dm, &prefix));
   if (cut == 1 && forced)
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "redistributed: coefficients vary along %c so that it cannot be transformed\n",
-                                     xyz[general]));
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "redistributed: coefficients vary along %c so that it cannot be transformed\n", xyz[general]));
   else if (cut == 1)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,

@@ -617,6 +617,47 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
   }
 }
 
+/* Why each of the general axes but one cannot be transformed */
+static PetscErrorCode BCRAxesRefuse(const BCRRows *A, PetscInt c, const BCROperator *op)
+{
+  char *why = A->why->text;
+  const size_t size = sizeof(A->why->text);
+  size_t at;
+
+  PetscFunctionBegin;
+  A->why->c = c;
+  PetscCall(PetscSNPrintf(
+    why, size, ". Coefficients vary along several axes, and all but that of the lines%s would be transformed:",
+    A->grid.size > 1 ? " (on several ranks, all that need not have them)" : ""));
+  for (PetscInt d = 0; d < op->dim; d++) {
+    const BCRAxis *x = &op->axis[d];
+    PetscInt bad = -1;
+    double *h;
+
+    if (!x->lower || x->n == 1) continue;
+    PetscCall(PetscMalloc1(x->n, &h));
+    (void)BCRAxisSymmetriser(x, h, &bad);
+    PetscCall(PetscFree(h));
+    PetscCall(PetscStrlen(why, &at));
+    if (bad >= 0)
+      PetscCall(PetscSNPrintf(why + at, size - at,
+                              " %c (rows %" PetscInt_FMT " and %" PetscInt_FMT
+                              " are coupled one way only, or close a ring with another product of couplings one way "
+                              "round than the other)",
+                              (int)('x' + d), bad, (bad + 1) % x->n));
+    else if (x->n > BCR_EIGEN_MOST)
+      PetscCall(PetscSNPrintf(why + at, size - at, " %c (%" PetscInt_FMT " unknowns, more than %d)", (int)('x' + d),
+                              x->n, BCR_EIGEN_MOST));
+    else
+      PetscCall(PetscSNPrintf(why + at, size - at,
+                              " %c (eigenvectors of condition %g; the product of all must "
+                              "not be above %g)",
+                              (int)('x' + d), BCRAxisCondition(x), BCR_CONDITION_MOST));
+  }
+  PetscCall(PetscInfo(A->P, "%s\n", why + 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* From lines that have their sizes to the operator, if they are those of one */
 static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCRAxesRow row, void *ctx,
                                      BCROperator *op, PetscBool *good)
@@ -638,12 +679,7 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
   for (PetscInt d = 0; d < 3; d++) PetscCall(BCRLineWrite(&S->line[d], S->unit, &op->axis[d]));
   condition = BCRAxesCondition(op->dim, op->axis, (PetscBool)(A->grid.size > 1));
   if (condition <= BCR_CONDITION_MOST) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A->P,
-                      "Coefficients vary along %" PetscInt_FMT " axes, and all but that of the lines%s would be "
-                      "transformed: too long (more than %d unknowns), coupled one way only, or with eigenvectors of a "
-                      "condition above %g\n",
-                      S->ngeneral, A->grid.size > 1 ? " (on several ranks, all)" : "", BCR_EIGEN_MOST,
-                      BCR_CONDITION_MOST));
+  PetscCall(BCRAxesRefuse(A, c, op));
   *good = PETSC_FALSE;
   PetscCall(BCRAxesClear(op));
   PetscFunctionReturn(PETSC_SUCCESS);

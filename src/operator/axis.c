@@ -55,7 +55,8 @@ PetscBool BCRAxisSymmetriser(const BCRAxis *axis, double h[], PetscInt *bad)
 static PetscErrorCode BCRRingLeftNull(const BCRAxis *axis, double left[])
 {
   const PetscInt n = axis->n;
-  double *in, *out, on = (double)axis->upper[n - 1]; /* in: rate from the first place; out: all from there; on: to the first */
+  double *in, *out,
+    on = (double)axis->upper[n - 1]; /* in: rate from the first place; out: all from there; on: to the first */
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(n, &in, n, &out));
@@ -83,8 +84,7 @@ PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis; infinite where nothing makes it symmetric */
-static double BCRAxisCondition(const BCRAxis *axis)
+double BCRAxisCondition(const BCRAxis *axis)
 {
   const PetscInt n = axis->n;
   PetscInt first, links = axis->lower ? BCRAxisLinks(axis, &first) : 0;

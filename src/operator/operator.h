@@ -101,6 +101,8 @@ PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *re
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
 PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
+/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of a general axis; infinite where nothing makes it symmetric */
+PETSC_INTERN double BCRAxisCondition(const BCRAxis *axis);
 /* The general axis that cannot be transformed, so that it has the lines, and ranks share it out; -1: none */
 PETSC_INTERN PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[]);
 /* h of a general axis, [n], with h_i upper_i = h_(i+1) lower_(i+1): h^1/2 T h^-1/2 is symmetric. PETSC_FALSE: there is

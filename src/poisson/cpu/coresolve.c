@@ -97,9 +97,9 @@ static void solve_line(BCRCore c, const void *f, void *u)
   }
   for (PetscInt i = 0; i < n; i++) {
     BCRAxisGetRow(x, i, &low, &diag, &up);
-    y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? low * last : 0) +
-         (p && i == n - 1 ? up * last : 0)) *
-        c->pivot[i];
+    y =
+      (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? low * last : 0) + (p && i == n - 1 ? up * last : 0)) *
+      c->pivot[i];
     set(c->io, u, i * s, y);
   }
   for (PetscInt i = n - 2; i >= 0; i--) {
