@@ -103,8 +103,16 @@ double BCRAxisCondition(const BCRAxis *axis)
   return exp(0.5 * (high - low));
 }
 
+PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[])
+{
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].times) return d;
+  return -1;
+}
+
 PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[])
 {
+  if (BCRAxesTimes(dim, axis) >= 0) return BCRAxesTimes(dim, axis);
   for (PetscInt d = 0; d < dim; d++)
     if (axis[d].lower && axis[d].n > 1 && !(BCRAxisCondition(&axis[d]) <= BCR_CONDITION_MOST)) return d;
   return -1;
@@ -112,6 +120,7 @@ PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[])
 
 PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 {
+  const PetscInt times = BCRAxesTimes(dim, axis);
   double cond[3], least = 0;
   PetscInt line = -1;
 
@@ -120,7 +129,7 @@ PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
   for (PetscInt d = 0; d < dim; d++) {
     double product = 1, work = 0;
 
-    if (cond[d] == 0) continue;
+    if (cond[d] == 0 || (times >= 0 && d != times)) continue;
     for (PetscInt e = 0; e < dim; e++) {
       if (e == d || cond[e] == 0) continue;
       product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
@@ -206,6 +215,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
+    PetscCall(PetscFree(ax->times));
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
@@ -295,8 +305,9 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
 PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
 {
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
   PetscInt d;
-  PetscReal x;
+  PetscReal x, timed = 0;
 
   PetscFunctionBegin;
   *lo = op->shift;
@@ -305,7 +316,18 @@ PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
       *lo = 1.0;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    if (d == line) continue;
     PetscCall(BCRAxisLowest(&op->axis[d], &x));
+    if (line >= 0 && d == op->axis[line].timed) timed = x;
+    else *lo += x;
+  }
+  if (line >= 0) { /* of T + t timed */
+    BCRAxis ax = op->axis[line];
+
+    PetscCall(PetscMalloc1(ax.n, &ax.diag));
+    for (PetscInt i = 0; i < ax.n; i++) ax.diag[i] = op->axis[line].diag[i] + ax.times[i] * timed;
+    BCRCallElse(BCRAxisLowest(&ax, &x), (void)PetscFree(ax.diag));
+    PetscCall(PetscFree(ax.diag));
     *lo += x;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -359,6 +381,13 @@ static PetscReal BCROperatorSize(const BCROperator *op)
       top = 0;
       for (PetscInt i = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
     }
+    for (PetscInt e = 0; e < op->dim; e++)
+      if (op->axis[e].times && op->axis[e].timed == d) {
+        PetscReal t = 0;
+
+        for (PetscInt i = 0; i < op->axis[e].n; i++) t = PetscMax(t, op->axis[e].times[i]);
+        top *= t;
+      }
     size += ax->n > 1 ? top : 0;
   }
   return size;
@@ -539,6 +568,13 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndGetRule(ax->end[0]).name,
                                        BCREndGetRule(ax->end[1]).name, (double)ax->a));
     if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
+    if (ax->times) {
+      PetscReal lo = PETSC_MAX_REAL, hi = 0;
+
+      for (i = 0; i < ax->n; i++) lo = PetscMin(lo, ax->times[i]), hi = PetscMax(hi, ax->times[i]);
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, ", %g to %g times what is along %c", (double)lo, (double)hi, xyz[ax->timed]));
+    }
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
 
@@ -583,8 +619,12 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
     m[d].n = ax->n;
     m[d].b = ax->plane[0].present ? 1 : 0;
     m[d].N = BCRFull(ax);
+    m[d].timed = ax->timed;
+    m[d].times = NULL;
     PetscCall(PetscCalloc4(m[d].N, &m[d].lo, m[d].N, &m[d].up, m[d].N, &m[d].dg, m[d].N, &m[d].w));
     if (ax->n == 0) continue;
+    if (ax->times) PetscCall(PetscCalloc1(m[d].N, &m[d].times));
+    for (i = 0; i < ax->n && ax->times; i++) m[d].times[m[d].b + i] = ax->times[i];
     for (i = 0; i < ax->n; i++) {
       const PetscInt f = m[d].b + i;
 
@@ -613,6 +653,9 @@ PetscErrorCode BCRModelDestroy(BCRModelAxis m[3])
   PetscInt d;
 
   PetscFunctionBegin;
-  for (d = 0; d < 3; d++) PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+  for (d = 0; d < 3; d++) {
+    PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+    PetscCall(PetscFree(m[d].times));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

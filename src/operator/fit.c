@@ -393,6 +393,7 @@ static PetscErrorCode BCRFitClear(const BCRRows *A, PetscInt d, BCRAxis *ax)
   PetscCall(PetscFree(ax->diag));
   PetscCall(PetscFree(ax->upper));
   PetscCall(PetscFree(ax->weight));
+  PetscCall(PetscFree(ax->times));
   for (PetscInt s = 0; s < 2; s++) {
     BCRPlane *pl = &ax->plane[s];
 

@@ -13,8 +13,9 @@
 
       (T u)_i = -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}.
 
-  which may be a ring: lower_0 couples to the last unknown, upper_(n-1) to the first. Lines are along one general axis;
-  others are transformed by their eigenvectors (BCRAxesLine()).
+  and one of three may have numbers t_i, by which T_d of another axis d is multiplied in row i of this one (cylinders,
+  spheres, anisotropic layers). A general axis may be a ring: lower_0 couples to the last unknown, upper_(n-1) to the first. Lines are along one general axis,
+  that with such numbers if there is one; others are transformed by their eigenvectors (BCRAxesLine()).
 
   Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
   and eliminated before and recovered after the solve.
@@ -59,6 +60,10 @@ typedef struct {
   PetscReal *diag;
   PetscReal *upper;
   PetscReal *weight; /* w_d, n entries; NULL: all one */
+  /* general axis of a box of three: t, n entries, and the axis that they are for, the last one but this (BCRAxesTimed()).
+     NULL: all one */
+  PetscReal *times;
+  PetscInt timed;
   BCRPlane plane[2]; /* dropped planes */
 } BCRAxis;
 
@@ -101,6 +106,13 @@ PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *re
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
 PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
+/* Which axis the numbers t along an axis are for */
+static inline PetscInt BCRAxesTimed(PetscInt axis)
+{
+  return axis == 2 ? 1 : 2;
+}
+/* The axis that has them, -1: none */
+PETSC_INTERN PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[]);
 /* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of a general axis; infinite where nothing makes it symmetric */
 PETSC_INTERN double BCRAxisCondition(const BCRAxis *axis);
 /* The general axis that cannot be transformed, so that it has the lines, and ranks share it out; -1: none */

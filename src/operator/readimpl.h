@@ -87,6 +87,8 @@ typedef enum {
 typedef struct {
   PetscInt N, b, n;
   double *lo, *up, *dg, *w;
+  double *times; /* NULL, or what axis timed is multiplied by in the rows of this one */
+  PetscInt timed;
 } BCRModelAxis;
 
 static inline PetscInt BCRFull(const BCRAxis *ax)

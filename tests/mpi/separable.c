@@ -43,6 +43,9 @@ typedef struct {
   Axis axis[2][3];        /* of each component */
   Form form;
   double shift, scale, wrong; /* wrong: relative, in one entry */
+  PetscBool weighed;          /* axis `timed` is multiplied by t along axis `times` */
+  PetscInt times, timed;
+  double t[MOST];
 } Problem;
 
 static PetscMPIInt size;
@@ -142,10 +145,11 @@ static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
               if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
           for (PetscInt d = 0; d < p->dim && !kept; d++) {
             const Axis *x = &p->axis[c][d];
+            const double t = p->weighed && d == p->timed ? p->t[at[p->times]] : 1;
 
-            diag += x->diag[at[d]];
+            diag += t * x->diag[at[d]];
             for (int s = 0; s < 2; s++) {
-              const double value = s ? x->up[at[d]] : x->low[at[d]];
+              const double value = t * (s ? x->up[at[d]] : x->low[at[d]]);
               PetscInt *to = d == 0 ? &col.i : d == 1 ? &col.j : &col.k;
 
               if (value == 0) continue;
@@ -169,6 +173,8 @@ static void Describe(const Problem *p, char text[256])
   size_t k = (size_t)snprintf(text, 256, "%s%s, shift %g, scale %g:", forms[p->form],
                               p->dof > 1 ? ", two components" : "", p->shift, p->scale);
 
+  if (p->weighed)
+    k += (size_t)snprintf(text + k, 256 - k, " %c times along %c:", 'x' + (int)p->timed, 'x' + (int)p->times);
   for (PetscInt d = 0; d < p->dim; d++) {
     const Axis *x = &p->axis[0][d];
 
@@ -501,6 +507,48 @@ static PetscErrorCode Winds(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One axis times numbers along another, as in cylinders (1/r^2), spheres and anisotropic layers: in every place, beside
+   any ends, sizes from 2, row factors, singular or not, cut along any axis */
+static PetscErrorCode Times(PetscInt trials)
+{
+  static const PetscInt sizes[] = {2, 3, 5, 7, 8, 11};
+  static const char *const precisions[] = {"double", "double", "mixed", "single"}, ends[] = "dcRk";
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < trials; k++) {
+    Problem p;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 3;
+    p.dof = k % 11 == 5 ? 2 : 1;
+    p.scale = k % 2 ? -3 : 0.02;
+    p.shift = k % 4 ? 0 : 0.6;
+    p.form = (Form)(k / 2 % FORMS);
+    p.weighed = PETSC_TRUE;
+    p.times = k % 3;
+    p.timed = (p.times + 1 + k / 3 % 2) % 3;
+    p.cut = k / 6 % 3;
+    for (PetscInt d = 0; d < 3; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = sizes[(PetscInt)(6 * TestUniform())];
+      if (d == p.cut || d == p.times) x->n = PetscMax(x->n, PetscMax(3, size));
+      x->spacing = (Spacing)(TestUniform() < 0.5 ? UNIFORM : 1 + (PetscInt)(3 * TestUniform()));
+      x->strength = exp(2 * TestUniform());
+      for (int s = 0; s < 2; s++) x->end[s] = k % 4 == 2 ? 'c' : ends[(PetscInt)(4 * TestUniform())];
+      if (x->n > 2 && TestUniform() < 0.3) x->end[0] = x->end[1] = 'p';
+      for (int s = 0; s < 2; s++)
+        if (x->n < 5 || d == (p.times == 2 ? 1 : 2)) x->end[s] = x->end[s] == 'k' ? 'd' : x->end[s];
+      Rows(x);
+      p.axis[1][d] = *x;
+    }
+    for (PetscInt i = 0; i < p.axis[0][p.times].n; i++)
+      p.t[i] = k % 5 == 1 ? exp(3 * TestUniform()) : 4 / (0.3 + (double)i);
+    PetscCall(Solve(&p, precisions[k / 2 % 4], -1, (PetscBool)(k % 2 == 0)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; rings that nothing
    makes symmetric, one by a wind, by 1e-9 of one link, two; a fit by its name; a radix, whose blocks are along axes that do
    not vary. What is no fit where exact is asked for is an error that says why */
@@ -591,6 +639,7 @@ int main(int argc, char **argv)
   PetscCall(Trials(2, size > 1 ? 25 : 60));
   PetscCall(Trials(3, size > 1 ? 15 : 40));
   PetscCall(Winds());
+  PetscCall(Times(size > 1 ? 24 : 60));
   PetscCall(Graded());
   PetscCall(Together());
   PetscCall(Fits());

@@ -49,9 +49,9 @@ static PetscBool box_far(BCRCore c)
                                                                                                   : PETSC_FALSE;
 }
 
-/* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
-static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm,
-                                 PetscInt pin, BCRLinesGen *g)
+/* lines along axis y with any coefficients, shifts sigma[k], factors norm[k]; timed: what its numbers t multiply */
+static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, double timed, PetscInt nk, const double *sigma,
+                                 const double *norm, PetscInt pin, BCRLinesGen *g)
 {
   double *l, *d, *u;
   PetscErrorCode ierr;
@@ -61,6 +61,7 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   for (PetscInt i = 0; i < y->n; i++) {
     BCRAxisGetRow(y, i, &l[i], &d[i], &u[i]);
     d[i] -= l[i] + u[i];
+    if (y->times) d[i] += (double)y->times[i] * timed;
   }
   g->n = y->n - (c->border.open[1] ? 1 : 0);
   g->nk = nk;
@@ -254,7 +255,8 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
   if (p->general) {
     const PetscInt pin = c->singular && (c->dim < 3 || c->lambda[2][k] == 0) ? (c->lines ? c->pinx : c->piny) : -1;
 
-    PetscCall(gen_create(c, line, across->n, s->delta, s->norm, pin, &p->gen));
+    PetscCall(
+      gen_create(c, line, line->times ? BCRPlanPlaneTimed(c->plan, k) : 0, across->n, s->delta, s->norm, pin, &p->gen));
   } else {
     const BCRLineRows rows = {
       line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
