@@ -162,7 +162,7 @@ static BCREnd CaseEnd(char end, int side)
 /* Three dimensions by what users have at their ends, in both precisions */
 static PetscErrorCode CasesDefault(size_t length, char text[])
 {
-  static const char *const ends[] = {"ppp", "ppc", "ccc", "ccd"};
+  static const char *const ends[] = {"ppp", "ppc", "ccc", "ccd", "ddd"};
   static const int sizes[] = {128, 256, 400, 512};
 
   PetscFunctionBeginUser;
@@ -170,10 +170,10 @@ static PetscErrorCode CasesDefault(size_t length, char text[])
   for (size_t n = 0; n < PETSC_STATIC_ARRAY_LENGTH(sizes); n++)
     for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); e++)
       for (int single = 0; single < 2; single++) {
+        const int N = sizes[n] - (ends[e][0] == 'd'); /* nodes between the ends */
         char one[64];
 
-        PetscCall(PetscSNPrintf(one, sizeof(one), ",%dx%dx%d-%s%s", sizes[n], sizes[n], sizes[n], ends[e],
-                                single ? "-single" : ""));
+        PetscCall(PetscSNPrintf(one, sizeof(one), ",%dx%dx%d-%s%s", N, N, N, ends[e], single ? "-single" : ""));
         PetscCall(PetscStrlcat(text, one, length));
       }
   PetscFunctionReturn(PETSC_SUCCESS);

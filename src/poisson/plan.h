@@ -144,7 +144,8 @@ struct _n_BCRPlan {
   } chip; /* LEVEL0_CHIP */
   struct {
     PetscBool asked, fits;
-  } ring; /* RING: whether there are kernels for the planes */
+    PetscBool apart; /* modes are not where the solution will be */
+  } ring;            /* RING: whether there are kernels for the planes */
 
   PetscInt nstages;
   BCRStage stage[12];

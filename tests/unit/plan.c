@@ -111,10 +111,16 @@ static int box_product(const BCRCudaBoxPlanes *planes, const BCRCudaProducts *m,
 }
 static int ring(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
+  int len[2];
+
   (void)shared;
+  for (int d = 0; d < 2; d++) {
+    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
+    if (len[d] > n[d]) r->apart = 1;
+  }
   r->planes = 32 * sms / n[0] + 2;
-  return n[0] >= 96 && n[1] >= 96 && small_factors(n[0]) && small_factors(n[1]) && n[0] % 2 == 0 && n[1] % 2 == 0 &&
-         (size_t)r->planes * n[0] * n[1] * (single ? 4 : 8) <= cache;
+  return len[0] >= 96 && len[1] >= 96 && small_factors(len[0]) && small_factors(len[1]) && len[0] % 2 == 0 &&
+         len[1] % 2 == 0 && (size_t)r->planes * len[0] * len[1] * (single ? 4 : 8) <= cache;
 }
 static int ring_lines(int n, int single)
 {
@@ -344,7 +350,7 @@ static PetscErrorCode known(void)
     {2, {4095, 4095, 1}, BCR_END_DIRICHLET,    BCR_PLAN_POLES,   BCR_PLAN_LEVEL0      },
     {3, {64, 64, 64},    BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
     {3, {127, 127, 127}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
-    {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0_ROWS },
+    {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {128, 192, 40},  BCR_END_PERIODIC,     BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {384, 160, 300}, BCR_END_CELL_NEUMANN, BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {128, 128, 40},  BCR_END_NEUMANN,      BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT }
