@@ -374,14 +374,22 @@ static PetscBool BCRLineTimes(BCRLine *l)
 }
 
 /* Which axis has such numbers. PETSC_FALSE: two do, which no operator of this library has */
-static PetscBool BCRSamplesTimes(BCRSamples *S)
+static PetscBool BCRSamplesTimes(BCRSamples *S, PetscInt c, BCRWhy *why)
 {
   S->times = S->timed = -1;
   for (PetscInt d = 0; d < 3; d++)
     if (S->line[d].n == 1) return PETSC_TRUE;
   for (PetscInt d = 0; d < 3; d++) {
     if (!BCRLineTimes(&S->line[d])) continue;
-    if (S->times >= 0) return PETSC_FALSE;
+    if (S->times >= 0) {
+      why->c = c;
+      (void)PetscSNPrintf(
+        why->text, sizeof(why->text),
+        ". Along %c and along %c the couplings of the two other axes are not in proportion; along one axis "
+        "they need not be",
+        'x' + (int)S->times, 'x' + (int)d);
+      return PETSC_FALSE;
+    }
     S->times = d;
     S->timed = BCRAxesTimed(d);
   }
@@ -664,7 +672,7 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
   } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   S->times = S->timed = -1;
-  if (*good && A->several && !row) *good = BCRSamplesTimes(S);
+  if (*good && A->several && !row) *good = BCRSamplesTimes(S, c, A->why);
   for (PetscInt d = 0; d < 3 && *good; d++) {
     S->line[d].general = S->line[d].ring = PETSC_FALSE;
     *good = BCRLineName(S, A->several, &S->line[d]);

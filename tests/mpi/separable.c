@@ -44,7 +44,7 @@ typedef struct {
   Form form;
   double shift, scale, wrong; /* wrong: relative, in one entry */
   PetscBool hole;             /* some rows have a diagonal alone */
-  PetscBool weighed;          /* axis `timed` is multiplied by t along axis `times` */
+  PetscBool weighed, twice;   /* axis `timed` is multiplied by t along axis `times`; and that one along it */
   PetscInt times, timed;
   double t[MOST];
 } Problem;
@@ -148,7 +148,9 @@ static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
               if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
           for (PetscInt d = 0; d < p->dim && !kept; d++) {
             const Axis *x = &p->axis[c][d];
-            const double t = p->weighed && d == p->timed ? p->t[at[p->times]] : 1;
+            const double t = p->weighed && d == p->timed ? p->t[at[p->times]]
+                             : p->twice && d == p->times ? p->t[at[p->timed]]
+                                                         : 1;
 
             diag += t * x->diag[at[d]];
             for (int s = 0; s < 2; s++) {
@@ -601,6 +603,39 @@ static PetscErrorCode Holes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One axis times numbers along another, and that one times numbers along it: nothing separates these */
+static PetscErrorCode Twice(void)
+{
+  Problem p;
+  DM da;
+  Mat A;
+  PC pc;
+
+  PetscFunctionBegin;
+  memset(&p, 0, sizeof(p));
+  p.dim = 3;
+  p.dof = 1;
+  p.scale = 1;
+  p.weighed = p.twice = PETSC_TRUE;
+  p.times = 0;
+  p.timed = 2;
+  p.cut = -1;
+  for (PetscInt d = 0; d < 3; d++) {
+    p.axis[0][d].n = 6 + d;
+    p.axis[0][d].strength = 1;
+    p.axis[0][d].end[0] = p.axis[0][d].end[1] = 'd';
+    Rows(&p.axis[0][d]);
+    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
+  }
+  PetscCall(TestOptions("-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact", PETSC_TRUE));
+  CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "not in proportion");
+  PetscCall(TestOptions("-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact", PETSC_FALSE));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* With options that ask for other plans; not separable by 1e-9 of one entry; eigenvectors beyond reach; rings that nothing
    makes symmetric, one by a wind, by 1e-9 of one link, two; a fit by its name; a radix, whose blocks are along axes that do
    not vary. What is no fit where exact is asked for is an error that says why */
@@ -693,6 +728,7 @@ int main(int argc, char **argv)
   PetscCall(Winds());
   PetscCall(Times(size > 1 ? 24 : 60));
   PetscCall(Holes());
+  PetscCall(Twice());
   PetscCall(Graded());
   PetscCall(Together());
   PetscCall(Fits());
