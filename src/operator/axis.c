@@ -6,6 +6,7 @@
 #include "devscale.h"
 #include "differ.h"
 #include <petscviewer.h>
+#include <string.h>
 
 /* ---- several general axes ---- */
 
@@ -219,6 +220,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
+  PetscCall(PetscFree(op->turn));
   PetscCall(BCRDeviceScaleDestroy(&op->devscale));
   PetscCall(BCRDifferDestroy(&op->differ));
   PetscCall(PetscMemzero(op, sizeof(*op)));
@@ -245,6 +247,25 @@ double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
   if (n < 1 || !BCRAxisModesDescribe(n, low, high, &modes) || modes.periodic || modes.first == 0) return 0.0;
   t = PETSC_PI / 2 * modes.first / (0.5 * (double)modes.length);
   return 4.0 * sin((double)t / 2) * sin((double)t / 2);
+}
+
+/* How many eigenvalues of the symmetrised tridiagonal lie below x: the negative pivots of T - x (Sturm) */
+PetscInt BCRAxisCount(const BCRAxis *ax, double x)
+{
+  PetscInt i, count = 0;
+  double q = 1.0;
+
+  for (i = 0; i < ax->n; i++) {
+    const double off = i ? (double)ax->lower[i] * (double)ax->upper[i - 1] : 0.0;
+
+    q = (double)ax->diag[i] - x - (i ? off / q : 0.0);
+    if (q == 0.0)
+      q = -DBL_EPSILON * DBL_EPSILON *
+            PetscMax(PetscAbs((double)ax->diag[i]), PetscMax(PetscAbs(x), (double)ax->lower[i])) -
+          DBL_MIN;
+    if (q < 0.0) count++;
+  }
+  return count;
 }
 
 /* An eigenvalue lies below x: T - x, whose couplings have one sign, has a pivot that is not positive. Of a ring the last
@@ -402,6 +423,27 @@ PetscBool BCROperatorNeutral(const BCROperator *op)
   return neutral;
 }
 
+/* And not what is made to be near it */
+static PetscBool BCROperatorIsMatrix(const BCROperator *op)
+{
+  return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
+}
+
+/* Not definite, or complex: waves.c, which has no rings of any coefficients and no axes that multiply others */
+static PetscErrorCode BCROperatorSetWaves(BCROperator *op)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++)
+    PetscCheck(
+      !op->axis[d].times && !(op->axis[d].lower && BCRAxisIsPeriodic(&op->axis[d])), PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, or another "
+      "one varies along it, which is for definite operators alone. Use a preconditioning matrix (second matrix of "
+      "KSPSetOperators()) with a larger diagonal, or another PC",
+      'x' + (int)d);
+  op->waves = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
@@ -410,18 +452,26 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscReal lo;
 
   PetscFunctionBegin;
-  op->singular = PETSC_FALSE;
+  op->singular = op->waves = PETSC_FALSE;
   for (d = 0; d < 3; d++)
     if (op->axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (op->tau != 0) {
+    PetscCall(BCROperatorSetWaves(op));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (BCROperatorNeutral(op)) {
     for (d = 0; d < op->dim; d++) {
       const BCRAxis *ax = &op->axis[d];
 
-      PetscCheck(
-        ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-        "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector "
-        "of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one",
-        xyz[d], xyz[d]);
+      if (ax->n > 1 && ax->a == 0 && !ax->lower) { /* every plane across it has a null vector of its own */
+        PetscCheck(
+          BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
+          "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
+          "preconditioning matrix with a positive shift, or solve the planes one by one",
+          xyz[d]);
+        PetscCall(BCROperatorSetWaves(op));
+        PetscFunctionReturn(PETSC_SUCCESS);
+      }
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
          where rows are coupled both ways. Without such a pair the planes on either side have null
          vectors of their own, or the transpose's vanishes on one side. */
@@ -438,6 +488,10 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCROperatorIsMatrix(op)) {
+    PetscCall(BCROperatorSetWaves(op));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
           "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, "
           "constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix "
@@ -611,8 +665,13 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   }
   PetscCall(BCROperatorViewLines(op, viewer));
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale,
+  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g", (double)op->shift));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  if (op->tau != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g i", (double)op->tau));
+  PetscCall(PetscViewerASCIIPrintf(viewer, ", overall scale %g%s%s\n", (double)op->scale,
+                                   op->turn ? " times a complex number of size one in each row" : "",
                                    op->singular ? ", singular: the constant is projected out" : ""));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,
                                    op->left ? ", every row with a factor of its own"
                                             : (op->apart ? ", rows apart solved by themselves" : "")));

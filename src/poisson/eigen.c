@@ -43,18 +43,19 @@ struct _n_BCREigen {
   float *tosingle, *fromsingle; /* single: the same in float, and no others */
 };
 
-/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and
-   off-diagonal e, which is overwritten; of a ring e[n - 1] is the entry in its corners. Not by MRRR, whose vectors are
-   orthogonal to fewer digits */
+/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]; NULL: not wanted, and no ring) of the symmetric tridiagonal
+   matrix with diagonal d and off-diagonal e, which is overwritten; of a ring e[n - 1] is the entry in its corners. Not by
+   MRRR, whose vectors are orthogonal to fewer digits */
 static PetscErrorCode symmetric_eigenvectors(PetscInt n, PetscBool ring, double d[], double e[], double z[])
 {
-  PetscBLASInt bn, lwork, liwork, info = 0, *iwork;
-  double *work;
+  PetscBLASInt bn, ldz, lwork, liwork, info = 0, *iwork;
+  double *work, none;
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &bn));
-  PetscCall(PetscBLASIntCast(1 + 6 * n + (ring ? 2 : 1) * n * n, &lwork));
-  PetscCall(PetscBLASIntCast(3 + 5 * n, &liwork));
+  PetscCall(PetscBLASIntCast(z ? 1 + 6 * n + (ring ? 2 : 1) * n * n : 1, &lwork));
+  PetscCall(PetscBLASIntCast(z ? 3 + 5 * n : 1, &liwork));
+  ldz = z ? bn : 1;
   PetscCall(PetscMalloc2(lwork, &work, liwork, &iwork));
   if (ring) { /* the lower triangle */
     PetscCall(PetscArrayzero(z, (size_t)n * n));
@@ -65,13 +66,27 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, PetscBool ring, double 
   }
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
   if (ring) BCRdsyevd_("V", "L", &bn, z, &bn, d, work, &lwork, iwork, &liwork, &info);
-  else BCRdstevd_("V", &bn, d, e, z, &bn, work, &lwork, iwork, &liwork, &info);
+  else BCRdstevd_(z ? "V" : "N", &bn, d, e, z ? z : &none, &ldz, work, &lwork, iwork, &liwork, &info);
   PetscCall(PetscFPTrapPop());
   PetscCall(PetscFree2(work, iwork));
   PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED,
              "The eigenvalues of a general axis of %" PetscInt_FMT
              " unknowns do not converge (LAPACK's %s returns %" PetscInt_FMT "): are its coefficients finite?",
              n, ring ? "syevd" : "stevd", (PetscInt)info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenValues(const BCRAxis *x, double lambda[])
+{
+  const PetscInt n = x->n;
+  double *off;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &off));
+  for (PetscInt i = 0; i < n; i++) lambda[i] = (double)x->diag[i];
+  for (PetscInt i = 0; i + 1 < n; i++) off[i] = -sqrt((double)x->upper[i]) * sqrt((double)x->lower[i + 1]);
+  BCRCallElse(symmetric_eigenvectors(n, PETSC_FALSE, lambda, off, NULL), (void)PetscFree(off));
+  PetscCall(PetscFree(off));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
