@@ -729,6 +729,42 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A ring, and an axis times numbers along another, where the operator is not definite: an error, for now */
+static PetscErrorCode Indefinite(void)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2 + k;
+    p.dof = 1;
+    p.scale = 1;
+    p.shift = -60;
+    p.cut = -1;
+    p.weighed = (PetscBool)(k > 0);
+    p.timed = 2;
+    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 9 + d;
+      x->spacing = d || k ? UNIFORM : TANH;
+      x->strength = 4;
+      x->end[0] = x->end[1] = d || k ? 'd' : 'p';
+      Rows(x);
+    }
+    CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "for definite operators alone");
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What devices do not solve with directly */
 static PetscErrorCode OnHosts(void)
 {
@@ -737,6 +773,7 @@ static PetscErrorCode OnHosts(void)
   PetscCall(Times(size > 1 ? 24 : 60));
   PetscCall(Holes());
   PetscCall(Twice());
+  PetscCall(Indefinite());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
