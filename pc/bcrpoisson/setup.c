@@ -55,13 +55,20 @@ static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscInt BCRPoissonGeneralAxis(PC pc)
+PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const PetscInt *parts = bcr->place.grid.parts;
   PetscInt general = -1;
 
+  *forced = PETSC_FALSE;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
+    const PetscInt line = BCRAxesForced(bcr->ops[c].dim, bcr->ops[c].axis);
+
+    if (line >= 0) {
+      *forced = PETSC_TRUE;
+      return line;
+    }
     for (PetscInt d = 0; d < 3; ++d) {
       if (!bcr->ops[c].axis[d].lower) continue;
       if (general < 0 || ((parts[d] > 1) == (parts[general] > 1) ? bcr->size[d] > bcr->size[general] : parts[d] > 1))
@@ -75,12 +82,13 @@ PetscInt BCRPoissonGeneralAxis(PC pc)
 static PetscErrorCode set_slabs(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscInt axis;
-  PetscBool device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+  PetscInt axis, general;
+  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
-  BCRMovesChoose(&bcr->place.grid, BCRPoissonGeneralAxis(pc), device, &axis, &inplace);
+  general = BCRPoissonGeneralAxis(pc, &forced);
+  BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
@@ -402,7 +410,7 @@ static PetscErrorCode view_plan(PC pc)
 static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
@@ -419,6 +427,9 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
   bcr->pattern.star =
     (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA);
+  PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
+  bcr->pattern.device = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
+                                    (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(BCRPoissonUserOperator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

@@ -10,25 +10,118 @@
 
 /* ---- several general axes ---- */
 
-/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite
-   where two rows are coupled one way only, which nothing makes symmetric */
-static double BCRAxisCondition(const BCRAxis *axis)
+/* Links of an axis from one unknown to the next, from *first on: of a ring that lacks one, from behind that */
+static PetscInt BCRAxisLinks(const BCRAxis *axis, PetscInt *first)
 {
+  const PetscInt n = axis->n;
+
+  *first = 0;
+  if (!BCRAxisIsPeriodic(axis)) return n - 1;
+  for (PetscInt i = 0; i < n; i++)
+    if (axis->upper[i] == 0 && axis->lower[(i + 1) % n] == 0) *first = (i + 1) % n;
+  return n;
+}
+
+/* What the ratios of all links of a ring multiply to may differ from one by */
+static double BCRRingTolerance(PetscInt n)
+{
+  return 64 * (double)n * PETSC_MACHINE_EPSILON;
+}
+
+PetscBool BCRAxisSymmetriser(const BCRAxis *axis, double h[], PetscInt *bad)
+{
+  const PetscInt n = axis->n;
+  PetscInt first, links = BCRAxisLinks(axis, &first);
+
+  *bad = -1;
+  h[first] = 1;
+  for (PetscInt k = 0; k < links; k++) {
+    const PetscInt i = (first + k) % n, j = (i + 1) % n;
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[j];
+
+    if ((up > 0) != (lo > 0)) *bad = i;
+    if (k < n - 1) h[j] = up > 0 && lo > 0 && up != lo ? h[i] * (up / lo) : h[i];
+    else if (up > 0 && lo > 0) { /* rounding of all links: a share of it in each */
+      const double off = h[i] / h[j] * (up / lo) - 1;
+
+      if (!(fabs(off) <= BCRRingTolerance(n))) *bad = i;
+      for (PetscInt l = 1; l < n && *bad != i; l++) h[(first + l) % n] *= 1 - off * ((double)l / (double)n);
+    }
+  }
+  return (PetscBool)(*bad < 0);
+}
+
+/* Of a ring, the stationary state of a Markov chain with the rates upper and lower: its last place is left out, again
+   and again, which adds to the rates between the first place and the one before it, and nothing is subtracted */
+static PetscErrorCode BCRRingLeftNull(const BCRAxis *axis, double left[])
+{
+  const PetscInt n = axis->n;
+  double *in, *out,
+    on = (double)axis->upper[n - 1]; /* in: rate from the first place; out: all from there; on: to the first */
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n, &in, n, &out));
+  in[n - 1] = (double)axis->lower[0];
+  for (PetscInt k = n - 1; k > 0; k--) {
+    const double back = (double)axis->lower[k];
+
+    out[k] = back + on;
+    if (k == 1) break;
+    on = (double)axis->upper[k - 1] * (on / out[k]);
+    in[k - 1] = in[k] * (back / out[k]);
+  }
+  left[0] = 1;
+  for (PetscInt k = 1; k < n; k++) left[k] = (left[k - 1] * (double)axis->upper[k - 1] + in[k]) / out[k];
+  PetscCall(PetscFree2(in, out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[])
+{
+  PetscInt bad;
+
+  PetscFunctionBegin;
+  if (!BCRAxisSymmetriser(axis, left, &bad) && BCRAxisIsPeriodic(axis)) PetscCall(BCRRingLeftNull(axis, left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+double BCRAxisCondition(const BCRAxis *axis)
+{
+  const PetscInt n = axis->n;
+  PetscInt first, links = axis->lower ? BCRAxisLinks(axis, &first) : 0;
   double h = 0, low = 0, high = 0; /* logarithms */
 
-  for (PetscInt i = 0; axis->lower && i + 1 < axis->n; i++) {
-    const double up = (double)axis->upper[i], lo = (double)axis->lower[i + 1];
+  for (PetscInt k = 0; k < links; k++) {
+    const PetscInt i = (first + k) % n;
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[(i + 1) % n];
 
     if ((up > 0) != (lo > 0)) return (double)PETSC_INFINITY;
     if (up > 0) h += log(up / lo);
+    if (k == n - 1 && up > 0 && !(fabs(h) <= BCRRingTolerance(n))) return (double)PETSC_INFINITY;
     low = PetscMin(low, h);
     high = PetscMax(high, h);
   }
   return exp(0.5 * (high - low));
 }
 
+PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[])
+{
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].times) return d;
+  return -1;
+}
+
+PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[])
+{
+  if (BCRAxesTimes(dim, axis) >= 0) return BCRAxesTimes(dim, axis);
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].lower && axis[d].n > 1 && !(BCRAxisCondition(&axis[d]) <= BCR_CONDITION_MOST)) return d;
+  return -1;
+}
+
 PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 {
+  const PetscInt times = BCRAxesTimes(dim, axis);
   double cond[3], least = 0;
   PetscInt line = -1;
 
@@ -37,7 +130,7 @@ PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
   for (PetscInt d = 0; d < dim; d++) {
     double product = 1, work = 0;
 
-    if (cond[d] == 0) continue;
+    if (cond[d] == 0 || (times >= 0 && d != times)) continue;
     for (PetscInt e = 0; e < dim; e++) {
       if (e == d || cond[e] == 0) continue;
       product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
@@ -59,13 +152,14 @@ PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 {
   double rest, all = 1;
+  const PetscInt forced = BCRAxesForced(dim, axis);
   PetscInt general = 0;
 
   (void)BCRAxesLine(dim, axis, &rest);
   for (PetscInt d = 0; d < dim; d++) {
     if (!axis[d].lower || axis[d].n == 1) continue;
     general++;
-    all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+    if (d != forced) all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
   }
   return ranks && general > 1 ? all : rest;
 }
@@ -122,6 +216,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
+    PetscCall(PetscFree(ax->times));
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
@@ -173,6 +268,31 @@ PetscInt BCRAxisCount(const BCRAxis *ax, double x)
   return count;
 }
 
+/* An eigenvalue lies below x: T - x, whose couplings have one sign, has a pivot that is not positive. Of a ring the last
+   row has fill-in, left and right: of its row and of its column */
+static PetscBool BCRAxisBelow(const BCRAxis *ax, double x)
+{
+  const PetscInt n = ax->n, open = n - (BCRAxisIsPeriodic(ax) ? 1 : 0);
+  double q = 1, left = 0, right = 0, taken = 0;
+
+  for (PetscInt i = 0; i < open; i++) {
+    const double low = i ? (double)ax->lower[i] : 0, up = i ? (double)ax->upper[i - 1] : 0;
+
+    if (open < n) {
+      left = i ? left * up / q : (double)ax->upper[n - 1];
+      right = i ? low * right / q : (double)ax->lower[0];
+      if (i == open - 1) {
+        left += (double)ax->lower[n - 1];
+        right += (double)ax->upper[n - 2];
+      }
+    }
+    q = (double)ax->diag[i] - x - (i ? low * up / q : 0);
+    if (!(q > 0)) return PETSC_TRUE;
+    taken += left * right / q;
+  }
+  return (PetscBool)(open < n && !((double)ax->diag[n - 1] - x - taken > 0));
+}
+
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 {
   PetscInt i;
@@ -188,6 +308,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
       if (i) r += PetscSqrtReal(PetscAbsReal(ax->lower[i] * ax->upper[i - 1]));
       if (i < ax->n - 1) r += PetscSqrtReal(PetscAbsReal(ax->lower[i + 1] * ax->upper[i]));
+      if (BCRAxisIsPeriodic(ax)) r = (double)ax->lower[i] + (double)ax->upper[i];
       if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
       if (!i || ax->diag[i] < b) b = ax->diag[i];
       sum = PetscMin(sum, (double)ax->diag[i] - (double)ax->lower[i] - (double)ax->upper[i]);
@@ -195,7 +316,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
     for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
 
-      if (BCRAxisCount(ax, x) > 0) b = x;
+      if (BCRAxisBelow(ax, x)) b = x;
       else a = x;
     }
     *lo = (PetscReal)PetscMax(a, sum);
@@ -205,8 +326,9 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
 PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
 {
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
   PetscInt d;
-  PetscReal x;
+  PetscReal x, timed = 0;
 
   PetscFunctionBegin;
   *lo = op->shift;
@@ -215,7 +337,18 @@ PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
       *lo = 1.0;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    if (d == line) continue;
     PetscCall(BCRAxisLowest(&op->axis[d], &x));
+    if (line >= 0 && d == op->axis[line].timed) timed = x;
+    else *lo += x;
+  }
+  if (line >= 0) { /* of T + t timed */
+    BCRAxis ax = op->axis[line];
+
+    PetscCall(PetscMalloc1(ax.n, &ax.diag));
+    for (PetscInt i = 0; i < ax.n; i++) ax.diag[i] = op->axis[line].diag[i] + ax.times[i] * timed;
+    BCRCallElse(BCRAxisLowest(&ax, &x), (void)PetscFree(ax.diag));
+    PetscCall(PetscFree(ax.diag));
     *lo += x;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -269,6 +402,13 @@ static PetscReal BCROperatorSize(const BCROperator *op)
       top = 0;
       for (PetscInt i = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
     }
+    for (PetscInt e = 0; e < op->dim; e++)
+      if (op->axis[e].times && op->axis[e].timed == d) {
+        PetscReal t = 0;
+
+        for (PetscInt i = 0; i < op->axis[e].n; i++) t = PetscMax(t, op->axis[e].times[i]);
+        top *= t;
+      }
     size += ax->n > 1 ? top : 0;
   }
   return size;
@@ -289,6 +429,21 @@ static PetscBool BCROperatorIsMatrix(const BCROperator *op)
   return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
 }
 
+/* Not definite, or complex: waves.c, which has no rings of any coefficients and no axes that multiply others */
+static PetscErrorCode BCROperatorSetWaves(BCROperator *op)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++)
+    PetscCheck(
+      !op->axis[d].times && !(op->axis[d].lower && BCRAxisIsPeriodic(&op->axis[d])), PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, or another "
+      "one varies along it, which is for definite operators alone. Use a preconditioning matrix (second matrix of "
+      "KSPSetOperators()) with a larger diagonal, or another PC",
+      'x' + (int)d);
+  op->waves = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
@@ -305,7 +460,7 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (op->tau != 0) {
-    op->waves = PETSC_TRUE;
+    PetscCall(BCROperatorSetWaves(op));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (BCROperatorNeutral(op)) {
@@ -318,18 +473,18 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
           "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
           "preconditioning matrix with a positive shift, or solve the planes one by one",
           xyz[d]);
-        op->waves = PETSC_TRUE;
+        PetscCall(BCROperatorSetWaves(op));
         PetscFunctionReturn(PETSC_SUCCESS);
       }
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
          where rows are coupled both ways. Without such a pair the planes on either side have null
          vectors of their own, or the transpose's vanishes on one side. */
-      for (i = 0; i + 1 < ax->n && ax->lower; i++)
-        PetscCheck(ax->upper[i] > 0 && ax->lower[i + 1] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      for (i = 0; i + 1 < ax->n + (BCRAxisIsPeriodic(ax) ? 1 : 0) && ax->lower; i++)
+        PetscCheck(ax->upper[i] > 0 && ax->lower[(i + 1) % ax->n] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
                    "The operator is singular, and rows %" PetscInt_FMT " and %" PetscInt_FMT
                    " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not "
                    "that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
-                   i, i + 1, xyz[d], (double)ax->upper[i], (double)ax->lower[i + 1]);
+                   i, (i + 1) % ax->n, xyz[d], (double)ax->upper[i], (double)ax->lower[(i + 1) % ax->n]);
     }
     op->singular = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -338,7 +493,7 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
   if (BCROperatorIsMatrix(op)) {
-    op->waves = PETSC_TRUE;
+    PetscCall(BCROperatorSetWaves(op));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
@@ -482,6 +637,7 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
                                       const PetscReal upper[], const PetscReal weight[])
 {
   BCRAxis *ax = &op->axis[d];
+  const PetscBool ring = (PetscBool)(BCRAxisIsPeriodic(ax) && ax->n > 2);
   PetscInt i;
 
   PetscFunctionBegin;
@@ -489,8 +645,9 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
              "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
   for (i = 0; i < ax->n; i++) {
     PetscCheck(
-      (i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF,
-      PETSC_ERR_ARG_OUTOFRANGE,
+      ((i == 0 && !ring) || lower[i] >= 0) && ((i == ax->n - 1 && !ring) || upper[i] >= 0) &&
+        !PetscIsInfOrNanReal(diag[i]),
+      PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
       "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
     PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
@@ -505,9 +662,11 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscCall(PetscArraycpy(ax->lower, lower, ax->n));
   PetscCall(PetscArraycpy(ax->diag, diag, ax->n));
   PetscCall(PetscArraycpy(ax->upper, upper, ax->n));
-  ax->lower[0] = ax->upper[ax->n - 1] = 0;
   ax->a = 0;
-  ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  if (!ring) {
+    ax->lower[0] = ax->upper[ax->n - 1] = 0;
+    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  }
   if (weight) {
     PetscCall(PetscMalloc1(ax->n, &ax->weight));
     PetscCall(PetscArraycpy(ax->weight, weight, ax->n));
@@ -527,6 +686,26 @@ static PetscErrorCode BCRProductView(const BCROperator *op, PetscViewer viewer)
     if (op->mixed[set] != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g %s", (double)op->mixed[set], sets[set]));
   PetscCall(PetscViewerASCIIPrintf(viewer, "%s\n", op->sides ? "; rows refer to the planes that are eliminated" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which of several general axes has the lines, and why */
+static PetscErrorCode BCROperatorViewLines(const BCROperator *op, PetscViewer viewer)
+{
+  const PetscInt times = BCRAxesTimes(op->dim, op->axis), forced = BCRAxesForced(op->dim, op->axis);
+  PetscInt general = 0, line;
+  double rest;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++) general += op->axis[d].lower && op->axis[d].n > 1;
+  line = BCRAxesLine(op->dim, op->axis, &rest);
+  if (line < 0 || (general < 2 && forced < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "lines along %c, %s; cond V of the eigenvectors of others: %g\n",
+                                   'x' + (int)line,
+                                   times >= 0    ? "along which another axis varies"
+                                   : forced >= 0 ? "which has no eigenvectors that are well-conditioned"
+                                                 : "which leaves the least work to the others",
+                                   rest));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -551,12 +730,22 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
         if (i) lo = PetscMin(lo, ax->lower[i]), hi = PetscMax(hi, ax->lower[i]);
         if (i < ax->n - 1) lo = PetscMin(lo, ax->upper[i]), hi = PetscMax(hi, ax->upper[i]);
       }
-      PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g",
-                                       (double)(ax->n > 1 ? lo : 0), (double)hi));
+      if (BCRAxisIsPeriodic(ax)) lo = PetscMin(lo, PetscMin(ax->lower[0], ax->upper[ax->n - 1]));
+      if (BCRAxisIsPeriodic(ax)) hi = PetscMax(hi, PetscMax(ax->lower[0], ax->upper[ax->n - 1]));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "%s, coefficients vary along it, coupling %g to %g",
+                                       BCRAxisIsPeriodic(ax) ? ", periodic" : "", (double)(ax->n > 1 ? lo : 0),
+                                       (double)hi));
     } else if (ax->n > 1)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndGetRule(ax->end[0]).name,
                                        BCREndGetRule(ax->end[1]).name, (double)ax->a));
     if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
+    if (ax->times) {
+      PetscReal lo = PETSC_MAX_REAL, hi = 0;
+
+      for (i = 0; i < ax->n; i++) lo = PetscMin(lo, ax->times[i]), hi = PetscMax(hi, ax->times[i]);
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, ", %g to %g times what is along %c", (double)lo, (double)hi, xyz[ax->timed]));
+    }
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
 
@@ -572,6 +761,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   if (op->product) PetscCall(BCRProductView(op, viewer));
+  PetscCall(BCROperatorViewLines(op, viewer));
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g", (double)op->shift));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
@@ -607,8 +797,12 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
     m[d].n = ax->n;
     m[d].b = ax->plane[0].present ? 1 : 0;
     m[d].N = BCRFull(ax);
+    m[d].timed = ax->timed;
+    m[d].times = NULL;
     PetscCall(PetscCalloc4(m[d].N, &m[d].lo, m[d].N, &m[d].up, m[d].N, &m[d].dg, m[d].N, &m[d].w));
     if (ax->n == 0) continue;
+    if (ax->times) PetscCall(PetscCalloc1(m[d].N, &m[d].times));
+    for (i = 0; i < ax->n && ax->times; i++) m[d].times[m[d].b + i] = ax->times[i];
     for (i = 0; i < ax->n; i++) {
       const PetscInt f = m[d].b + i;
 
@@ -619,7 +813,7 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
       const BCRPlane *pl = &ax->plane[s];
       const PetscInt f = m[d].b + (s ? ax->n - 1 : 0);
       double *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
-      const PetscBool wrap = (PetscBool)(BCREndIsPeriodic(ax->end[s]) && ax->n > 1);
+      const PetscBool wrap = (PetscBool)(BCRAxisIsPeriodic(ax) && ax->n > 1);
 
       if (wrap && ax->n == 2) in[f] = 2 * a;
       if (!wrap || ax->n == 2) out[f] = 0;
@@ -637,6 +831,9 @@ PetscErrorCode BCRModelDestroy(BCRModelAxis m[3])
   PetscInt d;
 
   PetscFunctionBegin;
-  for (d = 0; d < 3; d++) PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+  for (d = 0; d < 3; d++) {
+    PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+    PetscCall(PetscFree(m[d].times));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

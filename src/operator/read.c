@@ -21,6 +21,7 @@ typedef enum {
 /* Arrays are of dof components */
 typedef struct {
   BCRRows rows;
+  BCRWhy why;
   BCROperator *ops;
   BCRModelAxis (*models)[3];
   PetscBool *skip;  /* components that are not compared: they are fitted, or have rows that differ */
@@ -87,6 +88,34 @@ static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Couplings to dropped planes that vary on these (BCRReadTimed()) do not go with factors of rows, which may be other ranks' */
+static PetscBool BCRStageNoLeft(const BCROperator *op)
+{
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
+
+  return (PetscBool)(line >= 0 && (op->axis[op->axis[line].timed].plane[0].couple ||
+                                   op->axis[op->axis[line].timed].plane[1].couple));
+}
+
+/* Where the operator of the grid lines is not the matrix, for those who want no other */
+static PetscErrorCode BCRStageWhy(BCRReader *R, PetscInt c)
+{
+  const BCRRows *A = &R->rows;
+  const BCRVerdict *v = &R->check.v;
+
+  PetscFunctionBegin;
+  if ((R->why.text[0] && R->why.c == c) || v->comp != c || v->wrongplane || !(v->dev > 0 && v->dev < PETSC_MAX_REAL))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  R->why.c = c;
+  PetscCall(PetscSNPrintf(R->why.text, sizeof(R->why.text),
+                          ". From the coefficients of the grid lines through one point row %" PetscInt_FMT
+                          " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
+                          " is off by %g",
+                          c + A->dof * v->row, v->row % A->N[0], (v->row / A->N[0]) % A->N[1],
+                          v->row / (A->N[0] * A->N[1]), c + A->dof * v->col, v->dev));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What to try after a comparison of component c has failed: at a row that is no multiple of the operator's, factors of
    rows are of no use. Collective */
 static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
@@ -96,6 +125,7 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 6; d++) PetscCall(PetscFree(op->axis[d / 2].plane[d % 2].inv));
+  if (R->lines[c]) PetscCall(BCRStageWhy(R, c));
   if (*stage == BCR_GUESSED) {
     PetscBool changed;
 
@@ -104,7 +134,7 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
     if (changed && R->lines[c]) PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (*stage == BCR_SEARCHED && R->lines[c] && !(R->check.v.other && R->check.v.comp == c) && op->axis[0].n > 0 &&
-      op->axis[1].n > 0 && op->axis[2].n > 0) {
+      op->axis[1].n > 0 && op->axis[2].n > 0 && !BCRStageNoLeft(op)) {
     *stage = BCR_LEFT;
     PetscCall(BCRStageLeft(&R->rows, op));
   } else PetscCall(BCRStageLast(R, c));
@@ -182,6 +212,40 @@ static PetscErrorCode BCRReadSingular(BCRReader *R, PetscBool *good)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Couplings to dropped planes of an axis that is multiplied by numbers along another are those of each node */
+static PetscErrorCode BCRReadTimed(const BCRRows *A, BCROperator *op)
+{
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis), timed = line < 0 ? 0 : op->axis[line].timed;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < 2 && line >= 0; s++) {
+    const BCRAxis *t = &op->axis[timed];
+    BCRPlane *pl = &op->axis[timed].plane[s];
+    const PetscInt n = BCRPlaneNodes(A, timed, s);
+    PetscInt ix[3];
+
+    if (!pl->present || !pl->couple) continue;
+    PetscCall(PetscCalloc1(PetscMax(n, 1), &pl->couplings)); /* there on all ranks, or on none */
+    for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && n; ix[2]++)
+      for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
+        for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
+          PetscReal value = pl->coupling * (t->weight ? t->weight[s ? t->n - 1 : 0] : 1);
+          PetscBool inside = (PetscBool)(ix[timed] == (s ? A->N[timed] - 1 : 0));
+
+          for (PetscInt d = 0; d < 3 && inside; d++) {
+            const BCRAxis *x = &op->axis[d];
+            const PetscInt i = ix[d] - (x->plane[0].present ? 1 : 0);
+
+            if (d == timed) continue;
+            inside = (PetscBool)(i >= 0 && i < x->n);
+            if (inside) value *= (x->weight ? x->weight[i] : 1) * (x->times ? x->times[i] : 1);
+          }
+          if (inside) pl->couplings[BCRPlaneNode(A, timed, ix)] = value;
+        }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The operator of component c as it is to be returned */
 static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
 {
@@ -193,6 +257,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
   PetscFunctionBegin;
   if (R->stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, op), BCR_NO_MEMORY));
   else if (R->stage[c] < BCR_DIFFERS) {
+    PetscCall(BCRFaultShare(A->comm, BCRReadTimed(A, op), BCR_NO_MEMORY));
     PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));
     op->deviation = c == v->comp ? (PetscReal)v->dev : 0;
     op->devrow = c == v->comp ? v->row : 0;
@@ -262,8 +327,10 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   }
   ierr = BCRRowsOpen(grid, R.turn.real ? R.turn.real : P, (PetscBool)(again && pattern->full),
                      (PetscBool)(again && pattern->fitted), &R.rows);
+  R.rows.why = &R.why;
   /* a fit that was chosen by its name is what is wanted */
   R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
+  R.rows.rings = (PetscBool)(R.rows.several && !(pattern && pattern->device));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);

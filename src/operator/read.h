@@ -29,6 +29,7 @@ typedef struct {
   PetscBool differ; /* the caller's: rows of a matrix may differ from the operator (differ.h) */
   PetscBool one;    /* the caller's: one general axis at most, as block cyclic reduction has them */
   PetscBool star;   /* the caller's: no products of axes */
+  PetscBool device; /* the caller's: no general axis is a ring, or multiplies another, as on a CUDA device */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils,
@@ -57,8 +58,9 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
                                                   const BCREnd end[], const BCRUserAxis axis[], PetscReal shift,
                                                   PetscReal scale, BCROperator **op);
-/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. Whether
-   the operator is definite then is for BCROperatorCheckDefinite() to say */
+/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL.
+   A periodic axis of three and more unknowns is a ring then. Whether the operator is definite then is for
+   BCROperatorCheckDefinite() to say */
 PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
                                                    const PetscReal diag[], const PetscReal upper[],
                                                    const PetscReal weight[]);

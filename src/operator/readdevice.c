@@ -252,7 +252,7 @@ static PetscBool BCRSampleFits(const BCRCheck *ck)
 
     if (ck->skip[c] || op->left || op->rowscale) return PETSC_FALSE;
     for (PetscInt d = 0; d < 3; ++d) {
-      if (op->axis[d].n == 0) return PETSC_FALSE;
+      if (op->axis[d].n == 0 || op->axis[d].times) return PETSC_FALSE;
       for (PetscInt s = 0; s < 2; ++s)
         if (op->axis[d].plane[s].couplings || op->axis[d].plane[s].inv) return PETSC_FALSE;
     }

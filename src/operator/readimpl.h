@@ -28,6 +28,12 @@
    */
 #define BCR_CENTRE 6
 
+/* Why the operator of its grid lines is not taken for a component of the matrix, to be put behind a message; or "" */
+typedef struct {
+  PetscInt c;
+  char text[512];
+} BCRWhy;
+
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
 #define BCR_SAMPLE_MORE 4 /* base rows of axes (BCRAxesRead()) elsewhere than in the middle of the grid, at most */
@@ -63,7 +69,9 @@ typedef struct {
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
-  struct {           /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
+  PetscBool rings;   /* and periodic, or multiply another */
+  BCRWhy *why;
+  struct { /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
     PetscBool tried;
     PetscInt row, col;
     double have, want;
@@ -88,6 +96,8 @@ typedef enum {
 typedef struct {
   PetscInt N, b, n;
   double *lo, *up, *dg, *w;
+  double *times; /* NULL, or what axis timed is multiplied by in the rows of this one */
+  PetscInt timed;
 } BCRModelAxis;
 
 static inline PetscInt BCRFull(const BCRAxis *ax)

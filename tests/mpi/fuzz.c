@@ -709,7 +709,8 @@ static void AssembleDense(const Case *c, const Operator *op, double *A, double *
   for (PetscInt k = 0; k < N * N; ++k) A[k] = (double)(PetscReal)A[k]; /* what PETSc has */
 }
 
-/* What the documentation promises to solve exactly. several: coefficients may vary along more than one axis, that is
+/* What the documentation promises to solve exactly. several: coefficients may vary along more than one axis, and along
+   periodic ones, that is
    on the host where no fit is asked for by its name */
 static PetscBool Promised(const Case *c, const Operator *op, PetscBool several)
 {
@@ -727,7 +728,7 @@ static PetscBool Promised(const Case *c, const Operator *op, PetscBool several)
     if (x->robin[0] < 0 || x->robin[1] < 0) return PETSC_FALSE;
     if (x->stretch > 3) return PETSC_FALSE;
     if (!x->stretch && !x->robin[0] && !x->robin[1]) continue;
-    if (x->end[0] == 'p') return PETSC_FALSE;
+    if (x->end[0] == 'p' && !several) return PETSC_FALSE;
     if (x->robin[0] > 1e6 || x->robin[1] > 1e6) return PETSC_FALSE; /* row sums are lost */
     ++general;
   }
