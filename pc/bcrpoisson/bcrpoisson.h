@@ -117,8 +117,8 @@ PETSC_INTERN PetscErrorCode BCRPoissonPlan(PC pc);
 /* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
 PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
 /* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
-   the grid is cut along, else the longest */
-PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc);
+   cannot be transformed (forced), else one that the grid is cut along, else the longest */
+PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced);
 /* user.c, collective: the operator that the user describes, the same for each component */
 PETSC_INTERN PetscErrorCode BCRPoissonUserOperator(PC pc);
 /* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */

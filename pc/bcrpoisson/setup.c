@@ -53,13 +53,20 @@ static PetscErrorCode set_grid(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscInt BCRPoissonGeneralAxis(PC pc)
+PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const PetscInt *parts = bcr->place.grid.parts;
   PetscInt general = -1;
 
+  *forced = PETSC_FALSE;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
+    const PetscInt line = BCRAxesForced(bcr->ops[c].dim, bcr->ops[c].axis);
+
+    if (line >= 0) {
+      *forced = PETSC_TRUE;
+      return line;
+    }
     for (PetscInt d = 0; d < 3; ++d) {
       if (!bcr->ops[c].axis[d].lower) continue;
       if (general < 0 || ((parts[d] > 1) == (parts[general] > 1) ? bcr->size[d] > bcr->size[general] : parts[d] > 1))
@@ -73,12 +80,13 @@ PetscInt BCRPoissonGeneralAxis(PC pc)
 static PetscErrorCode set_slabs(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscInt axis;
-  PetscBool device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+  PetscInt axis, general;
+  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
-  BCRMovesChoose(&bcr->place.grid, BCRPoissonGeneralAxis(pc), device, &axis, &inplace);
+  general = BCRPoissonGeneralAxis(pc, &forced);
+  BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));

@@ -13,7 +13,8 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   const BCRGrid *g = &bcr->place.grid;
   const BCRMoves *m = &bcr->moves;
   const double bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
-  const PetscInt general = BCRPoissonGeneralAxis(pc);
+  PetscBool forced;
+  const PetscInt general = BCRPoissonGeneralAxis(pc, &forced);
   PetscInt axis = m->axis, cut = 0;
   const char *prefix = NULL;
 
@@ -21,7 +22,10 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->parts[d] > 1) ++cut;
   if (bcr->place.dm) PetscCall(DMGetOptionsPrefix(bcr->place.dm, &prefix));
-  if (cut == 1)
+  if (cut == 1 && forced)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "redistributed: coefficients vary along %c so that it cannot be transformed\n", xyz[general]));
+  else if (cut == 1)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
       "redistributed: coefficients vary along %c, and slabs of the DMDA as it is cut would need the %" PetscInt_FMT
@@ -56,11 +60,13 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const BCRGrid *g = &bcr->place.grid;
   const BCRMoves *m = &bcr->moves;
-  PetscInt rows[2] = {-m->len, m->len}, all[2], general = BCRPoissonGeneralAxis(pc);
+  PetscInt rows[2] = {-m->len, m->len}, all[2], general;
+  PetscBool forced;
   PetscViewerFormat format;
 
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  general = BCRPoissonGeneralAxis(pc, &forced);
   PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
   PetscCall(PetscViewerASCIIPrintf(
     viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n", (int)g->size, -all[0],

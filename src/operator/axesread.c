@@ -5,6 +5,7 @@
   along the others.
 
       samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
+      times     along one axis the couplings of the others may not be in proportion: it has the lines
       weigh     what multiplies each row of a line: the couplings along another axis tell it
       divide    by that; and what a dropped plane adds to the end rows comes off
       name      uniform, with its ends, or general
@@ -28,10 +29,11 @@ typedef struct {
   PetscInt base; /* the base row's place */
   double (*star)[7];
   double *weight;          /* what multiplies a row; below: what is left of it divided by that */
+  double *times;           /* [n] of the axis S->times: what the axis S->timed has there, of the base row */
   double *low, *up, *diag; /* diag: less that of the base row */
   PetscBool plane[2];      /* the plane at this end is dropped */
   double out[2], slope[2]; /* coupling to it, and its slope */
-  PetscBool general;       /* else uniform: */
+  PetscBool general, ring; /* ring: general and periodic; neither: uniform: */
   BCREnd end[2];
   double a, first; /* coupling; what this axis has of the diagonal of the base row */
   int npairs;      /* two unknowns: what their ends may be */
@@ -42,6 +44,7 @@ typedef struct {
 typedef struct {
   BCRLine line[3];
   PetscInt ngeneral;        /* general axes */
+  PetscInt times, timed;    /* axes: along which another is multiplied by numbers, and which; -1: none */
   double sign, star[7];     /* the base row */
   double tol;               /* diagonals that differ by less are the same */
   double size, shift, unit; /* the largest diagonal; the shift; the coupling that the axes are in units of */
@@ -123,14 +126,19 @@ static void BCRLineDivide(BCRLine *L, PetscInt base, double centre)
   for (PetscInt i = 0; i < L->n; i++) L->diag[i] += planes; /* base row: 0 */
 }
 
+/* The sum of a row of a line, without what it has in a dropped plane */
+static double BCRLineSum(const BCRLine *L, PetscInt i)
+{
+  return L->diag[i] - (i || L->ring ? L->low[i] : 0) - (i < L->n - 1 || L->ring ? L->up[i] : 0);
+}
+
 /* The least of the row sums of a line, of its inner rows where there are any */
 static double BCRLineLeast(const BCRLine *L)
 {
-  const PetscInt first = L->n > 2 ? 1 : 0;
+  const PetscInt first = L->n > 2 && !L->ring ? 1 : 0;
   double least = PETSC_MAX_REAL;
 
-  for (PetscInt i = first; i < L->n - first; i++)
-    least = PetscMin(least, L->diag[i] - (i ? L->low[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+  for (PetscInt i = first; i < L->n - first; i++) least = PetscMin(least, BCRLineSum(L, i));
   return least;
 }
 
@@ -153,12 +161,12 @@ static PetscBool BCRLineEnd(double in, double r, double a, double t, BCREnd *end
    Sums that are the least to rounding are so exactly afterwards */
 static double BCRLineSplit(BCRLine *L)
 {
-  const PetscInt n = L->n, b = L->base, first = n > 2 ? 1 : 0;
-  const double base = L->diag[b] - (b ? L->low[b] : 0) - (b < n - 1 ? L->up[b] : 0);
+  const PetscInt n = L->n, first = n > 2 && !L->ring ? 1 : 0;
+  const double base = BCRLineSum(L, L->base);
   double least = base;
 
   for (PetscInt i = first; i < n - first; i++) {
-    const double sum = L->diag[i] - (i ? L->low[i] : 0) - (i < n - 1 ? L->up[i] : 0);
+    const double sum = BCRLineSum(L, i);
 
     if (sum < base - BCR_SUM_TOL * PetscAbs(L->star[i][BCR_CENTRE] / L->weight[i])) least = PetscMin(least, sum);
   }
@@ -223,6 +231,7 @@ static PetscErrorCode BCRAxesClear(BCROperator *op)
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
+    PetscCall(PetscFree(ax->times));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -270,7 +279,7 @@ static PetscErrorCode BCRSamplesDestroy(BCRSamples *S)
   for (PetscInt d = 0; d < 3; d++) {
     BCRLine *l = &S->line[d];
 
-    PetscCall(PetscFree5(l->star, l->weight, l->low, l->up, l->diag));
+    PetscCall(PetscFree6(l->star, l->weight, l->times, l->low, l->up, l->diag));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -284,7 +293,9 @@ static PetscErrorCode BCRSamplesCreate(MPI_Comm comm, BCRSamples *S)
   for (PetscInt d = 0; d < 3 && !ierr; d++) {
     BCRLine *l = &S->line[d];
 
-    if (!l->star) ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
+    if (!l->star)
+      ierr =
+        PetscMalloc6(l->n, &l->star, l->n, &l->weight, l->n, &l->times, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
   }
   PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -339,15 +350,56 @@ static PetscBool BCRSamplesTurn(BCRSamples *S)
 
 /* ---- one axis: weights, uniform or general ---- */
 
-/* Weights of the rows from the strongest coupling of the base row along another axis, *told; all 1 where there is none.
-   PETSC_FALSE: a weight is impossible */
+/* What axis d couples in row i of a line, both ways */
+static double BCRLinePair(const BCRLine *l, PetscInt i, PetscInt d)
+{
+  return l->star[i][2 * d] + l->star[i][2 * d + 1];
+}
+
+/* Numbers t along a line, if its two foreign axes are not coupled in proportion: t times the last of them, to which the
+   coupling of the other one is weight. PETSC_FALSE: they are */
+static PetscBool BCRLineTimes(BCRLine *l)
+{
+  const PetscInt last = BCRAxesTimed(l->axis), other = 3 - l->axis - last;
+  double lo = PETSC_MAX_REAL, hi = 0;
+
+  for (PetscInt i = 0; i < l->n; i++) {
+    l->times[i] = BCRLinePair(l, i, last) / BCRLinePair(l, i, other) /
+                  (BCRLinePair(l, l->base, last) / BCRLinePair(l, l->base, other));
+    if (!(l->times[i] > 0) || PetscIsInfOrNanReal((PetscReal)l->times[i])) return PETSC_FALSE;
+    lo = PetscMin(lo, l->times[i]);
+    hi = PetscMax(hi, l->times[i]);
+  }
+  return (PetscBool)(hi - lo > BCR_SAME_TOL * hi);
+}
+
+/* Which axis has such numbers. PETSC_FALSE: two do, which no operator of this library has, or the other axis has dropped
+   planes, whose couplings they would multiply */
+static PetscBool BCRSamplesTimes(BCRSamples *S)
+{
+  S->times = S->timed = -1;
+  for (PetscInt d = 0; d < 3; d++)
+    if (S->line[d].n == 1) return PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    if (!BCRLineTimes(&S->line[d])) continue;
+    if (S->times >= 0) return PETSC_FALSE;
+    S->times = d;
+    S->timed = BCRAxesTimed(d);
+  }
+  return (PetscBool)(S->timed < 0 || (!S->line[S->timed].plane[0] && !S->line[S->timed].plane[1]));
+}
+
+/* Weights of the rows from the strongest coupling of the base row along another axis, *told, that is not multiplied by
+   numbers along this one; all 1 where there is none. PETSC_FALSE: a weight is impossible */
 static PetscBool BCRLineWeigh(const BCRSamples *S, BCRLine *l, PetscBool *told)
 {
   int along = -1;
 
   for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
   for (int k = 0; k < 6 && l->n > 1; k++)
-    if (k / 2 != l->axis && S->star[k] > 0 && (along < 0 || S->star[k] > S->star[along])) along = k;
+    if (k / 2 != l->axis && (l->axis != S->times || k / 2 != S->timed) && S->star[k] > 0 &&
+        (along < 0 || S->star[k] > S->star[along]))
+      along = k;
   *told = (PetscBool)(along >= 0);
   for (PetscInt i = 0; i < l->n && along >= 0; i++) {
     double *w = &l->weight[i];
@@ -400,19 +452,22 @@ static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
   return PETSC_FALSE;
 }
 
-/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general */
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general, and rings */
 static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
 {
   PetscBool told; /* by what is coupled across the line; else weights are tried */
+  PetscBool must; /* be general */
 
   if (!BCRLineWeigh(S, l, &told)) return PETSC_FALSE;
   BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
-  if (l->n == 1 || BCRLineUniform(l, S->tol)) return PETSC_TRUE;
-  if (!told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
+  must = (PetscBool)(l->axis == S->times || (l->axis == S->timed && l->n == 2));
+  if (!must && (l->n == 1 || BCRLineUniform(l, S->tol))) return PETSC_TRUE;
+  if (!must && !told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
   l->general = PETSC_TRUE;
   if (S->ngeneral++ && !several) return PETSC_FALSE;
+  l->ring = (PetscBool)(several && l->n > 2 && !l->plane[0] && !l->plane[1] && (l->out[0] != 0 || l->out[1] != 0));
   for (PetscInt s = 0; s < 2; s++)
-    if (l->out[s] != 0 && !l->plane[s]) return PETSC_FALSE;
+    if (l->out[s] != 0 && !l->plane[s] && !l->ring) return PETSC_FALSE;
   for (PetscInt i = 0; i < l->n; i++)
     if (l->low[i] < 0 || l->up[i] < 0) return PETSC_FALSE;
   return PETSC_TRUE;
@@ -420,12 +475,24 @@ static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
 
 /* ---- all axes: ends of two unknowns, shift, units ---- */
 
+/* The k-th of four general lines, NULL: none. That with numbers t comes last: of its diagonal is taken off what t less one
+   has, of what the axis `timed` has in the base row, *timed */
+static BCRLine *BCRSamplesLine(BCRSamples *S, int k, double centre, const double *timed)
+{
+  BCRLine *l = k < 3 ? &S->line[k] : S->times < 0 ? NULL : &S->line[S->times];
+
+  if (!l || !l->general || (k < 3 && k == S->times)) return NULL;
+  BCRLineDivide(l, -1, centre);
+  for (PetscInt i = 0; i < l->n && k == 3; i++) l->diag[i] -= (l->times[i] - 1) * *timed;
+  return l;
+}
+
 /* What is left of the base row's diagonal without what axes of more than two unknowns have: the shift, and the axes of
    two. Sets size */
 static double BCRSamplesRest(BCRSamples *S)
 {
   const double centre = S->star[BCR_CENTRE];
-  double rest = centre;
+  double rest = centre, timed = 0;
 
   for (PetscInt d = 0; d < 3; d++) {
     const BCRLine *l = &S->line[d];
@@ -435,12 +502,15 @@ static double BCRSamplesRest(BCRSamples *S)
     if (l->n > 2 && !l->general) rest -= l->first;
   }
   S->size = PetscAbs(centre);
-  for (PetscInt d = 0; d < 3; d++) { /* what rows of general axes have is not in the base row alone */
-    BCRLine *l = &S->line[d];
+  if (S->timed >= 0) timed = S->line[S->timed].first;
+  for (int k = 0; k < 4; k++) { /* what rows of general axes have is not in the base row alone */
+    const BCRLine *l = BCRSamplesLine(S, k, 0, &timed);
+    double least;
 
-    if (!l->general) continue;
-    BCRLineDivide(l, -1, 0);
-    rest += BCRLineLeast(l) - centre;
+    if (!l) continue;
+    least = BCRLineLeast(l);
+    rest += least - centre;
+    if (k == S->timed) timed = l->diag[l->base] - least;
     for (PetscInt i = 0; i < l->n; i++) S->size = PetscMax(S->size, PetscAbs(l->diag[i]));
   }
   return rest;
@@ -491,7 +561,7 @@ static double BCRSamplesPick(BCRSamples *S, double rest)
    others have in the base row, and the shift */
 static double BCRSamplesGeneral(BCRSamples *S)
 {
-  double other = 0, shift = 0;
+  double other = 0, shift = 0, timed = 0; /* timed: what the axis of that name has in the base row */
 
   for (PetscInt d = 0; d < 3; d++) {
     const BCRLine *o = &S->line[d];
@@ -501,16 +571,17 @@ static double BCRSamplesGeneral(BCRSamples *S)
       if (o->base == (s ? o->n - 1 : 0)) other += o->out[s] * o->slope[s];
     if (o->n > 1) other += o->first;
   }
-  for (PetscInt d = 0; d < 3; d++) {
-    BCRLine *l = &S->line[d];
+  if (S->timed >= 0) timed = S->line[S->timed].first; /* of a uniform one */
+  for (int k = 0; k < 4; k++) {
+    BCRLine *l = BCRSamplesLine(S, k, other, &timed);
     double least;
 
-    if (!l->general) continue;
-    BCRLineDivide(l, -1, other);
+    if (!l) continue;
     least = S->ngeneral > 1 ? BCRLineSplit(l) : BCRLineLeast(l);
-    l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
+    if (!l->ring) l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
     if (S->ngeneral == 1 && PetscAbs(least) <= BCR_SUM_TOL * S->size) least = 0;
     for (PetscInt i = 0; i < l->n && S->ngeneral == 1; i++) l->diag[i] -= least;
+    if (k == S->timed) timed = l->diag[l->base];
     shift += least;
   }
   shift -= (S->ngeneral - 1) * (S->star[BCR_CENTRE] - other);
@@ -540,7 +611,7 @@ static void BCRSamplesSettle(BCRSamples *S)
 
 /* ---- the operator ---- */
 
-static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
+static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, PetscBool times, BCRAxis *ax)
 {
   PetscBool weighted = PETSC_FALSE;
 
@@ -559,7 +630,7 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
   }
   if (l->general) {
     ax->a = 0;
-    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+    ax->end[0] = ax->end[1] = l->ring ? BCR_END_PERIODIC : BCR_END_GENERAL;
     PetscCall(PetscMalloc1(l->n, &ax->lower));
     PetscCall(PetscMalloc1(l->n, &ax->diag));
     PetscCall(PetscMalloc1(l->n, &ax->upper));
@@ -568,6 +639,11 @@ static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
       ax->diag[i] = (PetscReal)(l->diag[i] / unit);
       ax->upper[i] = (PetscReal)(l->up[i] / unit);
     }
+  }
+  if (times) {
+    PetscCall(PetscMalloc1(l->n, &ax->times));
+    for (PetscInt i = 0; i < l->n; i++) ax->times[i] = (PetscReal)l->times[i];
+    ax->timed = BCRAxesTimed(l->axis);
   }
   for (PetscInt i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->weight[i] != 1);
   if (weighted) {
@@ -588,8 +664,10 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
       for (PetscInt i = 0; i < S->line[d].n; i++) row(ctx, d, i, S->line[d].star[i]);
   } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
+  S->times = S->timed = -1;
+  if (*good && A->several && !row) *good = BCRSamplesTimes(S);
   for (PetscInt d = 0; d < 3 && *good; d++) {
-    S->line[d].general = PETSC_FALSE;
+    S->line[d].general = S->line[d].ring = PETSC_FALSE;
     *good = BCRLineName(S, A->several, &S->line[d]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -611,6 +689,47 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
   }
 }
 
+/* Why each of the general axes but one cannot be transformed */
+static PetscErrorCode BCRAxesRefuse(const BCRRows *A, PetscInt c, const BCROperator *op)
+{
+  char *why = A->why->text;
+  const size_t size = sizeof(A->why->text);
+  size_t at;
+
+  PetscFunctionBegin;
+  A->why->c = c;
+  PetscCall(PetscSNPrintf(
+    why, size, ". Coefficients vary along several axes, and all but that of the lines%s would be transformed:",
+    A->grid.size > 1 ? " (on several ranks, all that need not have them)" : ""));
+  for (PetscInt d = 0; d < op->dim; d++) {
+    const BCRAxis *x = &op->axis[d];
+    PetscInt bad = -1;
+    double *h;
+
+    if (!x->lower || x->n == 1) continue;
+    PetscCall(PetscMalloc1(x->n, &h));
+    (void)BCRAxisSymmetriser(x, h, &bad);
+    PetscCall(PetscFree(h));
+    PetscCall(PetscStrlen(why, &at));
+    if (bad >= 0)
+      PetscCall(PetscSNPrintf(why + at, size - at,
+                              " %c (rows %" PetscInt_FMT " and %" PetscInt_FMT
+                              " are coupled one way only, or close a ring with another product of couplings one way "
+                              "round than the other)",
+                              (int)('x' + d), bad, (bad + 1) % x->n));
+    else if (x->n > BCR_EIGEN_MOST)
+      PetscCall(PetscSNPrintf(why + at, size - at, " %c (%" PetscInt_FMT " unknowns, more than %d)", (int)('x' + d),
+                              x->n, BCR_EIGEN_MOST));
+    else
+      PetscCall(PetscSNPrintf(why + at, size - at,
+                              " %c (eigenvectors of condition %g; the product of all must "
+                              "not be above %g)",
+                              (int)('x' + d), BCRAxisCondition(x), BCR_CONDITION_MOST));
+  }
+  PetscCall(PetscInfo(A->P, "%s\n", why + 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* From lines that have their sizes to the operator, if they are those of one */
 static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCRAxesRow row, void *ctx,
                                      BCROperator *op, PetscBool *good)
@@ -629,15 +748,12 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
   BCRSamplesSettle(S);
   op->scale = (PetscReal)(S->sign * S->unit);
   op->shift = (PetscReal)(S->shift / S->unit);
-  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRLineWrite(&S->line[d], S->unit, &op->axis[d]));
+  for (PetscInt d = 0; d < 3; d++) {
+    PetscCall(BCRLineWrite(&S->line[d], S->unit, (PetscBool)(d == S->times), &op->axis[d]));
+  }
   condition = BCRAxesCondition(op->dim, op->axis, (PetscBool)(A->grid.size > 1));
   if (condition <= BCR_CONDITION_MOST) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A->P,
-                      "Coefficients vary along %" PetscInt_FMT " axes, and all but that of the lines%s would be "
-                      "transformed: too long (more than %d unknowns), coupled one way only, or with eigenvectors of a "
-                      "condition above %g\n",
-                      S->ngeneral, A->grid.size > 1 ? " (on several ranks, all)" : "", BCR_EIGEN_MOST,
-                      BCR_CONDITION_MOST));
+  PetscCall(BCRAxesRefuse(A, c, op));
   *good = PETSC_FALSE;
   PetscCall(BCRAxesClear(op));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -9,25 +9,118 @@
 
 /* ---- several general axes ---- */
 
-/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of an axis, h_(i+1) lower_(i+1) = h_i upper_i; infinite
-   where two rows are coupled one way only, which nothing makes symmetric */
-static double BCRAxisCondition(const BCRAxis *axis)
+/* Links of an axis from one unknown to the next, from *first on: of a ring that lacks one, from behind that */
+static PetscInt BCRAxisLinks(const BCRAxis *axis, PetscInt *first)
 {
+  const PetscInt n = axis->n;
+
+  *first = 0;
+  if (!BCRAxisIsPeriodic(axis)) return n - 1;
+  for (PetscInt i = 0; i < n; i++)
+    if (axis->upper[i] == 0 && axis->lower[(i + 1) % n] == 0) *first = (i + 1) % n;
+  return n;
+}
+
+/* What the ratios of all links of a ring multiply to may differ from one by */
+static double BCRRingTolerance(PetscInt n)
+{
+  return 64 * (double)n * PETSC_MACHINE_EPSILON;
+}
+
+PetscBool BCRAxisSymmetriser(const BCRAxis *axis, double h[], PetscInt *bad)
+{
+  const PetscInt n = axis->n;
+  PetscInt first, links = BCRAxisLinks(axis, &first);
+
+  *bad = -1;
+  h[first] = 1;
+  for (PetscInt k = 0; k < links; k++) {
+    const PetscInt i = (first + k) % n, j = (i + 1) % n;
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[j];
+
+    if ((up > 0) != (lo > 0)) *bad = i;
+    if (k < n - 1) h[j] = up > 0 && lo > 0 && up != lo ? h[i] * (up / lo) : h[i];
+    else if (up > 0 && lo > 0) { /* rounding of all links: a share of it in each */
+      const double off = h[i] / h[j] * (up / lo) - 1;
+
+      if (!(fabs(off) <= BCRRingTolerance(n))) *bad = i;
+      for (PetscInt l = 1; l < n && *bad != i; l++) h[(first + l) % n] *= 1 - off * ((double)l / (double)n);
+    }
+  }
+  return (PetscBool)(*bad < 0);
+}
+
+/* Of a ring, the stationary state of a Markov chain with the rates upper and lower: its last place is left out, again
+   and again, which adds to the rates between the first place and the one before it, and nothing is subtracted */
+static PetscErrorCode BCRRingLeftNull(const BCRAxis *axis, double left[])
+{
+  const PetscInt n = axis->n;
+  double *in, *out,
+    on = (double)axis->upper[n - 1]; /* in: rate from the first place; out: all from there; on: to the first */
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n, &in, n, &out));
+  in[n - 1] = (double)axis->lower[0];
+  for (PetscInt k = n - 1; k > 0; k--) {
+    const double back = (double)axis->lower[k];
+
+    out[k] = back + on;
+    if (k == 1) break;
+    on = (double)axis->upper[k - 1] * (on / out[k]);
+    in[k - 1] = in[k] * (back / out[k]);
+  }
+  left[0] = 1;
+  for (PetscInt k = 1; k < n; k++) left[k] = (left[k - 1] * (double)axis->upper[k - 1] + in[k]) / out[k];
+  PetscCall(PetscFree2(in, out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[])
+{
+  PetscInt bad;
+
+  PetscFunctionBegin;
+  if (!BCRAxisSymmetriser(axis, left, &bad) && BCRAxisIsPeriodic(axis)) PetscCall(BCRRingLeftNull(axis, left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+double BCRAxisCondition(const BCRAxis *axis)
+{
+  const PetscInt n = axis->n;
+  PetscInt first, links = axis->lower ? BCRAxisLinks(axis, &first) : 0;
   double h = 0, low = 0, high = 0; /* logarithms */
 
-  for (PetscInt i = 0; axis->lower && i + 1 < axis->n; i++) {
-    const double up = (double)axis->upper[i], lo = (double)axis->lower[i + 1];
+  for (PetscInt k = 0; k < links; k++) {
+    const PetscInt i = (first + k) % n;
+    const double up = (double)axis->upper[i], lo = (double)axis->lower[(i + 1) % n];
 
     if ((up > 0) != (lo > 0)) return (double)PETSC_INFINITY;
     if (up > 0) h += log(up / lo);
+    if (k == n - 1 && up > 0 && !(fabs(h) <= BCRRingTolerance(n))) return (double)PETSC_INFINITY;
     low = PetscMin(low, h);
     high = PetscMax(high, h);
   }
   return exp(0.5 * (high - low));
 }
 
+PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[])
+{
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].times) return d;
+  return -1;
+}
+
+PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[])
+{
+  if (BCRAxesTimes(dim, axis) >= 0) return BCRAxesTimes(dim, axis);
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].lower && axis[d].n > 1 && !(BCRAxisCondition(&axis[d]) <= BCR_CONDITION_MOST)) return d;
+  return -1;
+}
+
 PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 {
+  const PetscInt times = BCRAxesTimes(dim, axis);
   double cond[3], least = 0;
   PetscInt line = -1;
 
@@ -36,7 +129,7 @@ PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
   for (PetscInt d = 0; d < dim; d++) {
     double product = 1, work = 0;
 
-    if (cond[d] == 0) continue;
+    if (cond[d] == 0 || (times >= 0 && d != times)) continue;
     for (PetscInt e = 0; e < dim; e++) {
       if (e == d || cond[e] == 0) continue;
       product *= axis[e].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : cond[e];
@@ -58,13 +151,14 @@ PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *rest)
 double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 {
   double rest, all = 1;
+  const PetscInt forced = BCRAxesForced(dim, axis);
   PetscInt general = 0;
 
   (void)BCRAxesLine(dim, axis, &rest);
   for (PetscInt d = 0; d < dim; d++) {
     if (!axis[d].lower || axis[d].n == 1) continue;
     general++;
-    all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+    if (d != forced) all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
   }
   return ranks && general > 1 ? all : rest;
 }
@@ -121,6 +215,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
+    PetscCall(PetscFree(ax->times));
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
@@ -152,23 +247,29 @@ double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
   return 4.0 * sin((double)t / 2) * sin((double)t / 2);
 }
 
-/* How many eigenvalues of the symmetrised tridiagonal lie below x: the negative pivots of T - x (Sturm) */
-static PetscInt BCRSturm(const BCRAxis *ax, double x)
+/* An eigenvalue lies below x: T - x, whose couplings have one sign, has a pivot that is not positive. Of a ring the last
+   row has fill-in, left and right: of its row and of its column */
+static PetscBool BCRAxisBelow(const BCRAxis *ax, double x)
 {
-  PetscInt i, count = 0;
-  double q = 1.0;
+  const PetscInt n = ax->n, open = n - (BCRAxisIsPeriodic(ax) ? 1 : 0);
+  double q = 1, left = 0, right = 0, taken = 0;
 
-  for (i = 0; i < ax->n; i++) {
-    const double off = i ? (double)ax->lower[i] * (double)ax->upper[i - 1] : 0.0;
+  for (PetscInt i = 0; i < open; i++) {
+    const double low = i ? (double)ax->lower[i] : 0, up = i ? (double)ax->upper[i - 1] : 0;
 
-    q = (double)ax->diag[i] - x - (i ? off / q : 0.0);
-    if (q == 0.0)
-      q = -DBL_EPSILON * DBL_EPSILON *
-            PetscMax(PetscAbs((double)ax->diag[i]), PetscMax(PetscAbs(x), (double)ax->lower[i])) -
-          DBL_MIN;
-    if (q < 0.0) count++;
+    if (open < n) {
+      left = i ? left * up / q : (double)ax->upper[n - 1];
+      right = i ? low * right / q : (double)ax->lower[0];
+      if (i == open - 1) {
+        left += (double)ax->lower[n - 1];
+        right += (double)ax->upper[n - 2];
+      }
+    }
+    q = (double)ax->diag[i] - x - (i ? low * up / q : 0);
+    if (!(q > 0)) return PETSC_TRUE;
+    taken += left * right / q;
   }
-  return count;
+  return (PetscBool)(open < n && !((double)ax->diag[n - 1] - x - taken > 0));
 }
 
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
@@ -186,6 +287,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
       if (i) r += PetscSqrtReal(PetscAbsReal(ax->lower[i] * ax->upper[i - 1]));
       if (i < ax->n - 1) r += PetscSqrtReal(PetscAbsReal(ax->lower[i + 1] * ax->upper[i]));
+      if (BCRAxisIsPeriodic(ax)) r = (double)ax->lower[i] + (double)ax->upper[i];
       if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
       if (!i || ax->diag[i] < b) b = ax->diag[i];
       sum = PetscMin(sum, (double)ax->diag[i] - (double)ax->lower[i] - (double)ax->upper[i]);
@@ -193,7 +295,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
     for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
 
-      if (BCRSturm(ax, x) > 0) b = x;
+      if (BCRAxisBelow(ax, x)) b = x;
       else a = x;
     }
     *lo = (PetscReal)PetscMax(a, sum);
@@ -203,8 +305,9 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
 PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
 {
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
   PetscInt d;
-  PetscReal x;
+  PetscReal x, timed = 0;
 
   PetscFunctionBegin;
   *lo = op->shift;
@@ -213,7 +316,18 @@ PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
       *lo = 1.0;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    if (d == line) continue;
     PetscCall(BCRAxisLowest(&op->axis[d], &x));
+    if (line >= 0 && d == op->axis[line].timed) timed = x;
+    else *lo += x;
+  }
+  if (line >= 0) { /* of T + t timed */
+    BCRAxis ax = op->axis[line];
+
+    PetscCall(PetscMalloc1(ax.n, &ax.diag));
+    for (PetscInt i = 0; i < ax.n; i++) ax.diag[i] = op->axis[line].diag[i] + ax.times[i] * timed;
+    BCRCallElse(BCRAxisLowest(&ax, &x), (void)PetscFree(ax.diag));
+    PetscCall(PetscFree(ax.diag));
     *lo += x;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -267,6 +381,13 @@ static PetscReal BCROperatorSize(const BCROperator *op)
       top = 0;
       for (PetscInt i = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
     }
+    for (PetscInt e = 0; e < op->dim; e++)
+      if (op->axis[e].times && op->axis[e].timed == d) {
+        PetscReal t = 0;
+
+        for (PetscInt i = 0; i < op->axis[e].n; i++) t = PetscMax(t, op->axis[e].times[i]);
+        top *= t;
+      }
     size += ax->n > 1 ? top : 0;
   }
   return size;
@@ -304,12 +425,12 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
          where rows are coupled both ways. Without such a pair the planes on either side have null
          vectors of their own, or the transpose's vanishes on one side. */
-      for (i = 0; i + 1 < ax->n && ax->lower; i++)
-        PetscCheck(ax->upper[i] > 0 && ax->lower[i + 1] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      for (i = 0; i + 1 < ax->n + (BCRAxisIsPeriodic(ax) ? 1 : 0) && ax->lower; i++)
+        PetscCheck(ax->upper[i] > 0 && ax->lower[(i + 1) % ax->n] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
                    "The operator is singular, and rows %" PetscInt_FMT " and %" PetscInt_FMT
                    " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not "
                    "that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
-                   i, i + 1, xyz[d], (double)ax->upper[i], (double)ax->lower[i + 1]);
+                   i, (i + 1) % ax->n, xyz[d], (double)ax->upper[i], (double)ax->lower[(i + 1) % ax->n]);
     }
     op->singular = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -458,6 +579,7 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
                                       const PetscReal upper[], const PetscReal weight[])
 {
   BCRAxis *ax = &op->axis[d];
+  const PetscBool ring = (PetscBool)(BCRAxisIsPeriodic(ax) && ax->n > 2);
   PetscInt i;
 
   PetscFunctionBegin;
@@ -465,8 +587,9 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
              "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
   for (i = 0; i < ax->n; i++) {
     PetscCheck(
-      (i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF,
-      PETSC_ERR_ARG_OUTOFRANGE,
+      ((i == 0 && !ring) || lower[i] >= 0) && ((i == ax->n - 1 && !ring) || upper[i] >= 0) &&
+        !PetscIsInfOrNanReal(diag[i]),
+      PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
       "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
     PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
@@ -481,9 +604,11 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscCall(PetscArraycpy(ax->lower, lower, ax->n));
   PetscCall(PetscArraycpy(ax->diag, diag, ax->n));
   PetscCall(PetscArraycpy(ax->upper, upper, ax->n));
-  ax->lower[0] = ax->upper[ax->n - 1] = 0;
   ax->a = 0;
-  ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  if (!ring) {
+    ax->lower[0] = ax->upper[ax->n - 1] = 0;
+    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  }
   if (weight) {
     PetscCall(PetscMalloc1(ax->n, &ax->weight));
     PetscCall(PetscArraycpy(ax->weight, weight, ax->n));
@@ -512,12 +637,22 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
         if (i) lo = PetscMin(lo, ax->lower[i]), hi = PetscMax(hi, ax->lower[i]);
         if (i < ax->n - 1) lo = PetscMin(lo, ax->upper[i]), hi = PetscMax(hi, ax->upper[i]);
       }
-      PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g",
-                                       (double)(ax->n > 1 ? lo : 0), (double)hi));
+      if (BCRAxisIsPeriodic(ax)) lo = PetscMin(lo, PetscMin(ax->lower[0], ax->upper[ax->n - 1]));
+      if (BCRAxisIsPeriodic(ax)) hi = PetscMax(hi, PetscMax(ax->lower[0], ax->upper[ax->n - 1]));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "%s, coefficients vary along it, coupling %g to %g",
+                                       BCRAxisIsPeriodic(ax) ? ", periodic" : "", (double)(ax->n > 1 ? lo : 0),
+                                       (double)hi));
     } else if (ax->n > 1)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndGetRule(ax->end[0]).name,
                                        BCREndGetRule(ax->end[1]).name, (double)ax->a));
     if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
+    if (ax->times) {
+      PetscReal lo = PETSC_MAX_REAL, hi = 0;
+
+      for (i = 0; i < ax->n; i++) lo = PetscMin(lo, ax->times[i]), hi = PetscMax(hi, ax->times[i]);
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, ", %g to %g times what is along %c", (double)lo, (double)hi, xyz[ax->timed]));
+    }
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
 
@@ -562,8 +697,12 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
     m[d].n = ax->n;
     m[d].b = ax->plane[0].present ? 1 : 0;
     m[d].N = BCRFull(ax);
+    m[d].timed = ax->timed;
+    m[d].times = NULL;
     PetscCall(PetscCalloc4(m[d].N, &m[d].lo, m[d].N, &m[d].up, m[d].N, &m[d].dg, m[d].N, &m[d].w));
     if (ax->n == 0) continue;
+    if (ax->times) PetscCall(PetscCalloc1(m[d].N, &m[d].times));
+    for (i = 0; i < ax->n && ax->times; i++) m[d].times[m[d].b + i] = ax->times[i];
     for (i = 0; i < ax->n; i++) {
       const PetscInt f = m[d].b + i;
 
@@ -574,7 +713,7 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
       const BCRPlane *pl = &ax->plane[s];
       const PetscInt f = m[d].b + (s ? ax->n - 1 : 0);
       double *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
-      const PetscBool wrap = (PetscBool)(BCREndIsPeriodic(ax->end[s]) && ax->n > 1);
+      const PetscBool wrap = (PetscBool)(BCRAxisIsPeriodic(ax) && ax->n > 1);
 
       if (wrap && ax->n == 2) in[f] = 2 * a;
       if (!wrap || ax->n == 2) out[f] = 0;
@@ -592,6 +731,9 @@ PetscErrorCode BCRModelDestroy(BCRModelAxis m[3])
   PetscInt d;
 
   PetscFunctionBegin;
-  for (d = 0; d < 3; d++) PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+  for (d = 0; d < 3; d++) {
+    PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+    PetscCall(PetscFree(m[d].times));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

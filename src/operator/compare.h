@@ -35,9 +35,13 @@ static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], c
 
   in[BCR_CENTRE] = (double)op->shift;
   for (d = 0; d < 3; d++) {
-    in[2 * d] = -w * m[d].lo[ix[d]];
-    in[2 * d + 1] = -w * m[d].up[ix[d]];
-    in[BCR_CENTRE] += m[d].dg[ix[d]];
+    double t = 1;
+
+    for (int e = 0; e < 3; e++)
+      if (m[e].times && m[e].timed == d) t = m[e].times[ix[e]];
+    in[2 * d] = -w * t * m[d].lo[ix[d]];
+    in[2 * d + 1] = -w * t * m[d].up[ix[d]];
+    in[BCR_CENTRE] += t * m[d].dg[ix[d]];
   }
   in[BCR_CENTRE] *= w;
 }

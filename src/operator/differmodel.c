@@ -194,6 +194,7 @@ static PetscErrorCode BCRDifferClear(const BCRSurvey *S)
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
+    PetscCall(PetscFree(ax->times));
     ax->n = S->last[d] - S->first[d] + 1;
     ax->a = 0;
     ax->end[0] = ax->end[1] = BCREndOfOne();

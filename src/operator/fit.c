@@ -393,6 +393,7 @@ static PetscErrorCode BCRFitClear(const BCRRows *A, PetscInt d, BCRAxis *ax)
   PetscCall(PetscFree(ax->diag));
   PetscCall(PetscFree(ax->upper));
   PetscCall(PetscFree(ax->weight));
+  PetscCall(PetscFree(ax->times));
   for (PetscInt s = 0; s < 2; s++) {
     BCRPlane *pl = &ax->plane[s];
 
@@ -446,9 +447,9 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
             ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
             " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with "
             "-pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of "
-            "KSPSetOperators())%s",
+            "KSPSetOperators())%s%s",
             c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q,
-            (double)op->deviation,
+            (double)op->deviation, A->why->c == c ? A->why->text : "",
             A->several
               ? ""
               : ". Coefficients that vary along more than one axis are for -pc_bcrpoisson_backend cpu, without "

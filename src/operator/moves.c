@@ -35,7 +35,8 @@ static PetscBool BCRMovesStay(const BCRGrid *g, PetscInt cut, PetscInt general, 
 /* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the one
    with general coefficients, or the slowest (slabs of it are contiguous, and its rows the longest),
    unless it has so few rows that ranks would idle and another axis has more. */
-void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscInt *axis, PetscBool *inplace)
+void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool forced, PetscBool device, PetscInt *axis,
+                    PetscBool *inplace)
 {
   PetscInt d, cut = 0, where = 0;
 
@@ -46,7 +47,8 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscI
   }
   *inplace = (PetscBool)(cut < 2);
   *axis = cut == 1 ? where : g->dim - 1;
-  if (cut == 1 && general >= 0 && general != where) *inplace = BCRMovesStay(g, where, general, device);
+  if (cut == 1 && general >= 0 && general != where)
+    *inplace = (PetscBool)(!forced && BCRMovesStay(g, where, general, device));
   if (*inplace) return;
   if (general >= 0) *axis = general;
   for (d = g->dim - 2; d >= 0 && general < 0; d--)

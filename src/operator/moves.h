@@ -18,9 +18,9 @@ typedef struct {
 } BCRMoves;
 
 /* The axis to cut, and whether the boxes are such slabs. general: the axis along which coefficients
-   vary, -1: none; device: vectors live on one. The same on all ranks */
-PETSC_INTERN void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBool device, PetscInt *axis,
-                                 PetscBool *inplace);
+   vary, -1: none; forced: it must be cut; device: vectors live on one. The same on all ranks */
+PETSC_INTERN void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBool forced, PetscBool device,
+                                 PetscInt *axis, PetscBool *inplace);
 /* Collective */
 PETSC_INTERN PetscErrorCode BCRMovesCreate(const BCRGrid *grid, PetscInt axis, PetscBool inplace, BCRMoves *moves);
 PETSC_INTERN PetscErrorCode BCRMovesDestroy(BCRMoves *moves);

@@ -13,7 +13,9 @@
 
       (T u)_i = -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}.
 
-  Lines are along one general axis; others are transformed by their eigenvectors (BCRAxesLine()).
+  and one of three may have numbers t_i, by which T_d of another axis d is multiplied in row i of this one (cylinders,
+  spheres, anisotropic layers). A general axis may be a ring: lower_0 couples to the last unknown, upper_(n-1) to the first. Lines are along one general axis,
+  that with such numbers if there is one; others are transformed by their eigenvectors (BCRAxesLine()).
 
   Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
   and eliminated before and recovered after the solve.
@@ -52,18 +54,22 @@ typedef struct {
   /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row
      holds is in the shift) */
   PetscReal a;
-  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are
-     general */
+  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0 and both ends general, or it is a ring of
+     three unknowns at least, and they are periodic */
   PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
   PetscReal *weight; /* w_d, n entries; NULL: all one */
+  /* general axis of a box of three: t, n entries, and the axis that they are for, the last one but this (BCRAxesTimed()).
+     NULL: all one */
+  PetscReal *times;
+  PetscInt timed;
   BCRPlane plane[2]; /* dropped planes */
 } BCRAxis;
 
 static inline PetscBool BCRAxisIsPeriodic(const BCRAxis *axis)
 {
-  return !axis->lower && BCREndIsPeriodic(axis->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+  return BCREndIsPeriodic(axis->end[0]) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Row i: -low u_(i-1) + diag u_i - up u_(i+1). A uniform axis of one unknown has none: it is in the shift */
@@ -100,6 +106,23 @@ PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *re
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
 PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
+/* Which axis the numbers t along an axis are for */
+static inline PetscInt BCRAxesTimed(PetscInt axis)
+{
+  return axis == 2 ? 1 : 2;
+}
+/* The axis that has them, -1: none */
+PETSC_INTERN PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[]);
+/* cond V = sqrt(max h/min h) of the eigenvectors V = h^-1/2 Q of a general axis; infinite where nothing makes it symmetric */
+PETSC_INTERN double BCRAxisCondition(const BCRAxis *axis);
+/* The general axis that cannot be transformed, so that it has the lines, and ranks share it out; -1: none */
+PETSC_INTERN PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[]);
+/* h of a general axis, [n], with h_i upper_i = h_(i+1) lower_(i+1): h^1/2 T h^-1/2 is symmetric. PETSC_FALSE: there is
+   none, for rows *bad and *bad + 1 are coupled one way only, or the links of a ring, whose products both ways round are
+   not the same, are closed by that one */
+PETSC_INTERN PetscBool BCRAxisSymmetriser(const BCRAxis *axis, double h[], PetscInt *bad);
+/* The left null vector of a general axis whose rows add up to zero, the first entry 1: h, if there is one */
+PETSC_INTERN PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[]);
 /* By what rounding of the largest rows of T, which products with eigenvectors bring to all others, is more in those
    with the largest weights than it would be in the largest rows of W T; as cond V, to be refined beyond
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */

@@ -19,6 +19,7 @@ typedef enum {
 /* Arrays are of dof components */
 typedef struct {
   BCRRows rows;
+  BCRWhy why;
   BCROperator *ops;
   BCRModelAxis (*models)[3];
   PetscBool *skip;  /* components that are not compared: they are fitted, or have rows that differ */
@@ -83,6 +84,25 @@ static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where the operator of the grid lines is not the matrix, for those who want no other */
+static PetscErrorCode BCRStageWhy(BCRReader *R, PetscInt c)
+{
+  const BCRRows *A = &R->rows;
+  const BCRVerdict *v = &R->check.v;
+
+  PetscFunctionBegin;
+  if ((R->why.text[0] && R->why.c == c) || v->comp != c || v->wrongplane || !(v->dev > 0 && v->dev < PETSC_MAX_REAL))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  R->why.c = c;
+  PetscCall(PetscSNPrintf(R->why.text, sizeof(R->why.text),
+                          ". From the coefficients of the grid lines through one point row %" PetscInt_FMT
+                          " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
+                          " is off by %g",
+                          c + A->dof * v->row, v->row % A->N[0], (v->row / A->N[0]) % A->N[1],
+                          v->row / (A->N[0] * A->N[1]), c + A->dof * v->col, v->dev));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What to try after a comparison of component c has failed: at a row that is no multiple of the operator's, factors of
    rows are of no use. Collective */
 static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
@@ -92,6 +112,7 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 6; d++) PetscCall(PetscFree(op->axis[d / 2].plane[d % 2].inv));
+  if (R->lines[c]) PetscCall(BCRStageWhy(R, c));
   if (*stage == BCR_GUESSED) {
     PetscBool changed;
 
@@ -244,6 +265,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   if (again) R.boxes = pattern->boxes;
   R.differ = (PetscBool)(pattern && pattern->differ);
   ierr = BCRRowsOpen(grid, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
+  R.rows.why = &R.why;
   /* a fit that was chosen by its name is what is wanted */
   R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
   *dof = R.rows.dof;

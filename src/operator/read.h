@@ -56,8 +56,9 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
                                                   const BCREnd end[], const BCRUserAxis axis[], PetscReal shift,
                                                   PetscReal scale, BCROperator **op);
-/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. Whether
-   the operator is definite then is for BCROperatorCheckDefinite() to say */
+/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. A
+   periodic axis of three and more unknowns is a ring then. Whether the operator is definite is for
+   BCROperatorCheckDefinite() to say */
 PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
                                                    const PetscReal diag[], const PetscReal upper[],
                                                    const PetscReal weight[]);

@@ -28,6 +28,12 @@
    */
 #define BCR_CENTRE 6
 
+/* Why the operator of its grid lines is not taken for a component of the matrix, to be put behind a message; or "" */
+typedef struct {
+  PetscInt c;
+  char text[512];
+} BCRWhy;
+
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
 #define BCR_SAMPLE_BOXES 53 /* lines along each axis, corners and the middles of edges, and the faces of the grid */
@@ -60,7 +66,8 @@ typedef struct {
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
-  PetscBool device;  /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  BCRWhy *why;
+  PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
   BCRSample sample;
 } BCRRows;
 
@@ -80,6 +87,8 @@ typedef enum {
 typedef struct {
   PetscInt N, b, n;
   double *lo, *up, *dg, *w;
+  double *times; /* NULL, or what axis timed is multiplied by in the rows of this one */
+  PetscInt timed;
 } BCRModelAxis;
 
 static inline PetscInt BCRFull(const BCRAxis *ax)

@@ -29,6 +29,7 @@ PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
     if (ck->skip[c]) continue;
     run->i0 = PetscMax(run->i0, m->b + 1);
     run->i1 = PetscMin(run->i1, m->b + m->n - 2);
+    if (m[0].times || m[1].times || m[2].times) run->i1 = run->i0 - 1; /* row by row */
   }
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];

@@ -487,15 +487,15 @@ static PetscReal row_factor(const BCROperator *op, const BCRGrid *g, const Petsc
 /* The left null vector of an axis without its weights, [n] */
 static PetscErrorCode null_axis(const BCRAxis *x, PetscReal **left)
 {
-  double l = 1;
+  double *l;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(PetscMax(x->n, 1), left));
-  for (PetscInt i = 0; i < x->n; i++) {
-    if (!x->lower) l = BCRAxisGetEndWeight(x, i);
-    else if (i) l *= (double)x->upper[i - 1] / (double)x->lower[i];
-    (*left)[i] = (PetscReal)l;
-  }
+  PetscCall(PetscMalloc1(PetscMax(x->n, 1), &l));
+  for (PetscInt i = 0; i < x->n; i++) l[i] = BCRAxisGetEndWeight(x, i);
+  if (x->lower && x->n > 0) PetscCall(BCRAxisLeftNull(x, l));
+  for (PetscInt i = 0; i < x->n; i++) (*left)[i] = (PetscReal)l[i];
+  PetscCall(PetscFree(l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

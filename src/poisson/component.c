@@ -35,7 +35,7 @@ static PetscErrorCode copy_array(PetscInt n, const PetscReal *from, PetscReal **
 /* A copy of the values has no arrays yet */
 static void axis_forget(BCRAxis *x)
 {
-  x->lower = x->diag = x->upper = x->weight = NULL;
+  x->lower = x->diag = x->upper = x->weight = x->times = NULL;
   for (int s = 0; s < 2; s++) x->plane[s].inv = x->plane[s].couplings = NULL;
 }
 
@@ -46,6 +46,7 @@ static PetscErrorCode axis_release(BCRAxis *x)
   PetscCall(PetscFree(x->diag));
   PetscCall(PetscFree(x->upper));
   PetscCall(PetscFree(x->weight));
+  PetscCall(PetscFree(x->times));
   for (int s = 0; s < 2; s++) {
     PetscCall(PetscFree(x->plane[s].inv));
     PetscCall(PetscFree(x->plane[s].couplings));
@@ -96,6 +97,7 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
     PetscCall(copy_array(x->n, from->axis[slabs->axis].diag, &c->whole.diag));
     PetscCall(copy_array(x->n, from->axis[slabs->axis].upper, &c->whole.upper));
     PetscCall(copy_array(x->n, from->axis[slabs->axis].weight, &c->whole.weight));
+    PetscCall(copy_array(x->n, from->axis[slabs->axis].times, &c->whole.times));
     if (slabs->start > 0 || !slabs->len) x->plane[0].present = PETSC_FALSE;
     if (slabs->start + slabs->len < slabs->total || !slabs->len) x->plane[1].present = PETSC_FALSE;
     x->n = PetscMax(0, last - c->first - low);
@@ -117,6 +119,7 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
     PetscCall(copy_array(y->n, x->diag ? x->diag + first : NULL, &y->diag));
     PetscCall(copy_array(y->n, x->upper ? x->upper + first : NULL, &y->upper));
     PetscCall(copy_array(y->n, x->weight ? x->weight + first : NULL, &y->weight));
+    PetscCall(copy_array(y->n, x->times ? x->times + first : NULL, &y->times));
     for (int e = 0; e < 2; e++) {
       const PetscInt nodes = N[0] * N[1] * N[2] / PetscMax(N[d], 1);
 
@@ -195,24 +198,14 @@ static PetscErrorCode component_weights(BCRComponent *c, BCRPrecision precision)
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = c->op.axis[d].n, first = d == c->slab ? c->first : 0;
+    PetscInt bad;
     double *h, *v;
 
     PetscCall(PetscMalloc2(n, &h, n, &v));
     for (PetscInt i = 0; i < n; i++) h[i] = n > 1 && !x->lower ? BCRAxisGetEndWeight(x, i) : 1;
-    if (x->lower) {
-      /* (H T H^-1)^T = T: h_i upper_i / h_{i+1} = lower_{i+1} */
-      for (PetscInt i = 0; i + 1 < n; i++) {
-        const double up = x->upper[i], lo = x->lower[i + 1];
-
-        if (up * lo > 0) h[i + 1] = up == lo ? h[i] : h[i] * (up / lo);
-        else {
-          h[i + 1] = h[i];
-          if (up != 0 || lo != 0) {
-            c->badaxis = d;
-            c->badrow = i;
-          }
-        }
-      }
+    if (x->lower && n > 0 && !BCRAxisSymmetriser(x, h, &bad)) { /* (H T H^-1)^T = T */
+      c->badaxis = d;
+      c->badrow = bad;
     }
     for (int t = 0; t < 2; t++) {
       for (PetscInt i = 0; i < n; i++) {
@@ -259,7 +252,7 @@ PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b)
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a))
       return PETSC_FALSE;
     if (!same_array(x->n, x->lower, y->lower) || !same_array(x->n, x->diag, y->diag) ||
-        !same_array(x->n, x->upper, y->upper))
+        !same_array(x->n, x->upper, y->upper) || !same_array(x->n, x->times, y->times))
       return PETSC_FALSE;
   }
   return PETSC_TRUE;
@@ -306,7 +299,9 @@ PetscBool BCRComponentSameShape(const BCRComponent *c, const BCROperator *op, Pe
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d], *y = BCRComponentAxis(c, d);
 
-    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || !x->lower != !y->lower) return PETSC_FALSE;
+    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || !x->lower != !y->lower ||
+        !x->times != !y->times)
+      return PETSC_FALSE;
     for (int s = 0; s < 2; s++) {
       if (x->plane[s].present != y->plane[s].present) return PETSC_FALSE;
     }
@@ -326,7 +321,8 @@ PetscBool BCRComponentSameShape(const BCRComponent *c, const BCROperator *op, Pe
       for (PetscInt i = 0; i < x->n; i++) {
         if (!proportional(x->lower[i], *gamma, y->lower[i], largest) ||
             !proportional(x->diag[i], *gamma, y->diag[i], largest) ||
-            !proportional(x->upper[i], *gamma, y->upper[i], largest))
+            !proportional(x->upper[i], *gamma, y->upper[i], largest) ||
+            (x->times && !proportional(x->times[i], 1, y->times[i], x->times[i])))
           return PETSC_FALSE;
       }
     } else {
@@ -362,6 +358,7 @@ static PetscErrorCode component_change(BCRSolver s, const BCROperator *op, BCRCo
     swap = x->lower, x->lower = y->lower, y->lower = swap;
     swap = x->diag, x->diag = y->diag, y->diag = swap;
     swap = x->upper, x->upper = y->upper, y->upper = swap;
+    swap = x->times, x->times = y->times, y->times = swap;
     for (int e = 0; e < 2 && gamma != 1; e++) {
       BCRPlane *plane = &x->plane[e];
       const PetscInt nodes = d < 3 ? c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1) : 0;

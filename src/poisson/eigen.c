@@ -26,8 +26,11 @@ extern void BCRsgemm_(const char *, const char *, const PetscBLASInt *, const Pe
                       const float *, float *, const PetscBLASInt *);
 #endif
 #define BCRdstevd_ BCR_BLAS(dstevd, DSTEVD)
+#define BCRdsyevd_ BCR_BLAS(dsyevd, DSYEVD)
 extern void BCRdstevd_(const char *, const PetscBLASInt *, double *, double *, double *, const PetscBLASInt *, double *,
                        const PetscBLASInt *, PetscBLASInt *, const PetscBLASInt *, PetscBLASInt *);
+extern void BCRdsyevd_(const char *, const char *, const PetscBLASInt *, double *, const PetscBLASInt *, double *,
+                       double *, const PetscBLASInt *, PetscBLASInt *, const PetscBLASInt *, PetscBLASInt *);
 
 /* Lines of a product. More of them take no less time each, and their scratch leaves the cache */
 #define BCR_EIGEN_LINES 256
@@ -41,25 +44,34 @@ struct _n_BCREigen {
 };
 
 /* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and
-   off-diagonal e, which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
-static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[], double z[])
+   off-diagonal e, which is overwritten; of a ring e[n - 1] is the entry in its corners. Not by MRRR, whose vectors are
+   orthogonal to fewer digits */
+static PetscErrorCode symmetric_eigenvectors(PetscInt n, PetscBool ring, double d[], double e[], double z[])
 {
   PetscBLASInt bn, lwork, liwork, info = 0, *iwork;
   double *work;
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &bn));
-  PetscCall(PetscBLASIntCast(1 + 4 * n + n * n, &lwork));
+  PetscCall(PetscBLASIntCast(1 + 6 * n + (ring ? 2 : 1) * n * n, &lwork));
   PetscCall(PetscBLASIntCast(3 + 5 * n, &liwork));
   PetscCall(PetscMalloc2(lwork, &work, liwork, &iwork));
+  if (ring) { /* the lower triangle */
+    PetscCall(PetscArrayzero(z, (size_t)n * n));
+    for (PetscInt i = 0; i < n; i++) {
+      z[i * n + i] = d[i];
+      z[i < n - 1 ? i * n + i + 1 : n - 1] += e[i];
+    }
+  }
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
-  BCRdstevd_("V", &bn, d, e, z, &bn, work, &lwork, iwork, &liwork, &info);
+  if (ring) BCRdsyevd_("V", "L", &bn, z, &bn, d, work, &lwork, iwork, &liwork, &info);
+  else BCRdstevd_("V", &bn, d, e, z, &bn, work, &lwork, iwork, &liwork, &info);
   PetscCall(PetscFPTrapPop());
   PetscCall(PetscFree2(work, iwork));
   PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED,
              "The eigenvalues of a general axis of %" PetscInt_FMT
-             " unknowns do not converge (LAPACK's stevd returns %" PetscInt_FMT "): are its coefficients finite?",
-             n, (PetscInt)info);
+             " unknowns do not converge (LAPACK's %s returns %" PetscInt_FMT "): are its coefficients finite?",
+             n, ring ? "syevd" : "stevd", (PetscInt)info);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,29 +122,28 @@ static PetscErrorCode eigen_fill(BCREigen e, const BCRAxis *x, PetscBool singula
   const PetscInt n = x->n;
   const size_t size = (size_t)n * n;
   double *off, *h;
+  PetscInt bad;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i + 1 < n; i++)
-    PetscCheck((x->upper[i] > 0) == (x->lower[i + 1] > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Rows %" PetscInt_FMT " and %" PetscInt_FMT
-               " of an axis with general coefficients that has to be transformed (several ranks, or several such axes) "
-               "must both hold the coupling between them or both not; let the ranks share out this axis, or use one "
-               "rank",
-               i, i + 1);
   PetscCall(PetscMalloc1(n, &e->lambda));
   PetscCall(PetscMalloc1(size, &e->to));
   PetscCall(PetscMalloc1(size, &e->from));
   PetscCall(PetscMalloc2(n, &off, n, &h));
-  h[0] = 1;
-  for (PetscInt i = 0; i < n; i++) e->lambda[i] = (double)x->diag[i];
-  for (PetscInt i = 0; i + 1 < n; i++) {
-    const double up = (double)x->upper[i], low = (double)x->lower[i + 1];
-
-    h[i + 1] = up > 0 ? h[i] * (up / low) : h[i];
-    off[i] = -sqrt(up) * sqrt(low);
+  if (!BCRAxisSymmetriser(x, h, &bad)) {
+    PetscCall(PetscFree2(off, h));
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+            "Rows %" PetscInt_FMT " and %" PetscInt_FMT
+            " of an axis with general coefficients that has to be transformed (several ranks, or several such axes) "
+            "must both hold the coupling between them or both not, and the couplings of a ring must have the same "
+            "product both ways round; let the ranks share out this axis, or use one rank",
+            bad, (bad + 1) % n);
   }
-  ierr = symmetric_eigenvectors(n, e->lambda, off, e->to);
+  for (PetscInt i = 0; i < n; i++) {
+    e->lambda[i] = (double)x->diag[i];
+    off[i] = -sqrt((double)x->upper[i]) * sqrt((double)x->lower[(i + 1) % n]); /* the last one: of a ring, else 0 */
+  }
+  ierr = symmetric_eigenvectors(n, BCRAxisIsPeriodic(x), e->lambda, off, e->to);
   if (!ierr) scale_vectors(e, h, singular);
   PetscCall(PetscFree2(off, h));
   PetscCall(ierr);

@@ -101,6 +101,13 @@ PetscErrorCode BCRModesGet(BCRModes m, PetscInt *size, const double **lambda, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRModesGetAxis(BCRModes m, PetscInt i, const double **lambda)
+{
+  PetscFunctionBegin;
+  *lambda = m->axis[i].lambda;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRModesGetMatrices(BCRModes m, PetscInt i, const double **to, const double **from)
 {
   PetscFunctionBegin;

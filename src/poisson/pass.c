@@ -254,8 +254,10 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscMemType where, void *stream, Pet
 
     PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
                "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT
-               " and %" PetscInt_FMT " of this axis do not have the same sign",
-               'x' + (int)c->badaxis, c->badrow, c->badrow + 1);
+               " and %" PetscInt_FMT
+               " of this axis do not have the same sign, or close a ring with another product of couplings one way "
+               "round than the other",
+               'x' + (int)c->badaxis, c->badrow, (c->badrow + 1) % BCRComponentAxis(c, c->badaxis)->n);
   }
   s->earlier = 0;
   if (!there) stream = s->options.stream;

@@ -19,28 +19,35 @@ const char *const BCRTransformKinds[] = {
 
 /* ---- the box ---- */
 
-/* A plan's own axis: that of the operator with copies of its general coefficients and, if singular, weights such that
-   w_(i+1) lower_(i+1) = w_i upper_i */
+/* A plan's own axis: that of the operator with copies of its general coefficients and, if singular, its left null vector
+   as weights */
 static PetscErrorCode axis_create(const BCRAxis *axis, PetscBool singular, BCRAxis *a)
 {
   const PetscInt n = axis->n;
 
   PetscFunctionBegin;
   *a = *axis;
-  a->lower = a->diag = a->upper = a->weight = NULL;
+  a->lower = a->diag = a->upper = a->weight = a->times = NULL;
   if (!axis->lower) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
   PetscCall(PetscArraycpy(a->lower, axis->lower, n));
   PetscCall(PetscArraycpy(a->diag, axis->diag, n));
   PetscCall(PetscArraycpy(a->upper, axis->upper, n));
+  if (axis->times) {
+    PetscCall(PetscMalloc1(n, &a->times));
+    PetscCall(PetscArraycpy(a->times, axis->times, n));
+  }
   if (singular) {
+    double *left;
+
     /* sums of rows vanish to rounding of the whole operator, which may be large beside the
        couplings of this axis: exactly, then */
     for (PetscInt k = 0; k < n; k++) a->diag[k] = a->lower[k] + a->upper[k];
     PetscCall(PetscMalloc1(n, &a->weight));
-    a->weight[0] = 1;
-    for (PetscInt k = 1; k < n; k++)
-      a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+    PetscCall(PetscMalloc1(n, &left));
+    BCRCallElse(BCRAxisLeftNull(a, left), (void)PetscFree(left));
+    for (PetscInt k = 0; k < n; k++) a->weight[k] = (PetscReal)left[k];
+    PetscCall(PetscFree(left));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -50,13 +57,25 @@ static PetscErrorCode axis_destroy(BCRAxis *a)
   PetscFunctionBegin;
   PetscCall(PetscFree3(a->lower, a->diag, a->upper));
   PetscCall(PetscFree(a->weight));
+  PetscCall(PetscFree(a->times));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An axis of one unknown whose row is t times this axis */
+static void axis_times(BCRAxis *a, PetscReal t)
+{
+  a->a *= t;
+  for (PetscInt k = 0; k < a->n && a->lower; k++) {
+    a->lower[k] *= t;
+    a->diag[k] *= t;
+    a->upper[k] *= t;
+  }
 }
 
 /* The axes of more than one unknown; one of a single unknown adds its diagonal at most */
 static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 {
-  PetscInt ngeneral = 0;
+  PetscInt ngeneral = 0, times;
   double rest;
 
   PetscFunctionBegin;
@@ -71,6 +90,10 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       continue;
     }
     PetscCall(axis_create(&spec->axis[i], spec->singular, a));
+    PetscCheck(!a->lower || !BCRAxisIsPeriodic(a) || (!p->limits.cuda && !p->options.nlevels && !p->options.radix),
+               PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "A periodic axis with coefficients that vary: neither a CUDA device nor block cyclic reduction solves "
+               "with one directly");
     if (a->lower) ngeneral++;
     else
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
@@ -83,6 +106,9 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
   PetscCheck(ngeneral <= 1 || !p->limits.cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "%" PetscInt_FMT " axes with general coefficients: a CUDA device solves with one of them directly",
              ngeneral);
+  times = BCRAxesTimes(spec->dim, spec->axis);
+  for (PetscInt d = 0; d < p->dim && times >= 0 && spec->axis[times].n == 1; d++)
+    if (p->label[d] == "xyz"[spec->axis[times].timed]) axis_times(&p->axis[d], spec->axis[times].times[0]);
   p->line = BCRAxesLine(p->dim, p->axis, &rest);
   PetscCheck(rest <= BCR_CONDITION_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "Of several axes with general coefficients all but one are transformed: they are too long, or their "
@@ -135,6 +161,7 @@ static void plan_parts(BCRPlan p)
     p->options.recursive && (p->options.nlevels || p->options.radix) ? PETSC_TRUE : PETSC_FALSE;
   PetscBool swap = p->dim == 3 && p->line != 1 && !recursive ? PETSC_TRUE : PETSC_FALSE;
 
+  if (BCRAxesTimes(p->dim, p->axis) >= 0) swap = p->line == 2 ? PETSC_TRUE : PETSC_FALSE; /* across what is timed */
   if (p->along >= 0) swap = p->dim == 3 && p->along == 2 ? PETSC_TRUE : PETSC_FALSE;
   p->blocks = p->dim > 1 ? (swap ? 2 : 1) : -1;
   p->across = p->dim > 2 ? 3 - p->blocks : -1;
@@ -180,11 +207,16 @@ BCRReductionSpec BCRPlanReductionSpec(BCRPlan p, const BCRAxis axis[])
   return spec;
 }
 
+double BCRPlanPlaneTimed(BCRPlan p, PetscInt k)
+{
+  return p->axis[p->across].a * p->lambda[p->across][k];
+}
+
 double BCRPlanPlaneShift(BCRPlan p, PetscInt k)
 {
   const double shift = p->singular ? 0 : p->shift + p->fixed;
 
-  return p->across < 0 ? shift : shift + p->axis[p->across].a * p->lambda[p->across][k];
+  return p->across < 0 || p->axis[p->line].times ? shift : shift + p->axis[p->across].a * p->lambda[p->across][k];
 }
 
 double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)

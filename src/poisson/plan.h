@@ -170,6 +170,8 @@ PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
+/* Where the lines have numbers t: what they multiply, which is not in that shift then */
+PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
 
 static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)

@@ -114,6 +114,9 @@ static PetscErrorCode ranks_axes(BCRRanks r, const BCRAxis axes[])
     PetscCall(PetscArraycpy(r->x[d].lower, axes[d].lower, n));
     PetscCall(PetscArraycpy(r->x[d].diag, axes[d].diag, n));
     PetscCall(PetscArraycpy(r->x[d].upper, axes[d].upper, n));
+    if (!axes[d].times) continue;
+    PetscCall(PetscMalloc1(n, &r->x[d].times));
+    PetscCall(PetscArraycpy(r->x[d].times, axes[d].times, n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -129,12 +132,13 @@ static void ranks_border(BCRRanks r, BCRAxis *a, BCRCoreBorder *border)
     a->lower += first;
     a->diag += first;
     a->upper += first;
+    if (a->times) a->times += first;
   }
   border->axis = r->axis;
   border->open[0] = before ? PETSC_TRUE : PETSC_FALSE;
   border->open[1] = mine->has;
   for (int s = 0; s < 2; s++) {
-    if (border->open[s] && !a->lower) a->end[s] = BCREndAtSeparator();
+    if (border->open[s]) a->end[s] = a->lower ? BCR_END_GENERAL : BCREndAtSeparator();
   }
   border->tointerface[0] = border->open[0] ? r->p.low[first] : 0;
   border->tointerface[1] = border->open[1] ? r->p.up[last] : 0;
@@ -210,7 +214,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   for (PetscInt d = 0; d < r->dim; d++) {
     r->stride[d] = spec->stride[d];
     r->x[d] = spec->axes[d];
-    r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = NULL;
+    r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = r->x[d].times = NULL;
     if (d != r->axis) {
       r->other[r->nother] = d;
       r->no[r->nother++] = r->x[d].n;
@@ -306,7 +310,10 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->state) PetscCall(r->ops->destroy(r));
   if (r->core) PetscCall(r->ops->core_destroy(&r->core));
-  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(r->x[d].lower, r->x[d].diag, r->x[d].upper));
+  for (PetscInt d = 0; d < 3; d++) {
+    PetscCall(PetscFree3(r->x[d].lower, r->x[d].diag, r->x[d].upper));
+    PetscCall(PetscFree(r->x[d].times));
+  }
   PetscCall(BCRSlabRowsDestroy(&r->p));
   if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
   PetscCall(PetscFree(*ranks));

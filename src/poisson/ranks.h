@@ -23,6 +23,7 @@ typedef struct {
   PetscInt n; /* rows on all ranks */
   PetscBool uniform, periodic;
   double *low, *up, *excess, *weight; /* weight: null vector of the transpose */
+  double *times;                      /* t of the axis, or NULL */
   PetscInt nparts, mine, prev, next;  /* -1: none */
   BCRSlabPart *part;
   PetscInt ninterface; /* of part 0, 1, ... */
@@ -33,9 +34,9 @@ PETSC_INTERN PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, Pets
 /* the whole axis becomes that of the rows between the interfaces of this rank; zero: an array to be
    freed with it; single: what a single row has along the axis, which then is none */
 PETSC_INTERN PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *parts, BCRAxis *axis, PetscReal **zero, double *single);
-/* the row of the interface of part p for a mode; ones (or NULL): what a right-hand side of ones becomes */
-PETSC_INTERN void BCRSlabRowsInterface(const BCRSlabRows *parts, PetscInt p, double lambda, double *low, double *diag,
-                                       double *up, double *ones);
+/* the row of the interface of part p for a mode, timed: what t multiplies; ones (or NULL): what a right-hand side of ones becomes */
+PETSC_INTERN void BCRSlabRowsInterface(const BCRSlabRows *parts, PetscInt p, double lambda, double timed, double *low,
+                                       double *diag, double *up, double *ones);
 PETSC_INTERN PetscErrorCode BCRSlabRowsDestroy(BCRSlabRows *parts);
 
 /* low, up, the right-hand side that ones become, and the weight of each interface row, for the constant
@@ -171,6 +172,8 @@ PETSC_INTERN PetscErrorCode BCRModesGet(BCRModes modes, PetscInt *size, const do
 /* direction: 0 analysis, 1 synthesis; in place */
 PETSC_INTERN PetscErrorCode BCRModesApply(BCRModes modes, int direction, double v[]);
 /* a general axis: analysis and synthesis, entry j of mode k at n k + j in both */
+/* The eigenvalues of axis i of them */
+PETSC_INTERN PetscErrorCode BCRModesGetAxis(BCRModes modes, PetscInt i, const double **lambda);
 PETSC_INTERN PetscErrorCode BCRModesGetMatrices(BCRModes modes, PetscInt axis, const double **to, const double **from);
 PETSC_INTERN PetscErrorCode BCRModesBytes(BCRModes modes, size_t *tables, double *flops);
 PETSC_INTERN PetscErrorCode BCRModesDestroy(BCRModes *modes);

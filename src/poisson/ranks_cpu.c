@@ -245,18 +245,28 @@ static PetscErrorCode host_tables(BCRRanks r)
                          .flags = BCR_REDUCED_BEFORE | BCR_REDUCED_ADD,
                          .eps = (PetscReal)BCRRanksEps(r),
                          .coupling = BCR_TRI_COUPLING_AUTO};
+  const PetscInt timed = r->p.times && r->other[1] == r->x[r->axis].timed ? 1 : 0; /* of the other axes: */
+  const double *lambda[2];
   double *low = NULL, *diag = NULL, *up = NULL;
 
   PetscFunctionBegin;
+  for (PetscInt i = 0; i < 2; i++) PetscCall(BCRModesGetAxis(h->modes, i, &lambda[i]));
   BCRCallElse(BCRRanksShare(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY),
               (void)PetscFree3(low, diag, up));
   for (PetscInt k = 0; k < r->nmodes && spec.rows; k++) {
+    PetscInt mode[2];
+
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
       low[k] = up[k] = 0;
       diag[k] = 1;
       continue;
     }
-    BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + r->lambda[k], &low[k], &diag[k], &up[k], NULL);
+    mode[0] = k % r->no[0];
+    mode[1] = k / r->no[0];
+    if (r->p.times)
+      BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + lambda[1 - timed][mode[1 - timed]], lambda[timed][mode[timed]],
+                           &low[k], &diag[k], &up[k], NULL);
+    else BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + r->lambda[k], 0, &low[k], &diag[k], &up[k], NULL);
     low[k] = -low[k];
     up[k] = -up[k];
   }
@@ -403,16 +413,18 @@ static void constant_mode(BCRRanks r, double *mean)
     ones += weight[p] * one[p];
   }
   *mean = sum / ones;
-  /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  /* round a periodic axis the steps add up to zero: what flux into the first row does that. rate: what they add up to
+     for a flux of one more, step of p-th */
   for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) {
-    double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
+    double x = 0, f = pass && r->p.periodic ? -total / rate : 0, step = 1;
 
     for (PetscInt p = 0; p < n; p++) {
       h->constantmode.x[p] = x;
       d = (p ? low[p] * d : f) - (g[p] - *mean * one[p]);
       d = p + 1 < n || r->p.periodic ? d / up[p] : 0;
       x += d;
-      rate += 1 / up[p];
+      step = p + 1 < n || r->p.periodic ? (p ? low[p] * step : step) / up[p] : 0;
+      rate += step;
     }
     total = x;
   }

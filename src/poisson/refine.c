@@ -50,7 +50,7 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
     if (!c->lower[d]) PetscCall(PetscMalloc3(here, &c->lower[d], here, &c->diag[d], here, &c->upper[d]));
     PetscCall(PetscMalloc3(n, &lo, n, &di, n, &up));
     for (PetscInt i = 0; i < n; i++) BCRAxisGetRow(x, i, &lo[i], &di[i], &up[i]);
-    if (n > 0 && x->lower) lo[0] = up[n - 1] = 0;
+    if (n > 0 && x->lower && !BCRAxisIsPeriodic(x)) lo[0] = up[n - 1] = 0;
     for (PetscInt i = 0; i < n; i++) largest = PetscMax(largest, fabs(lo[i]) + fabs(di[i]) + fabs(up[i]));
     c->norm += largest;
     PetscCall(PetscArraycpy(c->lower[d], lo + first, here));

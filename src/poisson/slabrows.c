@@ -15,9 +15,11 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc4(n, &r->low, n, &r->up, n, &r->excess, n, &r->weight));
+  if (x->times) PetscCall(PetscMalloc1(n, &r->times));
+  for (PetscInt i = 0; i < n && x->times; i++) r->times[i] = (double)x->times[i];
   for (PetscInt i = 0; i < n; i++) {
-    r->low[i] = x->lower ? (i ? (double)x->lower[i] : 0) : a;
-    r->up[i] = x->lower ? (i + 1 < n ? (double)x->upper[i] : 0) : a;
+    r->low[i] = x->lower ? (i || r->periodic ? (double)x->lower[i] : 0) : a;
+    r->up[i] = x->lower ? (i + 1 < n || r->periodic ? (double)x->upper[i] : 0) : a;
     r->excess[i] = x->lower ? (double)x->diag[i] - r->low[i] - r->up[i] : 0;
     r->weight[i] = 1;
   }
@@ -32,15 +34,19 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
     r->excess[i] += rule.excess * a;
   }
   if (n == 1 && !x->lower) r->low[0] = r->up[0] = r->excess[0] = 0;
-  for (PetscInt i = 1; i < n && x->lower; i++)
-    r->weight[i] = r->low[i] > 0 ? r->weight[i - 1] * (r->up[i - 1] / r->low[i]) : r->weight[i - 1];
+  if (x->lower) PetscCall(BCRAxisLeftNull(x, r->weight));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static double row_excess(const BCRSlabRows *r, PetscInt i, double lambda, double timed)
+{
+  return r->excess[i] + lambda + (r->times ? r->times[i] * timed : 0);
 }
 
 /* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the last entries of B^-1
    (e + L) and B^-1 1. Pivots are P = up + num, where num is what is left of the row's excess. */
-static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w,
-                         double *ones)
+static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double timed,
+                         double *t, double *w, double *ones)
 {
   const double *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
   const PetscBool uniform = r->uniform;
@@ -48,7 +54,7 @@ static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int d
 
   for (PetscInt k = 0; k < m; k++) {
     const PetscInt i = dir > 0 ? first + k : first + m - 1 - k;
-    const double e = r->excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y, z0 = z;
+    const double e = row_excess(r, i, lambda, timed), ratio = k ? low[i] / P : 0, num0 = num, y0 = y, z0 = z;
 
     num = k ? e + ratio * num : e + low[i];
     y = k ? e + ratio * y : e;
@@ -71,18 +77,18 @@ static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int d
 }
 
 /* Row of the interface of part p for a mode */
-void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, double *low, double *diag, double *up,
-                          double *ones)
+void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, double timed, double *low, double *diag,
+                          double *up, double *ones)
 {
   const BCRSlabPart *a = &r->part[p], *b = &r->part[(p + 1) % r->nparts];
   const PetscInt i = a->first + a->interior;
   double t0, w0, o0, t1, w1, o1;
 
-  block_corner(r, a->first, a->interior, 1, lambda, &t0, &w0, &o0);
-  block_corner(r, b->first, b->interior, -1, lambda, &t1, &w1, &o1);
+  block_corner(r, a->first, a->interior, 1, lambda, timed, &t0, &w0, &o0);
+  block_corner(r, b->first, b->interior, -1, lambda, timed, &t1, &w1, &o1);
   *low = r->low[i] * t0;
   *up = r->up[i] * t1;
-  *diag = r->excess[i] + lambda + r->low[i] * w0 + r->up[i] * w1 + *low + *up;
+  *diag = row_excess(r, i, lambda, timed) + r->low[i] * w0 + r->up[i] * w1 + *low + *up;
   if (ones) *ones = 1 + r->low[i] * o0 + r->up[i] * o1;
 }
 
@@ -93,7 +99,7 @@ void BCRSlabRowsConstant(const BCRSlabRows *r, double c[])
   for (PetscInt p = 0; p < n; p++) {
     double diag;
 
-    BCRSlabRowsInterface(r, p, 0, &c[p], &diag, &c[n + p], &c[2 * n + p]);
+    BCRSlabRowsInterface(r, p, 0, 0, &c[p], &diag, &c[n + p], &c[2 * n + p]);
     c[3 * n + p] = r->weight[r->part[p].first + r->part[p].interior];
   }
 }
@@ -189,9 +195,11 @@ PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zer
     PetscCall(PetscArraycpy(*zero, a->lower + mine->first, interior));
     PetscCall(PetscArraycpy(*zero + interior, a->upper + mine->first, interior));
     (*zero)[0] = (*zero)[2 * interior - 1] = 0;
+    a->end[0] = a->end[1] = BCR_END_GENERAL; /* of a ring: its part */
     a->lower = *zero;
     a->upper = *zero + interior;
     a->diag = a->diag + mine->first;
+    if (a->times) a->times += mine->first;
   } else {
     for (int s = 0; s < 2; s++) {
       if (r->periodic || (s ? mine->first + interior < r->n : mine->first > 0)) a->end[s] = BCREndAtSeparator();
@@ -208,6 +216,7 @@ PetscErrorCode BCRSlabRowsDestroy(BCRSlabRows *r)
 {
   PetscFunctionBegin;
   PetscCall(PetscFree4(r->low, r->up, r->excess, r->weight));
+  PetscCall(PetscFree(r->times));
   PetscCall(PetscFree(r->part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

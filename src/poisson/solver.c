@@ -284,6 +284,8 @@ static PetscErrorCode solver_fill(BCRSolver s, const BCROperator ops[], const BC
   s->precision = s->options.core.precision;
   /* corrections would need a sum over all ranks each */
   if (size > 1 && s->precision == BCR_MIXED && s->be->flags & BCR_BACKEND_ASYNC) s->precision = BCR_DOUBLE;
+  for (PetscInt m = 0; m < s->dof; m++) /* residuals of single precision have no numbers along an axis */
+    if (s->precision == BCR_MIXED && BCRAxesTimes(ops[m].dim, ops[m].axis) >= 0) s->precision = BCR_DOUBLE;
   s->mixed = s->precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRSolverShare(s, solver_create(s, ops, moved), BCR_NO_MEMORY));
   if (s->be->connect) PetscCall(s->be->connect(s));

@@ -1850,6 +1850,8 @@ static PetscErrorCode AxisEigenvalues(void)
         PetscReal lo = 0, l[12], u[12], c[12];
         BCROperator *op = NULL;
 
+        const PetscBool ring = (PetscBool)(e0 == BCR_END_PERIODIC && n > 2 && n % 2 == 0); /* of any coefficients */
+
         if ((e0 == BCR_END_PERIODIC) != (e1 == BCR_END_PERIODIC) || (e0 == BCR_END_GENERAL) != (e1 == BCR_END_GENERAL))
           continue;
         memset(m, 0, sizeof(m));
@@ -1869,6 +1871,17 @@ static PetscErrorCode AxisEigenvalues(void)
           op->shift = shift;
           PetscCall(BCROperatorUserSetAxis(op, 0, l, c, u, NULL));
         } else PetscCall(BCROperatorCreateUser(1, &n, &a, end, shift, -3, &op));
+        if (ring) { /* low_(i+1)/up_i = h_i/h_(i+1) */
+          double h[12];
+
+          for (i = 0; i < n; i++) h[i] = exp(3 * TestUniform());
+          for (i = 0; i < n; i++) {
+            u[i] = (PetscReal)(0.1 + TestUniform());
+            l[(i + 1) % n] = (PetscReal)((double)u[i] * h[i] / h[(i + 1) % n]);
+          }
+          for (i = 0; i < n; i++) c[i] = l[i] + u[i] + (PetscReal)(0.1 * TestUniform());
+          PetscCall(BCROperatorUserSetAxis(op, 0, l, c, u, NULL));
+        }
         PetscCall(BCROperatorLowestEigenvalue(op, &lo));
         if (e0 == BCR_END_PERIODIC && n <= 2) {
           c[0] = c[n - 1] = n == 1 ? 0 : 2 * a;
@@ -1890,7 +1903,7 @@ static PetscErrorCode AxisEigenvalues(void)
           m[i + n * i] = c[i] + shift;
           if (i) m[i + n * (i - 1)] = m[i - 1 + n * i] = -sqrt((double)l[i] * (double)u[i - 1]);
         }
-        if (e0 == BCR_END_PERIODIC && n > 2) m[n - 1] = m[n * (n - 1)] = -a;
+        if (e0 == BCR_END_PERIODIC && n > 2) m[n - 1] = m[n * (n - 1)] = -sqrt((double)l[0] * (double)u[n - 1]);
         PetscCall(Eigenvalues(n, m, NULL, w));
         Report((PetscBool)(fabs(w[0] - (double)lo) < 100 * TOL * a),
                "n = %d, ends %d %d: smallest eigenvalue %.15g, should be %.15g", (int)n, e0, e1, (double)lo, w[0]);

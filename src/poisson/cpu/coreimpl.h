@@ -46,6 +46,7 @@ struct _n_BCRCore {
   void *D, *work, *work0; /* separators, transforms and lines, level 0 */
   ptrdiff_t ldd;
   double *pivot; /* LINE: 1/P */
+  double *round; /* LINE, a general ring: [n - 1], its product with f is what the last unknown gets of the other rows */
   /* LEVEL0, POLES, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
   double *rowsum;
   void *corner; /* rows of a group; NULL where all weights are one */

@@ -84,7 +84,11 @@ static void solve_line(BCRCore c, const void *f, void *u)
   const double a = x->a;
   double y = 0, last = 0, low, diag, up;
 
-  if (p) { /* u_last from the first and the last entry of (open line)^-1 f */
+  if (p && axis_general(x)) {
+    last = get(c->io, f, n * s);
+    for (PetscInt i = 0; i < n; i++) last += c->round[i] * get(c->io, f, i * s);
+    last *= c->lineq;
+  } else if (p) { /* u_last from the first and the last entry of (open line)^-1 f */
     double y0 = 0, y1 = 0;
 
     for (PetscInt i = 0; i < n; i++) y1 = (get(c->io, f, i * s) + (i ? a * y1 : 0)) * c->pivot[i];
@@ -93,8 +97,9 @@ static void solve_line(BCRCore c, const void *f, void *u)
   }
   for (PetscInt i = 0; i < n; i++) {
     BCRAxisGetRow(x, i, &low, &diag, &up);
-    y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) *
-        c->pivot[i];
+    y =
+      (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? low * last : 0) + (p && i == n - 1 ? up * last : 0)) *
+      c->pivot[i];
     set(c->io, u, i * s, y);
   }
   for (PetscInt i = n - 2; i >= 0; i--) {

@@ -49,9 +49,9 @@ static PetscBool box_far(BCRCore c)
                                                                                                   : PETSC_FALSE;
 }
 
-/* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
-static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm,
-                                 PetscInt pin, BCRLinesGen *g)
+/* lines along axis y with any coefficients, shifts sigma[k], factors norm[k]; timed: what its numbers t multiply */
+static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, double timed, PetscInt nk, const double *sigma,
+                                 const double *norm, PetscInt pin, BCRLinesGen *g)
 {
   double *l, *d, *u;
   PetscErrorCode ierr;
@@ -61,6 +61,7 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   for (PetscInt i = 0; i < y->n; i++) {
     BCRAxisGetRow(y, i, &l[i], &d[i], &u[i]);
     d[i] -= l[i] + u[i];
+    if (y->times) d[i] += (double)y->times[i] * timed;
   }
   g->n = y->n - (c->border.open[1] ? 1 : 0);
   g->nk = nk;
@@ -107,13 +108,41 @@ static PetscErrorCode tables_transforms(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The last unknown of a general ring, whose couplings to the others are c: c O^-1 of the open line O, and what its row is
+   left with, a sum of excesses */
+static PetscErrorCode tables_ring(BCRCore c, double shift)
+{
+  const BCRAxis *x = &c->axis[0];
+  const PetscInt n = x->n - 1;
+  double g = 0, den, low, diag, up;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&c->space, n * sizeof(double), &c->round));
+  for (PetscInt i = 0; i < n; i++) {
+    g *= i ? (double)x->upper[i - 1] : 0;
+    if (i == 0) g += (double)x->upper[n];
+    if (i == n - 1) g += (double)x->lower[n];
+    g *= c->pivot[i];
+    c->round[i] = g;
+  }
+  for (PetscInt i = n - 2; i >= 0; i--) c->round[i] += (double)x->lower[i + 1] * c->pivot[i] * c->round[i + 1];
+  BCRAxisGetRow(x, n, &low, &diag, &up);
+  den = diag - low - up + shift;
+  for (PetscInt i = 0; i < n; i++) {
+    BCRAxisGetRow(x, i, &low, &diag, &up);
+    den += c->round[i] * (diag - low - up + shift);
+  }
+  c->lineq = den > 0 && !c->singular ? 1 / den : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One line: pivots without cancellation, as in lines.c */
 static PetscErrorCode tables_line(BCRCore c)
 {
   const BCRAxis *x = &c->axis[0];
   const double shift = BCRPlanPlaneShift(c->plan, 0);
   const PetscInt n = c->n[0] - (BCRAxisIsPeriodic(x) ? 1 : 0);
-  double num = 0, P = 1, before = 0, upbefore = 0; /* of the row before: 1/P, and its coupling to this one */
+  double num = 0, P = 1;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
@@ -123,18 +152,14 @@ static PetscErrorCode tables_line(BCRCore c)
     BCRAxisGetRow(x, i, &rl, &rd, &ru);
     low = i == 0 ? 0 : rl;
     up = i == n - 1 ? 0 : ru;
-    if (axis_general(x)) P = rd + shift - low * upbefore * before;
-    else {
-      num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
-      P = up + num;
-    }
-    upbefore = up;
+    num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
+    P = up + num;
     c->pivot[i] = P != 0 ? 1 / P : 0;
     if (c->singular && i == n - 1 && !BCRAxisIsPeriodic(x)) c->pivot[i] = 0;
-    before = c->pivot[i];
   }
-  if (BCRAxisIsPeriodic(
-        x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
+  if (BCRAxisIsPeriodic(x) && axis_general(x)) PetscCall(tables_ring(c, shift));
+  else if (BCRAxisIsPeriodic(
+             x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
     double y = 0, den;
 
     for (PetscInt i = 0; i < n; i++) y = (shift + (i ? x->a * y : 0)) * c->pivot[i];
@@ -230,7 +255,8 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
   if (p->general) {
     const PetscInt pin = c->singular && (c->dim < 3 || c->lambda[2][k] == 0) ? (c->lines ? c->pinx : c->piny) : -1;
 
-    PetscCall(gen_create(c, line, across->n, s->delta, s->norm, pin, &p->gen));
+    PetscCall(
+      gen_create(c, line, line->times ? BCRPlanPlaneTimed(c->plan, k) : 0, across->n, s->delta, s->norm, pin, &p->gen));
   } else {
     const BCRLineRows rows = {
       line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
