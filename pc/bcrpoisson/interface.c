@@ -842,9 +842,9 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
 + pc       - the preconditioner
 . axis     - `DM_X`, `DM_Y` or `DM_Z`
 . n        - number of rows, the nodes of the `DMDA` along the axis; 0: the axis is uniform again, as `PCBCRPoissonSetOperator()` says
-. lower    - array of `n`: what row i has in column i - 1, not positive; 0 in the first row
+. lower    - array of `n`: what row i has in column i - 1, not positive; in the first row 0, or the last column's where the axis is periodic
 . diagonal - array of `n`: what it has on the diagonal
-- upper    - array of `n`: what it has in column i + 1, not positive; 0 in the last row
+- upper    - array of `n`: what it has in column i + 1, not positive; in the last row 0, or the first column's where the axis is periodic
 
   Level: intermediate
 
@@ -862,8 +862,8 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
   operator is read: `KSPBCRPOISSON` or another `KSP` does it.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers that are not finite and for positive couplings; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` where the
-  `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, where it is periodic along it
-  (`DM_BOUNDARY_PERIODIC`), or where the first or last row is coupled to what is beyond it though it is not, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
+  `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, or is not periodic along it (`DM_BOUNDARY_PERIODIC`)
+  and the first or last row is coupled to what is beyond it, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
   arrays, and `PETSC_ERR_SUP` where the operator is not definite, or is out of reach of eigenvectors: more than 2048 nodes along two axes with arrays,
   rows coupled one way only, sqrt(max h/min h) beyond 1e7.
 

@@ -42,16 +42,6 @@ static PetscErrorCode check_axis(PC pc, PetscInt d)
              "PCBCRPoissonSetOperatorAxis() was given %" PetscInt_FMT
              " rows of axis %c, along which the grid has %" PetscInt_FMT " nodes: give a row for each",
              n, x, bcr->size[d]);
-  PetscCheck(!bcr->place.grid.periodic[d], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "PCBCRPoissonSetOperatorAxis() was given axis %c, which is periodic in the DMDA (DM_BOUNDARY_PERIODIC): "
-             "arrays are for axes with ends, create another DMDA",
-             x);
-  PetscCheck(
-    bcr->axis[d][0] == 0 && bcr->axis[d][3 * (size_t)n - 1] == 0, PetscObjectComm((PetscObject)pc),
-    PETSC_ERR_ARG_INCOMP,
-    "PCBCRPoissonSetOperatorAxis() was given rows of axis %c that go beyond its ends, lower %g in the first and "
-    "upper %g in the last, but the axis is not periodic in the DMDA: what they have there must be 0",
-    x, (double)bcr->axis[d][0], (double)bcr->axis[d][3 * (size_t)n - 1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,8 +107,32 @@ static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd en
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Axis d with spacing h as the user has it: arrays, or Robin values of its Neumann ends. row: as PC_BCRPoisson has it, with
-   the signs of BCRAxis */
+/* Arrays of axis d with the signs of BCRAxis. Round a ring of two the other node is a neighbour twice, round one of one it
+   is the node itself */
+static PetscErrorCode user_rows(PC pc, PetscInt d, PetscBool ring, PetscReal row[])
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt n = bcr->naxis[d];
+  PetscReal *lower = row, *diag = row + n, *upper = row + 2 * (size_t)n;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < 3 * n; ++i) row[i] = i / n == 1 ? bcr->axis[d][i] : 0 - bcr->axis[d][i];
+  PetscCheck(
+    ring || (lower[0] == 0 && upper[n - 1] == 0), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+    "PCBCRPoissonSetOperatorAxis() was given rows of axis %c that go beyond its ends, lower %g in the first and "
+    "upper %g in the last, but the axis is not periodic in the DMDA: what they have there must be 0",
+    (char)('x' + d), (double)bcr->axis[d][0], (double)bcr->axis[d][3 * (size_t)n - 1]);
+  if (n > 2) PetscFunctionReturn(PETSC_SUCCESS);
+  if (n == 1) diag[0] -= lower[0] + upper[0];
+  else {
+    upper[0] += lower[0];
+    lower[1] += upper[1];
+  }
+  lower[0] = upper[n - 1] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Axis d with spacing h as the user has it: arrays (row, or NULL), or Robin values of its Neumann ends */
 static PetscErrorCode user_axis(PC pc, PetscInt d, PetscReal h, const BCREnd end[2], const PetscReal row[],
                                 BCRUserAxis *axis)
 {
@@ -178,7 +192,7 @@ static PetscErrorCode make_axes(PC pc, const PetscReal h[], const BCREnd end[], 
     const PetscInt n = bcr->naxis[d];
 
     coupling[d] = n ? 0 : 1 / (h[d] * h[d]);
-    for (PetscInt i = 0; i < 3 * n; ++i) row[i] = i / n == 1 ? bcr->axis[d][i] : 0 - bcr->axis[d][i];
+    if (n) PetscCall(user_rows(pc, d, BCREndIsPeriodic(end[2 * d]), row));
     PetscCall(user_axis(pc, d, h[d], &end[2 * d], row, &axis[d]));
     row += 3 * (size_t)n;
   }
