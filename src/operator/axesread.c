@@ -373,8 +373,7 @@ static PetscBool BCRLineTimes(BCRLine *l)
   return (PetscBool)(hi - lo > BCR_SAME_TOL * hi);
 }
 
-/* Which axis has such numbers. PETSC_FALSE: two do, which no operator of this library has, or the other axis has dropped
-   planes, whose couplings they would multiply */
+/* Which axis has such numbers. PETSC_FALSE: two do, which no operator of this library has */
 static PetscBool BCRSamplesTimes(BCRSamples *S)
 {
   S->times = S->timed = -1;
@@ -386,7 +385,7 @@ static PetscBool BCRSamplesTimes(BCRSamples *S)
     S->times = d;
     S->timed = BCRAxesTimed(d);
   }
-  return (PetscBool)(S->timed < 0 || (!S->line[S->timed].plane[0] && !S->line[S->timed].plane[1]));
+  return PETSC_TRUE;
 }
 
 /* Weights of the rows from the strongest coupling of the base row along another axis, *told, that is not multiplied by

@@ -84,6 +84,15 @@ static PetscErrorCode BCRStageLast(BCRReader *R, PetscInt c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Couplings to dropped planes that vary on these (BCRReadTimed()) do not go with factors of rows, which may be other ranks' */
+static PetscBool BCRStageNoLeft(const BCROperator *op)
+{
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
+
+  return (PetscBool)(line >= 0 && (op->axis[op->axis[line].timed].plane[0].couple ||
+                                   op->axis[op->axis[line].timed].plane[1].couple));
+}
+
 /* Where the operator of the grid lines is not the matrix, for those who want no other */
 static PetscErrorCode BCRStageWhy(BCRReader *R, PetscInt c)
 {
@@ -121,7 +130,7 @@ static PetscErrorCode BCRStageNext(BCRReader *R, PetscInt c)
     if (changed && R->lines[c]) PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (*stage == BCR_SEARCHED && R->lines[c] && !(R->check.v.other && R->check.v.comp == c) && op->axis[0].n > 0 &&
-      op->axis[1].n > 0 && op->axis[2].n > 0) {
+      op->axis[1].n > 0 && op->axis[2].n > 0 && !BCRStageNoLeft(op)) {
     *stage = BCR_LEFT;
     PetscCall(BCRStageLeft(&R->rows, op));
   } else PetscCall(BCRStageLast(R, c));
@@ -193,6 +202,40 @@ static PetscErrorCode BCRReadSingular(BCRReader *R, PetscBool *good)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Couplings to dropped planes of an axis that is multiplied by numbers along another are those of each node */
+static PetscErrorCode BCRReadTimed(const BCRRows *A, BCROperator *op)
+{
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis), timed = line < 0 ? 0 : op->axis[line].timed;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < 2 && line >= 0; s++) {
+    const BCRAxis *t = &op->axis[timed];
+    BCRPlane *pl = &op->axis[timed].plane[s];
+    const PetscInt n = BCRPlaneNodes(A, timed, s);
+    PetscInt ix[3];
+
+    if (!pl->present || !pl->couple) continue;
+    PetscCall(PetscCalloc1(PetscMax(n, 1), &pl->couplings)); /* there on all ranks, or on none */
+    for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && n; ix[2]++)
+      for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
+        for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
+          PetscReal value = pl->coupling * (t->weight ? t->weight[s ? t->n - 1 : 0] : 1);
+          PetscBool inside = (PetscBool)(ix[timed] == (s ? A->N[timed] - 1 : 0));
+
+          for (PetscInt d = 0; d < 3 && inside; d++) {
+            const BCRAxis *x = &op->axis[d];
+            const PetscInt i = ix[d] - (x->plane[0].present ? 1 : 0);
+
+            if (d == timed) continue;
+            inside = (PetscBool)(i >= 0 && i < x->n);
+            if (inside) value *= (x->weight ? x->weight[i] : 1) * (x->times ? x->times[i] : 1);
+          }
+          if (inside) pl->couplings[BCRPlaneNode(A, timed, ix)] = value;
+        }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The operator of component c as it is to be returned */
 static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
 {
@@ -204,6 +247,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
   PetscFunctionBegin;
   if (R->stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, op), BCR_NO_MEMORY));
   else if (R->stage[c] != BCR_DIFFERS) {
+    PetscCall(BCRFaultShare(A->comm, BCRReadTimed(A, op), BCR_NO_MEMORY));
     PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));
     op->deviation = c == v->comp ? (PetscReal)v->dev : 0;
     op->devrow = c == v->comp ? v->row : 0;

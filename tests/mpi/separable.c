@@ -538,7 +538,8 @@ static PetscErrorCode Times(PetscInt trials)
       for (int s = 0; s < 2; s++) x->end[s] = k % 4 == 2 ? 'c' : ends[(PetscInt)(4 * TestUniform())];
       if (x->n > 2 && TestUniform() < 0.3) x->end[0] = x->end[1] = 'p';
       for (int s = 0; s < 2; s++)
-        if (x->n < 5 || d == (p.times == 2 ? 1 : 2)) x->end[s] = x->end[s] == 'k' ? 'd' : x->end[s];
+        if (x->n < 5 || (p.form == FACTORS && d == (p.times == 2 ? 1 : 2)))
+          x->end[s] = x->end[s] == 'k' ? 'd' : x->end[s];
       Rows(x);
       p.axis[1][d] = *x;
     }
