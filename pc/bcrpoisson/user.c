@@ -19,21 +19,53 @@ static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Do all ranks have the same n numbers? */
+static PetscErrorCode check_same(PC pc, PetscInt n, const PetscReal number[], const char what[])
+{
+  const unsigned char *byte = (const unsigned char *)number;
+  unsigned long long h = 14695981039346656037ULL; /* FNV-1a, of which a double holds 52 bits */
+  double mine;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < (size_t)n * sizeof(PetscReal); k++) h = (h ^ byte[k]) * 1099511628211ULL;
+  mine = n ? (double)(h >> 12) : 0;
+  PetscCall(BCRSame(PetscObjectComm((PetscObject)pc), "", 1, &what, &mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do the numbers along an axis fit the grid? */
+static PetscErrorCode check_times(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt along = (PetscInt)bcr->along, of = (PetscInt)bcr->timed, dim = bcr->place.grid.dim;
+
+  PetscFunctionBegin;
+  PetscCall(check_same(pc, bcr->ntimes, bcr->times, "What PCBCRPoissonSetOperatorTimes() was given"));
+  if (!bcr->ntimes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(
+    along < dim && of < dim && bcr->size[along] > 1 && bcr->size[of] > 1, PetscObjectComm((PetscObject)pc),
+    PETSC_ERR_ARG_INCOMP,
+    "PCBCRPoissonSetOperatorTimes() was given numbers along axis %c for axis %c: the grid has dimension %" PetscInt_FMT
+    " and must have more than one node along both",
+    (char)('x' + along), (char)('x' + of), dim);
+  PetscCheck(bcr->ntimes == bcr->size[along], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "PCBCRPoissonSetOperatorTimes() was given %" PetscInt_FMT
+             " numbers along axis %c, along which the grid has %" PetscInt_FMT " nodes: give one for each",
+             bcr->ntimes, (char)('x' + along), bcr->size[along]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Do all ranks have the same arrays for an axis, and do these fit the grid? */
 static PetscErrorCode check_axis(PC pc, PetscInt d)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const PetscInt n = bcr->naxis[d];
-  const unsigned char *byte = (const unsigned char *)bcr->axis[d];
-  const char x = (char)('x' + d), name[] = {'a', 'x', 'i', 's', ' ', x, 0}, *names[] = {name};
-  unsigned long long h = 14695981039346656037ULL; /* FNV-1a, of which a double holds 52 bits */
-  double mine;
+  const char x = (char)('x' + d);
+  char what[64];
 
   PetscFunctionBegin;
-  for (size_t k = 0; k < 3 * (size_t)n * sizeof(PetscReal); k++) h = (h ^ byte[k]) * 1099511628211ULL;
-  mine = n ? (double)(h >> 12) : 0;
-  PetscCall(
-    BCRSame(PetscObjectComm((PetscObject)pc), "What PCBCRPoissonSetOperatorAxis() was given for ", 1, names, &mine));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "What PCBCRPoissonSetOperatorAxis() was given for axis %c", x));
+  PetscCall(check_same(pc, 3 * n, bcr->axis[d], what));
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(d < bcr->place.grid.dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "PCBCRPoissonSetOperatorAxis() was given axis %c, but the grid has dimension %" PetscInt_FMT, x,
@@ -54,6 +86,7 @@ static PetscErrorCode check_operator(PC pc)
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; ++d) PetscCall(check_axis(pc, d));
+  PetscCall(check_times(pc));
   for (PetscInt d = 0; d < dim; ++d) arrays = (PetscBool)(arrays && bcr->naxis[d]);
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT
@@ -194,6 +227,8 @@ static PetscErrorCode make_axes(PC pc, const PetscReal h[], const BCREnd end[], 
     coupling[d] = n ? 0 : 1 / (h[d] * h[d]);
     if (n) PetscCall(user_rows(pc, d, BCREndIsPeriodic(end[2 * d]), row));
     PetscCall(user_axis(pc, d, h[d], &end[2 * d], row, &axis[d]));
+    axis[d].times = bcr->ntimes && d == (PetscInt)bcr->along ? bcr->times : NULL;
+    axis[d].timed = (PetscInt)bcr->timed;
     row += 3 * (size_t)n;
   }
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));

@@ -51,6 +51,8 @@ PETSC_INTERN PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n
 typedef struct {
   const PetscReal *lower, *diag, *upper;
   PetscReal extra[2];
+  const PetscReal *times; /* numbers along this axis that another one, timed, is multiplied by; NULL: none */
+  PetscInt timed;
 } BCRUserAxis;
 /* The same with dim axes that may be general; the smallest sum of their rows is in the shift then */
 PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
