@@ -649,6 +649,26 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Which of several general axes has the lines, and why */
+static PetscErrorCode BCROperatorViewLines(const BCROperator *op, PetscViewer viewer)
+{
+  const PetscInt times = BCRAxesTimes(op->dim, op->axis), forced = BCRAxesForced(op->dim, op->axis);
+  PetscInt general = 0, line;
+  double rest;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++) general += op->axis[d].lower && op->axis[d].n > 1;
+  line = BCRAxesLine(op->dim, op->axis, &rest);
+  if (line < 0 || (general < 2 && forced < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "lines along %c, %s; cond V of the eigenvectors of others: %g\n",
+                                   'x' + (int)line,
+                                   times >= 0    ? "along which another axis varies"
+                                   : forced >= 0 ? "which has no eigenvectors that are well-conditioned"
+                                                 : "which leaves the least work to the others",
+                                   rest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 {
   static const char xyz[] = "xyz";
@@ -700,6 +720,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
+  PetscCall(BCROperatorViewLines(op, viewer));
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale,
                                    op->singular ? ", singular: the constant is projected out" : ""));

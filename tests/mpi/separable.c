@@ -324,6 +324,12 @@ static PetscErrorCode Read(const Problem *p, PC pc, PetscInt general, PetscBool 
     Check(general < 0 || found == general, "%s: %d general axes, not %d:\n%s", what, (int)found, (int)general, text);
     counts[found]++;
     if (strstr(text, "eigenvectors of axes")) refined++;
+    if (p->weighed) {
+      char line[64];
+
+      (void)snprintf(line, sizeof(line), "lines along %c, along which", 'x' + (int)p->times);
+      Check(strstr(text, line), "%s: no '%s' in:\n%s", what, line, text);
+    }
     n = strstr(text, "singular: solutions have zero mean") ? 1 : 0;
   }
   PetscCallMPI(MPI_Bcast(&n, 1, MPIU_INT, 0, PETSC_COMM_WORLD));
