@@ -12,7 +12,7 @@
       settle    ends of two unknowns, shift, units
       write     the axes of the operator
 */
-#include "readimpl.h"
+#include "readdevice.h"
 
 #define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
 
@@ -374,14 +374,22 @@ static PetscBool BCRLineTimes(BCRLine *l)
 }
 
 /* Which axis has such numbers. PETSC_FALSE: two do, which no operator of this library has */
-static PetscBool BCRSamplesTimes(BCRSamples *S)
+static PetscBool BCRSamplesTimes(BCRSamples *S, PetscInt c, BCRWhy *why)
 {
   S->times = S->timed = -1;
   for (PetscInt d = 0; d < 3; d++)
     if (S->line[d].n == 1) return PETSC_TRUE;
   for (PetscInt d = 0; d < 3; d++) {
     if (!BCRLineTimes(&S->line[d])) continue;
-    if (S->times >= 0) return PETSC_FALSE;
+    if (S->times >= 0) {
+      why->c = c;
+      (void)PetscSNPrintf(
+        why->text, sizeof(why->text),
+        ". Along %c and along %c the couplings of the two other axes are not in proportion; along one axis "
+        "they need not be",
+        'x' + (int)S->times, 'x' + (int)d);
+      return PETSC_FALSE;
+    }
     S->times = d;
     S->timed = BCRAxesTimed(d);
   }
@@ -451,8 +459,8 @@ static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
   return PETSC_FALSE;
 }
 
-/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general, and rings */
-static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has. several: axes may be general; rings: and periodic */
+static PetscBool BCRLineName(BCRSamples *S, PetscBool several, PetscBool rings, BCRLine *l)
 {
   PetscBool told; /* by what is coupled across the line; else weights are tried */
   PetscBool must; /* be general */
@@ -464,7 +472,7 @@ static PetscBool BCRLineName(BCRSamples *S, PetscBool several, BCRLine *l)
   if (!must && !told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
   l->general = PETSC_TRUE;
   if (S->ngeneral++ && !several) return PETSC_FALSE;
-  l->ring = (PetscBool)(several && l->n > 2 && !l->plane[0] && !l->plane[1] && (l->out[0] != 0 || l->out[1] != 0));
+  l->ring = (PetscBool)(rings && l->n > 2 && !l->plane[0] && !l->plane[1] && (l->out[0] != 0 || l->out[1] != 0));
   for (PetscInt s = 0; s < 2; s++)
     if (l->out[s] != 0 && !l->plane[s] && !l->ring) return PETSC_FALSE;
   for (PetscInt i = 0; i < l->n; i++)
@@ -664,17 +672,17 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
   } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   S->times = S->timed = -1;
-  if (*good && A->several && !row) *good = BCRSamplesTimes(S);
+  if (*good && A->rings && !row) *good = BCRSamplesTimes(S, c, A->why);
   for (PetscInt d = 0; d < 3 && *good; d++) {
     S->line[d].general = S->line[d].ring = PETSC_FALSE;
-    *good = BCRLineName(S, A->several, &S->line[d]);
+    *good = BCRLineName(S, A->several, A->rings, &S->line[d]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The base row of several general axes to where each has the smallest couplings, and with them what it has of diagonals;
-   these themselves tell little of one axis where another has more of them. *moved: it was not there */
-static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
+   these themselves tell little of one axis where another has more of them. *moved: it was not there; at: its node */
+static void BCRSamplesMove(BCRSamples *S, PetscBool *moved, PetscInt at[3])
 {
   *moved = PETSC_FALSE;
   for (PetscInt d = 0; d < 3; d++) {
@@ -685,6 +693,7 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
       if (l->low[i] + l->up[i] < 0.5 * (l->low[least] + l->up[least])) least = i;
     if (least != l->base) *moved = PETSC_TRUE;
     l->base = least;
+    at[d] = least + (l->plane[0] ? 1 : 0);
   }
 }
 
@@ -734,13 +743,14 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
                                      BCROperator *op, PetscBool *good)
 {
   double condition;
+  PetscInt at[3];
   PetscBool moved = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
-  if (*good && S->ngeneral > 1 && !row) BCRSamplesMove(S, &moved);
+  if (*good && S->ngeneral > 1 && !row) BCRSamplesMove(S, &moved, at);
   if (moved) { /* to lines that are not among those that were brought from a device */
-    PetscCall(BCRRowsFetch(A));
+    PetscCall(BCRSampleTakeLines(A, at));
     PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
   }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);

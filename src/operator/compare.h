@@ -27,6 +27,14 @@ typedef struct {
   uint64_t boxes;       /* what rows that loop runs over */
 } BCRCheck;
 
+/* What axis d is multiplied by in a row */
+static inline double BCRModelTimes(const BCRModelAxis m[3], PetscInt d, const PetscInt ix[3])
+{
+  for (PetscInt e = 0; e < 3; e++)
+    if (m[e].times && m[e].timed == d) return m[e].times[ix[e]];
+  return 1;
+}
+
 /* What the model has in a row: in[] the star, returns its weight */
 static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], const PetscInt ix[3], double in[7])
 {
@@ -35,10 +43,8 @@ static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], c
 
   in[BCR_CENTRE] = (double)op->shift;
   for (d = 0; d < 3; d++) {
-    double t = 1;
+    const double t = BCRModelTimes(m, d, ix);
 
-    for (int e = 0; e < 3; e++)
-      if (m[e].times && m[e].timed == d) t = m[e].times[ix[e]];
     in[2 * d] = -w * t * m[d].lo[ix[d]];
     in[2 * d + 1] = -w * t * m[d].up[ix[d]];
     in[BCR_CENTRE] += t * m[d].dg[ix[d]];

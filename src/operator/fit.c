@@ -450,10 +450,12 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
             "KSPSetOperators())%s%s",
             c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q,
             (double)op->deviation, A->why->c == c ? A->why->text : "",
-            A->several
-              ? ""
-              : ". Coefficients that vary along more than one axis are for -pc_bcrpoisson_backend cpu, without "
-                "a radix or schedule");
+            A->rings ? ""
+            : A->several
+              ? ". Periodic axes with coefficients that vary, and axes that are multiplied by numbers along "
+                "another, are for -pc_bcrpoisson_backend cpu"
+              : ". Coefficients that vary along more than one axis, or a periodic one, are for plans without a "
+                "radix or schedule");
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -36,11 +36,14 @@ typedef struct {
 
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
-#define BCR_SAMPLE_BOXES 53 /* lines along each axis, corners and the middles of edges, and the faces of the grid */
+#define BCR_SAMPLE_MORE 4 /* base rows of axes (BCRAxesRead()) elsewhere than in the middle of the grid, at most */
+/* lines along each axis, corners and the middles of edges, the faces of the grid, lines through those base rows */
+#define BCR_SAMPLE_BOXES (53 + 3 * BCR_SAMPLE_MORE)
 typedef struct {
   PetscInt n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
   PetscScalar *values[BCR_SAMPLE_BOXES]; /* row r (nodes x fastest, all components of each) of a box at r width */
-  PetscScalar *memory[2];
+  PetscInt more, nmemory;                /* base rows with lines of their own; arrays of memory */
+  PetscScalar *memory[2 + BCR_SAMPLE_MORE];
   PetscBool faces; /* those of planes that were guessed */
 } BCRSample;
 
@@ -66,6 +69,7 @@ typedef struct {
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
+  PetscBool rings;   /* and periodic, or multiply another */
   BCRWhy *why;
   PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
   BCRSample sample;

@@ -29,7 +29,7 @@ PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
     if (ck->skip[c]) continue;
     run->i0 = PetscMax(run->i0, m->b + 1);
     run->i1 = PetscMin(run->i1, m->b + m->n - 2);
-    if (m[0].times || m[1].times || m[2].times) run->i1 = run->i0 - 1; /* row by row */
+    if (m->times) run->i1 = run->i0 - 1; /* what is across the rows varies along them: row by row */
   }
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
@@ -216,11 +216,12 @@ static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows
     if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
     else {
       f[0] = (double)ck->ops[c].scale * m[1].w[ix[1]] * m[2].w[ix[2]];
-      f[1] = m[1].lo[ix[1]];
-      f[2] = m[1].up[ix[1]];
-      f[3] = m[2].lo[ix[2]];
-      f[4] = m[2].up[ix[2]];
-      f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
+      for (int d = 1; d < 3; d++) {
+        f[2 * d - 1] = m[d].lo[ix[d]] * BCRModelTimes(m, d, ix);
+        f[2 * d] = m[d].up[ix[d]] * BCRModelTimes(m, d, ix);
+      }
+      f[5] =
+        m[1].dg[ix[1]] * BCRModelTimes(m, 1, ix) + m[2].dg[ix[2]] * BCRModelTimes(m, 2, ix) + (double)ck->ops[c].shift;
       for (int k = 1; k < 5; k++) wants |= f[k] != 0 ? 1 << (k + 1) : 0;
       if (active[c] && (has & wants) != wants) good = PETSC_FALSE;
     }
@@ -463,8 +464,9 @@ PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], Pe
     const PetscInt *j = A->aj + A->ai[first];
     PetscInt count = 0;
 
-    for (l = here + done + 1; count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] &&
-                              m->dg[l] == m->dg[here] && m->w[l] == m->w[here];
+    for (l = here + done + 1;
+         count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] && m->dg[l] == m->dg[here] &&
+         m->w[l] == m->w[here] && (!m->times || m->times[l] == m->times[here]);
          l++)
       count++;
     if (count == 0) break;

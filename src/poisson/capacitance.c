@@ -493,7 +493,7 @@ static PetscErrorCode null_axis(const BCRAxis *x, PetscReal **left)
   PetscCall(PetscMalloc1(PetscMax(x->n, 1), left));
   PetscCall(PetscMalloc1(PetscMax(x->n, 1), &l));
   for (PetscInt i = 0; i < x->n; i++) l[i] = BCRAxisGetEndWeight(x, i);
-  if (x->lower && x->n > 0) PetscCall(BCRAxisLeftNull(x, l));
+  if (x->lower && x->n > 0) BCRCallElse(BCRAxisLeftNull(x, l), (void)PetscFree(l));
   for (PetscInt i = 0; i < x->n; i++) (*left)[i] = (PetscReal)l[i];
   PetscCall(PetscFree(l));
   PetscFunctionReturn(PETSC_SUCCESS);
