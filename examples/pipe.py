@@ -1,4 +1,5 @@
 # ranks: 1 2
+# compare: -n 12
 """A charge in a grounded pipe: the potential in cylindrical coordinates, in cells that are finer where it is steep.
 
     -lap(phi) = delta(x - x0),    phi = 0 on the wall r = 1 and far away, z = length,

@@ -385,6 +385,9 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorAxis(PC, DMDirection, PetscIn
                                                         const PetscReal[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorAxis(PC, DMDirection, PetscInt *, const PetscReal *[],
                                                         const PetscReal *[], const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorTimes(PC, DMDirection, DMDirection, PetscInt, const PetscReal[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorTimes(PC, DMDirection *, DMDirection *, PetscInt *,
+                                                         const PetscReal *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorRobin(PC, PetscInt, const PetscReal[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorRobin(PC, PetscInt *, const PetscReal *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);

@@ -9,6 +9,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(PCReset_BCRPoisson(pc));
   PetscCall(BCROptionsDestroy(pc));
   for (int d = 0; d < 3; ++d) PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->axis[d]));
+  PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->times));
   PetscCall(PetscFree(pc->data));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,7 +92,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPBCRPOISSON`, `PetscBCRInitializePackage()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`,
           `PCBCRPoissonSetBackend()`, `PCBCRPoissonSetPrecision()`,
-          `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorAxis()`, `PCBCRPoissonSetOperatorRobin()`, `PCBCRPoissonSetFit()`,
+          `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorAxis()`, `PCBCRPoissonSetOperatorTimes()`, `PCBCRPoissonSetOperatorRobin()`, `PCBCRPoissonSetFit()`,
           `PCBCRPoissonSetTune()`, `PCBCRPoissonSetGrid()`, `PCBCRPoissonSetOtherwise()`, `PCBCRPoissonSetCapacitance()`, `PCBCRPoissonGetRemovedConstant()`, `DMDACreate2d()`, `PCMG`
 M*/
 PetscErrorCode PCCreate_BCRPoisson(PC pc)

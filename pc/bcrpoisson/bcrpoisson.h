@@ -70,7 +70,10 @@ typedef struct {
   PCBCRPoissonEnd end[6];
   PetscReal shift, scale;
   PetscInt nrobin, naxis[3];
-  PetscReal robin[6];      /* of its Neumann ends, [nrobin] */
+  PetscReal robin[6]; /* of its Neumann ends, [nrobin] */
+  PetscInt ntimes;
+  DMDirection along, timed; /* numbers along an axis that another one is multiplied by, [ntimes], or NULL */
+  PetscReal *times;
   PetscReal *axis[3];      /* its general axes, or NULL: lower, diagonal, upper, [naxis] each */
   BCRPlaceOptions placing; /* the grid of a matrix without a DMDA */
   BCROtherwise otherwise;  /* where there is no grid or no operator of ours */

@@ -842,9 +842,9 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
 + pc       - the preconditioner
 . axis     - `DM_X`, `DM_Y` or `DM_Z`
 . n        - number of rows, the nodes of the `DMDA` along the axis; 0: the axis is uniform again, as `PCBCRPoissonSetOperator()` says
-. lower    - array of `n`: what row i has in column i - 1, not positive; 0 in the first row
+. lower    - array of `n`: what row i has in column i - 1, not positive; in the first row 0, or the last column's where the axis is periodic
 . diagonal - array of `n`: what it has on the diagonal
-- upper    - array of `n`: what it has in column i + 1, not positive; 0 in the last row
+- upper    - array of `n`: what it has in column i + 1, not positive; in the last row 0, or the first column's where the axis is periodic
 
   Level: intermediate
 
@@ -862,8 +862,8 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
   operator is read: `KSPBCRPOISSON` or another `KSP` does it.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for numbers that are not finite and for positive couplings; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ` where the
-  `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, where it is periodic along it
-  (`DM_BOUNDARY_PERIODIC`), or where the first or last row is coupled to what is beyond it though it is not, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
+  `DMDA` has another number of nodes along the axis, `PETSC_ERR_ARG_INCOMP` where it has no such axis, or is not periodic along it (`DM_BOUNDARY_PERIODIC`)
+  and the first or last row is coupled to what is beyond it, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different
   arrays, and `PETSC_ERR_SUP` where eigenvectors are out of reach: more than 2048 nodes along two axes with arrays,
   rows coupled one way only, sqrt(max h/min h) beyond 1e7.
 
@@ -922,6 +922,78 @@ PetscErrorCode PCBCRPoissonGetOperatorAxis(PC pc, DMDirection axis, PetscInt *n,
   PetscUseMethod(pc, "PCBCRPoissonGetOperatorAxis_C",
                  (PC, DMDirection, PetscInt *, const PetscReal *[], const PetscReal *[], const PetscReal *[]),
                  (pc, axis, n, lower, diagonal, upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorTimes - multiplies one axis of the operator that `PCBCRPOISSON` solves with by numbers along another
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+. along - `DM_X`, `DM_Y` or `DM_Z`: the axis that the numbers are along
+. of    - another one: the axis that is multiplied
+. n     - how many there are, the nodes of the `DMDA` along that axis; 0: none
+- times - array of `n`, positive
+
+  Level: intermediate
+
+  Notes:
+  The operator is scale (T_x + T_y + T_z + shift), with times_i T_of in place of T_of in row i of `along`: cylinders (r along x, theta along y, z)
+  are
+
+      r (r u_r)_r + u_tt + r^2 u_zz
+
+  with times = r^2 along x of z; layers are k(z) (u_xx + u_yy) + (k u_z)_z, divided by k. The numbers are copied; each process gives all, the same. The rest is described by
+  `PCBCRPoissonSetOperator()` and `PCBCRPoissonSetOperatorAxis()`.
+
+  Lines are along that axis, the two others are transformed: what the page of `PCBCRPoissonSetOperatorAxis()` says of several axes with arrays holds for these two.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for the same axis twice and for numbers that are not positive; `PCSetUp()` raises `PETSC_ERR_ARG_INCOMP` where the `DMDA` lacks one of the axes or has one node along it,
+  `PETSC_ERR_ARG_SIZ` where it has another number of nodes, `PETSC_ERR_ARG_NOTSAMETYPE` where processes have given different numbers.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorTimes()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorAxis()`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorTimes(PC pc, DMDirection along, DMDirection of, PetscInt n,
+                                            const PetscReal times[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, along, 2);
+  PetscValidLogicalCollectiveEnum(pc, of, 3);
+  PetscValidLogicalCollectiveInt(pc, n, 4);
+  if (n > 0) BCRAssertPointer(times, 5);
+  PetscTryMethod(pc, "PCBCRPoissonSetOperatorTimes_C", (PC, DMDirection, DMDirection, PetscInt, const PetscReal[]),
+                 (pc, along, of, n, times));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetOperatorTimes - gets what `PCBCRPoissonSetOperatorTimes()` was given
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ along - the axis that the numbers are along; may be `NULL`, as all of these
+. of    - the axis that is multiplied
+. n     - how many there are, 0: none
+- times - array of `n`, owned by the preconditioner
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorTimes()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorTimes(PC pc, DMDirection *along, DMDirection *of, PetscInt *n,
+                                            const PetscReal *times[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCBCRPoissonGetOperatorTimes_C",
+                 (PC, DMDirection *, DMDirection *, PetscInt *, const PetscReal *[]), (pc, along, of, n, times));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -272,6 +272,46 @@ static PetscErrorCode get_operator_axis(PC pc, DMDirection axis, PetscInt *n, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode set_operator_times(PC pc, DMDirection along, DMDirection of, PetscInt n, const PetscReal times[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscReal *kept = NULL;
+
+  PetscFunctionBegin;
+  PetscCheck(along <= DM_Z && of <= DM_Z && along != of, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Axes %d and %d: they must be two of DM_X, DM_Y and DM_Z", (int)along, (int)of);
+  PetscCheck(n >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " numbers along axis %c: as many as it has nodes, or 0 for none", n, (char)('x' + along));
+  for (PetscInt i = 0; i < n; ++i)
+    PetscCheck(times[i] > 0 && !PetscIsInfOrNanReal(times[i]), PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_OUTOFRANGE, "Number %" PetscInt_FMT " along axis %c is %g: it must be positive", i,
+               (char)('x' + along), (double)times[i]);
+  if (n) {
+    PetscCall(PetscMalloc1(n, &kept));
+    PetscCall(PetscArraycpy(kept, times, n));
+  }
+  PetscCall(PetscFree(bcr->times));
+  bcr->times = kept;
+  bcr->ntimes = n;
+  bcr->along = along;
+  bcr->timed = of;
+  BCROptionsChanged(pc, PETSC_FALSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode get_operator_times(PC pc, DMDirection *along, DMDirection *of, PetscInt *n,
+                                         const PetscReal *times[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (along) *along = bcr->along;
+  if (of) *of = bcr->timed;
+  if (n) *n = bcr->ntimes;
+  if (times) *times = bcr->times;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode get_removed_constant(PC pc, PetscReal *removed)
 {
   PetscFunctionBegin;
@@ -363,6 +403,8 @@ static const BCRMethodEntry methods[] = {
   {"PCBCRPoissonGetOperator",          (BCRMethod)get_operator          },
   {"PCBCRPoissonSetOperatorAxis",      (BCRMethod)set_operator_axis     },
   {"PCBCRPoissonGetOperatorAxis",      (BCRMethod)get_operator_axis     },
+  {"PCBCRPoissonSetOperatorTimes",     (BCRMethod)set_operator_times    },
+  {"PCBCRPoissonGetOperatorTimes",     (BCRMethod)get_operator_times    },
   {"PCBCRPoissonGetRemovedConstant",   (BCRMethod)get_removed_constant  },
   {"PCBCRPoissonGetCapacitanceSolves", (BCRMethod)get_capacitance_solves},
   {"PCBCRPoissonSetFromOptions",       (BCRMethod)BCROptionsRead        },

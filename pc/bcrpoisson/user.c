@@ -19,21 +19,53 @@ static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Do all ranks have the same n numbers? */
+static PetscErrorCode check_same(PC pc, PetscInt n, const PetscReal number[], const char what[])
+{
+  const unsigned char *byte = (const unsigned char *)number;
+  unsigned long long h = 14695981039346656037ULL; /* FNV-1a, of which a double holds 52 bits */
+  double mine;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < (size_t)n * sizeof(PetscReal); k++) h = (h ^ byte[k]) * 1099511628211ULL;
+  mine = n ? (double)(h >> 12) : 0;
+  PetscCall(BCRSame(PetscObjectComm((PetscObject)pc), "", 1, &what, &mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do the numbers along an axis fit the grid? */
+static PetscErrorCode check_times(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt along = (PetscInt)bcr->along, of = (PetscInt)bcr->timed, dim = bcr->place.grid.dim;
+
+  PetscFunctionBegin;
+  PetscCall(check_same(pc, bcr->ntimes, bcr->times, "What PCBCRPoissonSetOperatorTimes() was given"));
+  if (!bcr->ntimes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(
+    along < dim && of < dim && bcr->size[along] > 1 && bcr->size[of] > 1, PetscObjectComm((PetscObject)pc),
+    PETSC_ERR_ARG_INCOMP,
+    "PCBCRPoissonSetOperatorTimes() was given numbers along axis %c for axis %c: the grid has dimension %" PetscInt_FMT
+    " and must have more than one node along both",
+    (char)('x' + along), (char)('x' + of), dim);
+  PetscCheck(bcr->ntimes == bcr->size[along], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "PCBCRPoissonSetOperatorTimes() was given %" PetscInt_FMT
+             " numbers along axis %c, along which the grid has %" PetscInt_FMT " nodes: give one for each",
+             bcr->ntimes, (char)('x' + along), bcr->size[along]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Do all ranks have the same arrays for an axis, and do these fit the grid? */
 static PetscErrorCode check_axis(PC pc, PetscInt d)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const PetscInt n = bcr->naxis[d];
-  const unsigned char *byte = (const unsigned char *)bcr->axis[d];
-  const char x = (char)('x' + d), name[] = {'a', 'x', 'i', 's', ' ', x, 0}, *names[] = {name};
-  unsigned long long h = 14695981039346656037ULL; /* FNV-1a, of which a double holds 52 bits */
-  double mine;
+  const char x = (char)('x' + d);
+  char what[64];
 
   PetscFunctionBegin;
-  for (size_t k = 0; k < 3 * (size_t)n * sizeof(PetscReal); k++) h = (h ^ byte[k]) * 1099511628211ULL;
-  mine = n ? (double)(h >> 12) : 0;
-  PetscCall(
-    BCRSame(PetscObjectComm((PetscObject)pc), "What PCBCRPoissonSetOperatorAxis() was given for ", 1, names, &mine));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "What PCBCRPoissonSetOperatorAxis() was given for axis %c", x));
+  PetscCall(check_same(pc, 3 * n, bcr->axis[d], what));
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(d < bcr->place.grid.dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "PCBCRPoissonSetOperatorAxis() was given axis %c, but the grid has dimension %" PetscInt_FMT, x,
@@ -42,16 +74,6 @@ static PetscErrorCode check_axis(PC pc, PetscInt d)
              "PCBCRPoissonSetOperatorAxis() was given %" PetscInt_FMT
              " rows of axis %c, along which the grid has %" PetscInt_FMT " nodes: give a row for each",
              n, x, bcr->size[d]);
-  PetscCheck(!bcr->place.grid.periodic[d], PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "PCBCRPoissonSetOperatorAxis() was given axis %c, which is periodic in the DMDA (DM_BOUNDARY_PERIODIC): "
-             "arrays are for axes with ends, create another DMDA",
-             x);
-  PetscCheck(
-    bcr->axis[d][0] == 0 && bcr->axis[d][3 * (size_t)n - 1] == 0, PetscObjectComm((PetscObject)pc),
-    PETSC_ERR_ARG_INCOMP,
-    "PCBCRPoissonSetOperatorAxis() was given rows of axis %c that go beyond its ends, lower %g in the first and "
-    "upper %g in the last, but the axis is not periodic in the DMDA: what they have there must be 0",
-    x, (double)bcr->axis[d][0], (double)bcr->axis[d][3 * (size_t)n - 1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -64,6 +86,7 @@ static PetscErrorCode check_operator(PC pc)
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; ++d) PetscCall(check_axis(pc, d));
+  PetscCall(check_times(pc));
   for (PetscInt d = 0; d < dim; ++d) arrays = (PetscBool)(arrays && bcr->naxis[d]);
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT
@@ -117,8 +140,32 @@ static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd en
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Axis d with spacing h as the user has it: arrays, or Robin values of its Neumann ends. row: as PC_BCRPoisson has it, with
-   the signs of BCRAxis */
+/* Arrays of axis d with the signs of BCRAxis. Round a ring of two the other node is a neighbour twice, round one of one it
+   is the node itself */
+static PetscErrorCode user_rows(PC pc, PetscInt d, PetscBool ring, PetscReal row[])
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt n = bcr->naxis[d];
+  PetscReal *lower = row, *diag = row + n, *upper = row + 2 * (size_t)n;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < 3 * n; ++i) row[i] = i / n == 1 ? bcr->axis[d][i] : 0 - bcr->axis[d][i];
+  PetscCheck(
+    ring || (lower[0] == 0 && upper[n - 1] == 0), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+    "PCBCRPoissonSetOperatorAxis() was given rows of axis %c that go beyond its ends, lower %g in the first and "
+    "upper %g in the last, but the axis is not periodic in the DMDA: what they have there must be 0",
+    (char)('x' + d), (double)bcr->axis[d][0], (double)bcr->axis[d][3 * (size_t)n - 1]);
+  if (n > 2) PetscFunctionReturn(PETSC_SUCCESS);
+  if (n == 1) diag[0] -= lower[0] + upper[0];
+  else {
+    upper[0] += lower[0];
+    lower[1] += upper[1];
+  }
+  lower[0] = upper[n - 1] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Axis d with spacing h as the user has it: arrays (row, or NULL), or Robin values of its Neumann ends */
 static PetscErrorCode user_axis(PC pc, PetscInt d, PetscReal h, const BCREnd end[2], const PetscReal row[],
                                 BCRUserAxis *axis)
 {
@@ -178,8 +225,10 @@ static PetscErrorCode make_axes(PC pc, const PetscReal h[], const BCREnd end[], 
     const PetscInt n = bcr->naxis[d];
 
     coupling[d] = n ? 0 : 1 / (h[d] * h[d]);
-    for (PetscInt i = 0; i < 3 * n; ++i) row[i] = i / n == 1 ? bcr->axis[d][i] : 0 - bcr->axis[d][i];
+    if (n) PetscCall(user_rows(pc, d, BCREndIsPeriodic(end[2 * d]), row));
     PetscCall(user_axis(pc, d, h[d], &end[2 * d], row, &axis[d]));
+    axis[d].times = bcr->ntimes && d == (PetscInt)bcr->along ? bcr->times : NULL;
+    axis[d].timed = (PetscInt)bcr->timed;
     row += 3 * (size_t)n;
   }
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));

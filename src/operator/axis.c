@@ -579,6 +579,10 @@ static PetscErrorCode BCRUserAddExtra(BCROperator *op, PetscInt d, const PetscRe
     row[n + i] = (PetscReal)diag;
     row[2 * n + i] = (PetscReal)up;
   }
+  if (n == 2 && BCRAxisIsPeriodic(&op->axis[d])) { /* twice a neighbour */
+    row[1] *= 2;
+    row[2 * n] *= 2;
+  }
   row[n] += extra[0];
   row[2 * n - 1] += extra[1];
   BCRCallElse(BCROperatorUserSetAxis(op, d, row, row + n, row + 2 * n, NULL), (void)PetscFree(row));
@@ -586,10 +590,36 @@ static PetscErrorCode BCRUserAddExtra(BCROperator *op, PetscInt d, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* T_e + t T_of + T_f, t along e. Where t may not be for that axis (BCRAxesTimed()), it is t (T_e/t + T_of + T_f/t) */
+static PetscErrorCode BCRUserTimes(BCROperator *op, PetscInt e, const PetscReal t[], PetscInt of)
+{
+  const PetscReal none[2] = {0, 0};
+  const PetscInt f = 3 - e - of, n = op->axis[e].n;
+  const PetscBool three = (PetscBool)(op->axis[f].n > 1), direct = (PetscBool)(three && of == BCRAxesTimed(e));
+  BCRAxis *ax = &op->axis[e];
+
+  PetscFunctionBegin;
+  if (!ax->lower) PetscCall(BCRUserAddExtra(op, e, none));
+  if (three) PetscCall(PetscMalloc1(n, &ax->times));
+  for (PetscInt i = 0; i < n && three; i++) ax->times[i] = direct ? t[i] : 1 / t[i];
+  ax->timed = direct ? of : f;
+  if (direct) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(n, &ax->weight));
+  for (PetscInt i = 0; i < n; i++) {
+    ax->weight[i] = t[i];
+    ax->lower[i] /= t[i];
+    ax->upper[i] /= t[i];
+    ax->diag[i] = (ax->diag[i] + op->shift) / t[i];
+  }
+  op->shift = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The smallest sum of a row of a general axis goes to the shift, which so is zero where all that makes the operator
    regular is at the ends */
 static void BCRUserSettle(BCROperator *op)
 {
+  const PetscInt line = BCRAxesTimes(op->dim, op->axis);
   const PetscReal given = op->shift;
   PetscReal size = PetscAbsReal(given);
 
@@ -602,6 +632,7 @@ static void BCRUserSettle(BCROperator *op)
       own = PetscMax(own, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
     }
     if (!ax->lower || PetscAbsReal(least) <= BCR_SUM_TOL * own) continue;
+    if (line >= 0 && op->axis[line].timed == d) continue; /* what is multiplied is no shift */
     for (PetscInt i = 0; i < ax->n; i++) ax->diag[i] -= least;
     op->shift += least;
     size += PetscAbsReal(least);
@@ -619,6 +650,8 @@ static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
     else if (x->lower) PetscCall(BCROperatorUserSetAxis(op, d, x->lower, x->diag, x->upper, NULL));
     else if (x->extra[0] != 0 || x->extra[1] != 0) PetscCall(BCRUserAddExtra(op, d, x->extra));
   }
+  for (PetscInt d = 0; d < op->dim; d++)
+    if (axis[d].times) PetscCall(BCRUserTimes(op, d, axis[d].times, axis[d].timed));
   BCRUserSettle(op);
   PetscCall(BCROperatorCheckDefinite(op));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -53,13 +53,15 @@ PETSC_INTERN PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n
 typedef struct {
   const PetscReal *lower, *diag, *upper;
   PetscReal extra[2];
+  const PetscReal *times; /* numbers along this axis that another one, timed, is multiplied by; NULL: none */
+  PetscInt timed;
 } BCRUserAxis;
 /* The same with dim axes that may be general; the smallest sum of their rows is in the shift then */
 PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
                                                   const BCREnd end[], const BCRUserAxis axis[], PetscReal shift,
                                                   PetscReal scale, BCROperator **op);
-/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL.
-   A periodic axis of three and more unknowns is a ring then. Whether the operator is definite then is for
+/* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. A
+   periodic axis of three and more unknowns is a ring then. Whether the operator is definite is for
    BCROperatorCheckDefinite() to say */
 PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
                                                    const PetscReal diag[], const PetscReal upper[],

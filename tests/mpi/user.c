@@ -25,10 +25,12 @@ typedef struct {
   PetscInt dim, dof;
   Axis axis[3];
   PetscReal shift, scale;
+  PetscInt along, of; /* times along an axis of another one; along -1: none */
+  PetscReal times[MOST];
 } Problem;
 
 static double worst = 0;
-static PetscInt solved = 0, singular = 0;
+static PetscInt solved = 0, singular = 0, timed = 0;
 
 /* Cells of random widths, up to `contrast` times as wide as others, between ends as those of the uniform axes */
 static void RandomArrays(Axis *x, double contrast)
@@ -37,7 +39,9 @@ static void RandomArrays(Axis *x, double contrast)
 
   for (PetscInt i = 0; i < x->n; i++) h[i] = exp(log(contrast) * TestUniform()) / (double)x->n;
   for (PetscInt i = 0; i < x->n; i++) {
-    const double low = i ? 2 / (h[i] * (h[i] + h[i - 1])) : 0, up = i < x->n - 1 ? 2 / (h[i] * (h[i] + h[i + 1])) : 0;
+    const PetscBool ring = (PetscBool)(x->ends[0] == 'p');
+    const double low = i || ring ? 2 / (h[i] * (h[i] + h[(i + x->n - 1) % x->n])) : 0,
+                 up = i < x->n - 1 || ring ? 2 / (h[i] * (h[i] + h[(i + 1) % x->n])) : 0;
     double diag = low + up;
 
     for (int s = 0; s < 2; s++) {
@@ -90,29 +94,41 @@ static void UniformRows(Axis *x)
 
 static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscMPIInt size)
 {
-  static const PetscInt sizes[] = {5, 8, 13, 3, 17, 6};
+  static const PetscInt sizes[] = {5, 8, 13, 3, 17, 6, 2, 1};
   static const char *const ends[] = {"dd", "nr", "cc", "RD", "rr", "pp", "Rc", "dn"};
-  static const char *const arrays[] = {"DD", "cc", "RD", "cR"};
+  static const char *const arrays[] = {"DD", "cc", "RD", "cR", "pp"};
 
   memset(p, 0, sizeof(*p));
   p->dim = dim;
+  p->along = -1;
   p->dof = trial % 5 == 3 ? 2 : 1;
   p->scale = (PetscReal)(trial % 3 ? 1 : -0.25);
   p->shift = (PetscReal)(trial % 4 == 1 ? 0.7 : 0);
   for (PetscInt d = 0; d < dim; d++) {
     Axis *x = &p->axis[d];
 
-    x->n = sizes[(PetscInt)(6 * TestUniform())];
+    x->n = sizes[(PetscInt)(8 * TestUniform())];
     x->n = PetscMax(x->n, size);
     x->arrays = (PetscBool)(TestUniform() < 0.5);
+    if (d == 0 || !x->arrays)
+      x->n = PetscMax(x->n, 2); /* of one node ends say nothing, and all of one are no operator */
     x->h = (PetscReal)(0.1 + TestUniform());
-    x->ends = x->arrays ? arrays[(PetscInt)(4 * TestUniform())] : ends[(PetscInt)(8 * TestUniform())];
-    if (trial % 7 == 2) x->ends = x->arrays ? "cc" : TestUniform() < 0.5 ? "nc" : "pp"; /* singular without a shift */
+    x->ends = x->arrays ? arrays[(PetscInt)(5 * TestUniform())] : ends[(PetscInt)(8 * TestUniform())];
+    if (trial % 7 == 2)
+      x->ends = x->arrays && TestUniform() < 0.5 ? "cc"
+                : x->arrays                      ? "pp"
+                : TestUniform() < 0.5            ? "nc"
+                                                 : "pp"; /* singular without a shift */
     for (int s = 0; s < 2; s++)
       if (strchr("rR", x->ends[s])) x->robin[s] = (PetscReal)(3 * TestUniform());
     if (x->arrays) RandomArrays(x, 30);
     else UniformRows(x);
   }
+  if (dim == 1 || trial % 2) return;
+  p->along = trial / 2 % dim;
+  p->of = (p->along + 1 + trial / 6 % (dim - 1)) % dim;
+  for (PetscInt i = 0; i < p->axis[p->along].n; i++) p->times[i] = (PetscReal)exp(3 * TestUniform());
+  if (p->axis[p->along].n == 1 || p->axis[p->of].n == 1) p->along = -1;
 }
 
 static PetscErrorCode Grid(const Problem *p, DM *da)
@@ -153,10 +169,11 @@ static PetscErrorCode Matrix(const Problem *p, DM da, Mat *A)
 
           for (PetscInt d = 0; d < p->dim; d++) {
             const Axis *x = &p->axis[d];
+            const PetscReal scale = p->scale * (p->along >= 0 && d == p->of ? p->times[at[p->along]] : 1);
 
-            v += (PetscScalar)(p->scale * x->diag[at[d]]);
+            v += (PetscScalar)(scale * x->diag[at[d]]);
             for (int s = 0; s < 2; s++) {
-              const PetscScalar off = (PetscScalar)(p->scale * (s ? x->up[at[d]] : x->low[at[d]]));
+              const PetscScalar off = (PetscScalar)(scale * (s ? x->up[at[d]] : x->low[at[d]]));
               MatStencil col = row;
 
               *(d == 0 ? &col.i : d == 1 ? &col.j : &col.k) += s ? 1 : -1;
@@ -183,7 +200,7 @@ static PetscErrorCode Say(const Problem *p, PC pc)
 
     h[d] = x->h;
     for (int s = 0; s < 2; s++) {
-      const char e = x->arrays ? 'd' : x->ends[s];
+      const char e = x->arrays && x->ends[s] != 'p' ? 'd' : x->ends[s];
 
       end[2 * d + s] = strchr("nr", e)   ? PCBCRPOISSON_NEUMANN
                        : strchr("cR", e) ? PCBCRPOISSON_CELL_NEUMANN
@@ -196,6 +213,9 @@ static PetscErrorCode Say(const Problem *p, PC pc)
     if (x->arrays) PetscCall(PCBCRPoissonSetOperatorAxis(pc, (DMDirection)d, x->n, x->low, x->diag, x->up));
   }
   PetscCall(PCBCRPoissonSetOperator(pc, p->dim, h, end, p->shift, p->scale));
+  if (p->along >= 0)
+    PetscCall(
+      PCBCRPoissonSetOperatorTimes(pc, (DMDirection)p->along, (DMDirection)p->of, p->axis[p->along].n, p->times));
   if (any) PetscCall(PCBCRPoissonSetOperatorRobin(pc, 2 * p->dim, robin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -324,6 +344,9 @@ static PetscErrorCode Solve(Problem *p)
                           p->axis[d].arrays ? "*" : "");
     for (int s = 0; s < 2; s++) neutral = (PetscBool)(neutral && strchr("ncp", p->axis[d].ends[s]));
   }
+  if (p->along >= 0)
+    (void)snprintf(what + k, sizeof(what) - k, ", %c times along %c", (char)('x' + p->of), (char)('x' + p->along));
+  if (p->along >= 0) timed++;
   PetscCall(Grid(p, &da));
   PetscCall(Matrix(p, da, &A));
   PetscCall(Shell(A, &shell));
@@ -379,6 +402,7 @@ static PetscErrorCode Wrong(void)
   memset(&p, 0, sizeof(p));
   p.dim = 2;
   p.dof = 1;
+  p.along = -1;
   p.scale = 1;
   p.axis[0] = (Axis){.n = 6, .h = 1, .ends = "dn"};
   p.axis[1] = (Axis){.n = 6, .h = 1, .ends = "pp"};
@@ -415,9 +439,14 @@ static PetscErrorCode Wrong(void)
   PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, low, other, up));
   if (size > 1) CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, "axis x");
   PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 0, NULL, NULL, NULL));
-  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Y, 6, low, diag, up));
-  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "periodic");
-  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_Y, 0, NULL, NULL, NULL));
+
+  CheckError(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_X, 6, diag), PETSC_ERR_ARG_OUTOFRANGE, "two of");
+  CheckError(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Y, 6, low), PETSC_ERR_ARG_OUTOFRANGE, "must be positive");
+  PetscCall(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Z, 6, diag));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "along axis x for axis z");
+  PetscCall(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Y, 5, diag));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "6 nodes");
+  PetscCall(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Y, 0, NULL));
 
   PetscCall(PCBCRPoissonSetOperator(pc, 2, h, ends, 0, 1));
   PetscCall(PCBCRPoissonSetOperatorRobin(pc, 6, robin));
@@ -462,6 +491,7 @@ static PetscErrorCode Options(PetscBool solver)
   memset(&p, 0, sizeof(p));
   p.dim = 2;
   p.dof = 1;
+  p.along = -1;
   p.scale = 1;
   p.axis[0] = (Axis){
     .n = 9, .h = (PetscReal)0.5, .ends = "rc", .robin = {(PetscReal)1.5, 0}
@@ -513,8 +543,9 @@ int main(int argc, char **argv)
   PetscCall(Options(PETSC_TRUE));
   PetscCall(Wrong());
   if (rank == 0) {
-    (void)printf("%d problems, %d of them singular; largest backward error %.1e\n", (int)solved, (int)singular, worst);
-    Check(singular >= 3, "too few singular problems");
+    (void)printf("%d problems, %d of them singular, %d with numbers along an axis; largest backward error %.1e\n",
+                 (int)solved, (int)singular, (int)timed, worst);
+    Check(singular >= 3 && timed >= 3, "too few problems that are singular, or with numbers along an axis");
   }
   PetscCall(PetscFinalize());
   return TestEnd();
