@@ -89,7 +89,8 @@ static PetscInt block_nodes(const BCRBlock *a)
 }
 
 /* Part c, from an array over a to one over b */
-static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const char *from, const BCRBlock *b, char *to)
+static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const char *from, const BCRBlock *b,
+                       char *to)
 {
   size_t run = bytes * (size_t)c->n[0], sa[2], sb[2], oa, ob;
   PetscInt n[2] = {c->n[1], c->n[2]};
@@ -192,8 +193,9 @@ static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 static char *carry_memory(BCRCarry c, PetscMPIInt p)
 {
   if (p == c->rank) return c->memory;
-  return c->window != MPI_WIN_NULL && c->node->local[p] != MPI_UNDEFINED ? c->counts[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
-                                                                   : NULL;
+  return c->window != MPI_WIN_NULL && c->node->local[p] != MPI_UNDEFINED
+           ? c->counts[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
+           : NULL;
 }
 
 /* Pieces of this rank's box (side 0) or slab (side 1), those of the ranks after it first, so that not all write to the same
@@ -418,7 +420,8 @@ static PetscErrorCode carry_tell(BCRCarry c, int count)
   PetscFunctionBegin;
   if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Win_sync(c->window));
-  __atomic_store_n((uint64_t *)(c->counts[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take, __ATOMIC_RELEASE);
+  __atomic_store_n((uint64_t *)(c->counts[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take,
+                   __ATOMIC_RELEASE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -461,8 +464,7 @@ static PetscErrorCode carry_begin(BCRCarry c, int back, size_t bytes, const void
 static PetscErrorCode carry_end(BCRCarry c, int back, size_t bytes, void *to)
 {
   PetscFunctionBegin;
-  if (c->nmessage)
-    PetscCallMPI(MPI_Waitall((PetscMPIInt)c->nmessage, back ? c->back : c->there, MPI_STATUSES_IGNORE));
+  if (c->nmessage) PetscCallMPI(MPI_Waitall((PetscMPIInt)c->nmessage, back ? c->back : c->there, MPI_STATUSES_IGNORE));
   for (PetscInt i = 0; i < (back ? c->nto : c->nfrom); i++) {
     const BCRPiece *p = &(back ? c->to : c->from)[i];
 

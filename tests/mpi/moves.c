@@ -17,7 +17,8 @@ typedef enum {
   ALONE,
   KINDS
 } Node;
-static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank", "nodes of one rank"};
+static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank",
+                                         "nodes of one rank"};
 static Node node;
 
 /* The MPI of the program comes here first */
@@ -103,13 +104,14 @@ static PetscErrorCode Solves(Case *c, KSP lu, PetscInt *moved)
 static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
 {
   static const TestProblem problems[] = {
-    {.dim = 2, .n = {13, 18, 1}, .dof = 1, .ends = "ddnd", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 1},
-    {.dim = 3, .n = {9, 8, 11}, .dof = 2, .ends = "ppddcd", .a = {1, 2, 3}, .scale = 1, .row = 1, .contrast = 1},
-    {.dim = 3, .n = {10, 9, 8}, .dof = 1, .ends = "dcddrr", .a = {1, 1, 2}, .shift = 0.1, .scale = 1, .row = 3},
+    {.dim = 2, .n = {13, 18, 1}, .dof = 1, .ends = "ddnd",   .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 1     },
+    {.dim = 3, .n = {9, 8, 11},  .dof = 2, .ends = "ppddcd", .a = {1, 2, 3}, .scale = 1,   .row = 1,   .contrast = 1},
+    {.dim = 3, .n = {10, 9, 8},  .dof = 1, .ends = "dcddrr", .a = {1, 1, 2}, .shift = 0.1, .scale = 1, .row = 3     },
   };
 
   PetscFunctionBegin;
-  for (size_t k = size > 4 ? 1 : 0; k < (node == ALL_SHARE && size <= 4 ? sizeof(problems) / sizeof(problems[0]) : 2); k++) {
+  for (size_t k = size > 4 ? 1 : 0; k < (node == ALL_SHARE && size <= 4 ? sizeof(problems) / sizeof(problems[0]) : 2);
+       k++) {
     const TestProblem *p = &problems[k];
     PetscInt parts[3] = {0, 0, 0}, moved = 0;
     KSP lu;
@@ -145,7 +147,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (int k = 0; k < (size > 4 ? ALONE : KINDS); k++) { /* ranks that share cores take long to make windows */
-    MPI_Comm comm; /* nodes are remembered with it */
+    MPI_Comm comm;                                       /* nodes are remembered with it */
 
     node = (Node)k;
     PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));

@@ -227,6 +227,31 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
       border_back(c, i, (PetscBool)(batch == 1), border_singular(c, i) ? mean / (nz ? nz[i] : 1) : 0,
                   at(c->io, f, border_plane(c, i)), at(c->io, u, border_plane(c, i)));
   }
-  if (c->dim == 3 && k1 == c->nplane) BCRCoreTransformLayers(c, 2, 1, u, u);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All other modes across the planes add up to zero */
+PetscBool BCRCoreBorderSum(BCRCore c, const void *u, double *sum)
+{
+  const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, c->io == BCR_SINGLE);
+  const PetscBool known = c->dim == 3 && c->border.constant >= 0 && axis_sums(&c->axis[2]) ? PETSC_TRUE : PETSC_FALSE;
+
+  *sum = 0;
+  for (PetscInt j = 0; j < c->n[1] && known; j++)
+    *sum +=
+      fields->sum(c->n[0], at(c->io, u, border_plane(c, c->border.constant / c->n[0]) + j * c->stride[1]), NULL, NULL);
+  if (known) *sum *= (double)c->n[2];
+  return known;
+}
+
+PetscErrorCode BCRCoreBorderFinish(BCRCore c, double less, void *u)
+{
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < c->n[1] && less != 0; j++) {
+    void *row = at(c->io, u, border_plane(c, c->border.constant / c->n[0]) + j * c->stride[1]);
+
+    for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, row, i, get(c->io, row, i) - less);
+  }
+  if (c->dim == 3) BCRCoreTransformLayers(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
