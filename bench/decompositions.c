@@ -5,11 +5,13 @@ static char help[] =
   -cases <dirichlet,periodic,singular>  all ends Dirichlet; all axes but the last periodic, one unknown more along them;\n\
                                   the same between two cell-centred Neumann ends\n\
   -cuts <slabs,default>           process grids: slabs along the last axis, what PETSc chooses, 2x2x4, all (of P ranks)\n\
+  -windows <true>                 false: the MPI refuses windows of shared memory, so that vectors go by messages\n\
   -reps <21>                      solves of each\n\
   -run_view                       what was set up\n\
   -csv <file>                     adds the results to this file\n\n";
 
 #include "bench.h"
+#include "pc/bcrpoisson/bcrpoisson.h"
 #include <math.h>
 #if defined(__linux__)
   #include <linux/perf_event.h>
@@ -17,6 +19,14 @@ static char help[] =
   #include <sys/syscall.h>
 #endif
 #include "count.h"
+
+static PetscBool windows = PETSC_TRUE;
+
+#undef MPI_Win_allocate_shared
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win)
+{
+  return windows ? PMPI_Win_allocate_shared(size, unit, info, comm, base, win) : MPI_ERR_NO_MEM;
+}
 
 typedef enum {
   DIRICHLET,
@@ -187,7 +197,7 @@ static PetscErrorCode SetOperator(const Problem *p, PC pc)
 static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt cut[], PetscInt reps, FILE *csv)
 {
   const int counter = CounterOpen();
-  double *t, *c, *cpu, count[2], sent[3], most[3], all[3], start = 0, before, used, instructions;
+  double *t, *c, *cpu, count[2], sent[3], most[3], all[3], start = 0, before, used, instructions, shared = 0;
   char name[64];
   BenchRow row;
   Problem p;
@@ -215,6 +225,12 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   memset(&row, 0, sizeof(row));
   PetscCall(BenchClockRead(start, &row.setup));
   PetscCall(KSPViewFromOptions(ksp, NULL, "-view"));
+  if (((PC_BCRPoisson *)pc->data)->moves.carry) { /* there and back */
+    BCRCarryInfo info;
+
+    PetscCall(BCRCarryGetInfo(((PC_BCRPoisson *)pc->data)->moves.carry, &info));
+    shared = 2 * sizeof(PetscScalar) * (info.moved - info.bymessage);
+  }
   instructions = 0;
   for (PetscInt i = -1; i < reps; i++) { /* the first is to warm up */
     PetscCall(BenchClockStart(&start));
@@ -255,14 +271,14 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   if (rank == 0) {
     printf("%2d ranks %-9s %" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
            "  cut %-8s %9.3f ms (least %9.3f; of CPU %9.3f)  a copy %7.3f  %12.0f instructions  error %.1e  sent: at "
-           "most %10.0f bytes in %4.0f messages, %2.0f reductions, %11.0f bytes by all\n",
+           "most %10.0f bytes in %4.0f messages, %2.0f reductions, %11.0f bytes by all; in shared memory %11.0f\n",
            size, cases[ends], p.n[0], p.n[1], p.n[2], name, 1e3 * row.time, 1e3 * row.mintime, 1e3 * used,
-           1e3 * row.mincopy, instructions, row.residual, most[0], most[1], most[2], all[0]);
+           1e3 * row.mincopy, instructions, row.residual, most[0], most[1], most[2], all[0], shared);
     fflush(stdout);
     BenchWriteRow(csv, &row);
     if (csv)
-      fprintf(csv, "# sent,%s,%d,%" PetscInt_FMT ",%s,%d,%.0f,%.0f,%.0f,%.0f,%.6g,%.0f\n", cases[ends], (int)dim,
-              p.n[0], name, size, most[0], most[1], most[2], all[0], 1e3 * used, instructions);
+      fprintf(csv, "# sent,%s,%d,%" PetscInt_FMT ",%s,%d,%.0f,%.0f,%.0f,%.0f,%.0f,%.6g,%.0f\n", cases[ends], (int)dim,
+              p.n[0], name, size, most[0], most[1], most[2], all[0], shared, 1e3 * used, instructions);
   }
   if (counter >= 0) close(counter);
   PetscCall(PetscFree3(t, c, cpu));
@@ -326,10 +342,13 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-cases", ends, &nends, &set[1]));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-cuts", cuts, &ncuts, &set[2]));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-windows", &windows, NULL));
   PetscCheck(reps > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-reps %" PetscInt_FMT ": give one at least", reps);
   if (rank == 0) PetscCall(BenchOpen("each rank on a core of its own where there are enough", &csv));
   if (csv)
-    fprintf(csv, "# sent,case,dims,nx,cut,ranks,bytes_of_a_rank,messages_of_a_rank,reductions,bytes_of_all,cpu_ms,"
+    fprintf(csv, "# "
+                 "sent,case,dims,nx,cut,ranks,bytes_of_a_rank,messages_of_a_rank,reductions,bytes_of_all,bytes_in_"
+                 "shared_memory,cpu_ms,"
                  "instructions_of_a_rank\n");
   for (PetscInt g = 0; g < (set[0] ? ngrids : 2); g++) {
     static const char *const standard[] = {"127x127x127", "2047x2047"};
