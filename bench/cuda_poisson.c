@@ -4,18 +4,24 @@
 
   bench_cuda_poisson [-cases 511x511,127x127x127,256x256x256-ppc,256x256x256-ccd-single] [-reps 21] [-single] [-plain]
                      [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, (e) cell-centred Dirichlet,
-                     periodic, (m) Dirichlet and node-centred Neumann; of cases that name none) [-shift 0] [-graph]
+                     periodic, (m) Dirichlet and node-centred Neumann, (s) cells stretched towards Dirichlet walls, the
+                     largest -ratio <50> of the smallest; of cases that name none) [-shift 0] [-graph]
                      (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions)
                      [-recursive]
 
   Operators that are singular, of Neumann and periodic ends and without a shift, are solved as such: the residual is
   that of the right-hand side without the mean that the solve has removed.
+
+  Where several axes are stretched a second line, "gemm", has the products with eigenvectors alone, each as one product of
+  contiguous matrices by cuBLAS, and says what of their speed the solve has.
 */
 #include <petscsys.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "cuda_bench.h"
   #include "src/backend/cuda/fields.h"
+  #include "src/backend/cuda/gemm.h"
+  #include "src/poisson/plan.h"
   #include "src/backend/cuda/refine.h"
 
 typedef struct {
@@ -50,8 +56,8 @@ static int run_copy(void *context)
 }
 
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
-static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], double shift,
-                                    PetscBool single, double *error)
+static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const BCRAxis axis[], const char ends[],
+                                    double shift, PetscBool single, double *error)
 {
   const size_t N = (size_t)n[0] * n[1] * n[2];
   double *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
@@ -79,7 +85,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
   }
   PetscCall(BCRDeviceArenaGet(&arena, 256 * sizeof(double), "parts", &parts));
   for (int d = 0; d < 3; d++) {
-    double *v;
+    double *v, most = 0;
 
     PetscCall(PetscMalloc1(3 * n[d], &v));
     for (PetscInt i = 0; i < n[d]; i++) {
@@ -89,7 +95,14 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
       v[n[d] + i] = d < dim ? (end && ends[d] == 'c' ? 1 : (end && ends[d] == 'e' ? 3 : 2)) : 0;
       v[2 * n[d] + i] = d < dim && (i < n[d] - 1 || ends[d] == 'p') ? (ends[d] == 'n' && i == 0 ? 2 : 1) : 0;
     }
-    norm += d < dim ? 4 : 0;
+    norm += d < dim && !axis[d].lower ? 4 : 0;
+    for (PetscInt i = 0; i < n[d] && axis[d].lower; i++) {
+      v[i] = (double)axis[d].lower[i];
+      v[n[d] + i] = (double)axis[d].diag[i];
+      v[2 * n[d] + i] = (double)axis[d].upper[i];
+      most = PetscMax(most, 2 * v[n[d] + i]);
+    }
+    norm += most;
     PetscCall(BCRDeviceArenaPut(&arena, r->stream, PETSC_FALSE, 3 * n[d], v, &row[d]));
     low[d] = row[d];
     diag[d] = row[d] + n[d];
@@ -159,10 +172,88 @@ static BCREnd CaseEnd(char end, int side)
   }
 }
 
+/* Cells of widths that are `ratio` times as large in the middle of the axis as at its walls */
+static PetscErrorCode AxisStretch(BCRAxis *x, double ratio)
+{
+  const PetscInt n = x->n;
+  double *h, sum = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc3(n, &x->lower, n, &x->diag, n, &x->upper));
+  PetscCall(PetscMalloc1(n, &h));
+  for (PetscInt i = 0; i < n; i++) {
+    const double t = 2 * ((double)i + 0.5) / (double)n - 1;
+
+    sum += h[i] = 1 / (1 + (ratio - 1) * t * t);
+  }
+  for (PetscInt i = 0; i < n; i++) h[i] *= (double)n / sum; /* of a mean width of one */
+  for (PetscInt i = 0; i < n; i++) {
+    const double low = 2 / (h[i] * (h[i] + (i ? h[i - 1] : 0))), up = 2 / (h[i] * (h[i] + (i < n - 1 ? h[i + 1] : 0)));
+
+    x->lower[i] = (PetscReal)(i ? low : 0);
+    x->diag[i] = (PetscReal)(low + up);
+    x->upper[i] = (PetscReal)(i < n - 1 ? up : 0);
+  }
+  x->end[0] = x->end[1] = BCR_END_GENERAL;
+  x->a = 0;
+  PetscCall(PetscFree(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A plain product, of as many numbers as a transform by eigenvectors */
+typedef struct {
+  BCRCudaGemm handle;
+  void *workspace, *matrix;
+  size_t bytes;
+  const Run *run;
+  int n[3], single;
+} Product;
+
+static int run_product(void *context)
+{
+  const Product *p = (const Product *)context;
+  const ptrdiff_t stride[3] = {1, p->n[0], (ptrdiff_t)p->n[0] * p->n[1]};
+
+  return BCRCudaGemmLines(p->handle, p->run->stream, p->workspace, p->bytes, p->single, p->n, 0, 1, p->matrix, stride,
+                          p->run->f, stride, p->run->u);
+}
+
+/* The products of the plan by themselves: their time and flops, 0: there are none */
+static PetscErrorCode Products(Run *r, PetscBool single, PetscInt reps, double *ms, double *flops)
+{
+  const size_t size = single ? sizeof(float) : sizeof(double);
+  Product p = {.run = r, .single = (int)single};
+  BCRPlan plan;
+
+  PetscFunctionBeginUser;
+  *ms = *flops = 0;
+  PetscCall(BCRDeviceCoreGetPlan(r->core, &plan));
+  for (PetscInt d = 0; d < plan->dim; d++) {
+    const size_t entries = (size_t)plan->n[d] * plan->n[d], lines = r->bytes / size / plan->n[d];
+    double one;
+
+    if (!plan->eigen[d]) continue;
+    PetscCallBCRCuda(BCRCudaGemmCreate(&p.handle, &p.bytes));
+    PetscCallBCRCuda(BCRCudaMalloc(p.bytes, &p.workspace));
+    PetscCallBCRCuda(BCRCudaMalloc(entries * size, &p.matrix));
+    PetscCallBCRCuda(BCRCudaZero(p.matrix, entries * size, r->stream));
+    p.n[0] = (int)plan->n[d];
+    p.n[1] = (int)lines;
+    p.n[2] = 1;
+    PetscCall(BenchDeviceMedian(r->stream, run_product, &p, 3, reps, &one));
+    *ms += 2 * one; /* there and back */
+    *flops += 4. * (double)entries * (double)lines;
+    PetscCallBCRCuda(BCRCudaFree(p.matrix));
+    PetscCallBCRCuda(BCRCudaFree(p.workspace));
+    PetscCallBCRCuda(BCRCudaGemmDestroy(p.handle));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Three dimensions by what users have at their ends, in both precisions */
 static PetscErrorCode CasesDefault(size_t length, char text[])
 {
-  static const char *const ends[] = {"ppp", "ppc", "ccc", "ccd"};
+  static const char *const ends[] = {"ppp", "ppc", "ccc", "ccd", "ddd"};
   static const int sizes[] = {128, 256, 400, 512};
 
   PetscFunctionBeginUser;
@@ -170,10 +261,10 @@ static PetscErrorCode CasesDefault(size_t length, char text[])
   for (size_t n = 0; n < PETSC_STATIC_ARRAY_LENGTH(sizes); n++)
     for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); e++)
       for (int single = 0; single < 2; single++) {
+        const int N = sizes[n] - (ends[e][0] == 'd'); /* nodes between the ends */
         char one[64];
 
-        PetscCall(PetscSNPrintf(one, sizeof(one), ",%dx%dx%d-%s%s", sizes[n], sizes[n], sizes[n], ends[e],
-                                single ? "-single" : ""));
+        PetscCall(PetscSNPrintf(one, sizeof(one), ",%dx%dx%d-%s%s", N, N, N, ends[e], single ? "-single" : ""));
         PetscCall(PetscStrlcat(text, one, length));
       }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -184,7 +275,7 @@ typedef struct {
   BCRCoreOptions options;
   char ends[4];
   PetscBool single, graph;
-  PetscReal shift;
+  PetscReal shift, ratio;
   PetscInt reps;
 } Settings;
 
@@ -218,7 +309,7 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   BCRCoreOptions options = o->options;
   BCRCoreInfo info;
   Run r;
-  double solve, copy, error = 0;
+  double solve, copy, error = 0, products, flops;
   PetscLogDouble t0 = 0, t1 = 0;
   char ends[4], solver[64];
   PetscBool single = o->single, singular = o->shift == 0 ? PETSC_TRUE : PETSC_FALSE;
@@ -236,6 +327,9 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
       axis[d].end[e] = d < dim ? CaseEnd(ends[d], e) : BCREndOfOne();
       if (BCREndExcess(axis[d].end[e]) > 0) singular = PETSC_FALSE;
     }
+    if (d >= dim || ends[d] != 's') continue;
+    PetscCall(AxisStretch(&axis[d], (double)o->ratio));
+    singular = PETSC_FALSE;
   }
   options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
   r.graph = o->graph;
@@ -255,7 +349,8 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   }
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, o->reps, o->reps, &copy));
   PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, o->reps, &solve));
-  PetscCall(BackwardError(&r, dim, n, ends, (double)o->shift, single, &error));
+  PetscCall(BackwardError(&r, dim, n, axis, ends, (double)o->shift, single, &error));
+  PetscCall(Products(&r, single, o->reps, &products, &flops)); /* which overwrite u */
   PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
   PetscCall(PetscStrncpy(solver, o->graph ? "bcr-graph" : "bcr", sizeof(solver)));
   if (options.radix || options.nlevels)
@@ -265,9 +360,15 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim,
          strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0],
          single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+  if (flops > 0)
+    printf(
+      "cuda_poisson,poisson%dd-%s,%dx%dx%d,%d,-,%s,gemm,1,%.4f,%.4f,%.2f,,,\"%.1f Tflop/s; of the solve %.0f %%\"\n",
+      (int)dim, ends, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", products, copy,
+      products / copy, 1e-9 * flops / products, 100 * products / solve);
   fflush(stdout);
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
   PetscCall(BCRDeviceCoreDestroy(&r.core));
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(axis[d].lower, axis[d].diag, axis[d].upper));
   PetscCallBCRCuda(BCRCudaFree(r.f));
   PetscCallBCRCuda(BCRCudaFree(r.u));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -275,7 +376,7 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
 
 int main(int argc, char **argv)
 {
-  Settings o = {.ends = "ddd", .reps = 21};
+  Settings o = {.ends = "ddd", .reps = 21, .ratio = 50};
   char text[4096], *s = text, name[64];
   PetscBool header = PETSC_TRUE;
   PetscInt nschedule = BCR_MAX_LEVELS, nlaunch = BCR_LAUNCH, launches[BCR_LAUNCH] = {0};
@@ -287,6 +388,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cases", text, sizeof(text), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ends", o.ends, sizeof(o.ends), NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-ratio", &o.ratio, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &o.reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &o.single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &o.options.plain, NULL));

@@ -270,7 +270,6 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
-  if (bcr->ngeneral > 1) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 

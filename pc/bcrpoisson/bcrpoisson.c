@@ -47,7 +47,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
   on a 1-, 2- or 3-dimensional grid of any size, where each T_d is the three-point difference
   operator along an axis (Dirichlet, Neumann or periodic ends, nodes or cells; or any tridiagonal with
-  positive couplings, on a CUDA device along one axis only) and W a diagonal of half weights at the ends.
+  positive couplings) and W a diagonal of half weights at the ends.
   The operator is read out of the
   assembled preconditioning matrix, in which planes of rows that hold only a diagonal (Dirichlet
   rows that were kept) may take part. With `-ksp_type preonly` it is a direct solver; with a Krylov

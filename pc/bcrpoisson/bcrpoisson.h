@@ -86,7 +86,6 @@ typedef struct {
   PetscReal removed;  /* largest constant removed in the last application */
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
-  PetscInt ngeneral;  /* axes along which coefficients vary, of the component with most */
   double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];

@@ -219,10 +219,6 @@ static PetscErrorCode choose_backend(PC pc)
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
-    if (bcr->device && bcr->ngeneral > 1) {
-      bcr->device = PETSC_FALSE;
-      bcr->nodevice = "no way for a device to solve with coefficients that vary along several axes";
-    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -385,12 +381,9 @@ static PetscErrorCode set_grading(PC pc)
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
   bcr->condition = 1;
-  bcr->ngeneral = 0;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     const BCRAxis *axis = bcr->ops[c].axis;
 
-    bcr->ngeneral =
-      PetscMax(bcr->ngeneral, (axis[0].lower ? 1 : 0) + (axis[1].lower ? 1 : 0) + (axis[2].lower ? 1 : 0));
     bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
     bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
@@ -444,7 +437,7 @@ static PetscErrorCode view_plan(PC pc)
 static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
@@ -457,13 +450,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   /* a fit that was chosen by name is what is wanted */
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
-  PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
-  /* what neither a device nor block cyclic reduction of a given radix has a plan for: vectors of a device come to the host
-     for it where no fit is wanted */
-  device = (PetscBool)((device || bcr->device) && bcr->fit != PCBCRPOISSON_FIT_EXACT);
-  bcr->pattern.one =
-    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
-                (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && device));
+  /* block cyclic reduction of a given radix has no plan for more */
+  bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
   if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(user_operator(pc));
   else
     PetscCall(BCROperatorReadUpdate(&bcr->place.grid, bcr->place.mat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof,

@@ -11,7 +11,7 @@
       settle    ends of two unknowns, shift, units
       write     the axes of the operator
 */
-#include "readimpl.h"
+#include "readdevice.h"
 
 #define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
 
@@ -596,8 +596,8 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
 }
 
 /* The base row of several general axes to where each has the smallest couplings, and with them what it has of diagonals;
-   these themselves tell little of one axis where another has more of them. *moved: it was not there */
-static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
+   these themselves tell little of one axis where another has more of them. *moved: it was not there; at: its node */
+static void BCRSamplesMove(BCRSamples *S, PetscBool *moved, PetscInt at[3])
 {
   *moved = PETSC_FALSE;
   for (PetscInt d = 0; d < 3; d++) {
@@ -608,6 +608,7 @@ static void BCRSamplesMove(BCRSamples *S, PetscBool *moved)
       if (l->low[i] + l->up[i] < 0.5 * (l->low[least] + l->up[least])) least = i;
     if (least != l->base) *moved = PETSC_TRUE;
     l->base = least;
+    at[d] = least + (l->plane[0] ? 1 : 0);
   }
 }
 
@@ -616,13 +617,14 @@ static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S
                                      BCROperator *op, PetscBool *good)
 {
   double condition;
+  PetscInt at[3];
   PetscBool moved = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
-  if (*good && S->ngeneral > 1 && !row) BCRSamplesMove(S, &moved);
+  if (*good && S->ngeneral > 1 && !row) BCRSamplesMove(S, &moved, at);
   if (moved) { /* to lines that are not among those that were brought from a device */
-    PetscCall(BCRRowsFetch(A));
+    PetscCall(BCRSampleTakeLines(A, at));
     PetscCall(BCRSamplesName(A, c, S, row, ctx, good));
   }
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);

@@ -27,7 +27,7 @@ typedef struct {
   PetscBool full;   /* no row is empty */
   PetscBool fitted; /* no operator was the matrix */
   PetscBool differ; /* the caller's: rows of a matrix may differ from the operator (differ.h) */
-  PetscBool one;    /* the caller's: one general axis at most, as on a CUDA device */
+  PetscBool one;    /* the caller's: one general axis at most, as block cyclic reduction has them */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils,

@@ -55,12 +55,13 @@ PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *str
 /* Rows of the sample's boxes from `first` on come to the host, by lines along their first axis of
    more than one node. Where there is no room on the device they do not, and the host looks at all
    rows */
-static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt first, PetscScalar **memory)
+static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt first)
 {
   BCRCudaRows rows;
   BCRCudaRowLines lines;
   BCRStream stream;
   PetscInt width = 0, total = 0, sent = 0;
+  PetscScalar *memory;
   size_t bytes;
   char *values;
   int error = 0;
@@ -83,7 +84,8 @@ static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt fi
     S->n = first;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscMalloc1(PetscMax(total * width, 1), memory));
+  PetscCall(PetscMalloc1(PetscMax(total * width, 1), &memory));
+  S->memory[S->nmemory++] = memory;
   PetscCall(BCRRowsArrays(A, &rows, &stream));
   lines.width = (int)width;
   total = 0;
@@ -92,7 +94,7 @@ static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt fi
                    v = d == 2 ? 1 : 2;
 
     S->width[b] = width;
-    S->values[b] = *memory + total * width;
+    S->values[b] = memory + total * width;
     for (PetscInt q = 0; q < n[u] * n[v]; ++q) {
       /* of one length, one behind another */
       if (lines.n == BCR_CUDA_ROW_LINES || (lines.n && lines.most != (int)(A->dof * n[d]))) {
@@ -111,7 +113,7 @@ static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt fi
   }
   if (lines.n && !error)
     error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
-  if (!error) error = BCRCudaGet(*memory, values, bytes, stream);
+  if (!error) error = BCRCudaGet(memory, values, bytes, stream);
   (void)BCRCudaFree(values);
   PetscCallBCRCuda(error);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -148,7 +150,7 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
     }
     S->n++;
   }
-  PetscCall(BCRSampleFetch(A, S, 0, &S->memory[0]));
+  PetscCall(BCRSampleFetch(A, S, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,7 +173,28 @@ PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
     }
   }
   S->faces = PETSC_TRUE;
-  if (S->n > first) PetscCall(BCRSampleFetch(A, S, first, &S->memory[1]));
+  if (S->n > first) PetscCall(BCRSampleFetch(A, S, first));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSampleTakeLines(const BCRRows *rows, const PetscInt at[3])
+{
+  BCRRows *A = (BCRRows *)rows; /* what it says stays what it is */
+  BCRSample *S = &A->sample;
+  const PetscInt first = S->n;
+
+  PetscFunctionBegin;
+  if (!A->device || A->aa) PetscFunctionReturn(PETSC_SUCCESS);
+  if (S->more++ >= BCR_SAMPLE_MORE) {
+    PetscCall(BCRRowsFetch(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt d = 0; d < A->dim; ++d, ++S->n)
+    for (PetscInt e = 0; e < 3; ++e) {
+      S->first[S->n][e] = e == d ? 0 : at[e];
+      S->count[S->n][e] = e == d ? A->N[e] : 1;
+    }
+  PetscCall(BCRSampleFetch(A, S, first));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -363,6 +386,12 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
 PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op)
 {
   (void)A, (void)op;
+  return PETSC_SUCCESS;
+}
+
+PetscErrorCode BCRSampleTakeLines(const BCRRows *A, const PetscInt at[3])
+{
+  (void)A, (void)at;
   return PETSC_SUCCESS;
 }
 

@@ -17,9 +17,10 @@ PETSC_INTERN PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBoo
 /* No row is empty: asked for where the same matrix may be read on a device next time, else false */
 PETSC_INTERN PetscBool BCRRowsFull(const BCRRows *A);
 /* Brings rows to the host, where values are on the device alone: those that BCRPlanesGuess() and
-   BCRAxesRead() look at; those of BCRPlanesSearch() */
+   BCRAxesRead() look at; those of BCRPlanesSearch(); those of the grid lines through a node */
 PETSC_INTERN PetscErrorCode BCRSampleTake(BCRRows *A);
 PETSC_INTERN PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op);
+PETSC_INTERN PetscErrorCode BCRSampleTakeLines(const BCRRows *A, const PetscInt at[3]);
 /* The values of a row of the box that has been brought to the host, or NULL */
 PETSC_INTERN const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
 /* The search of BCRPlanesSearch() where the values are. *done: whether a row of a present plane is not as the planes say

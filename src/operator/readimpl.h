@@ -30,11 +30,14 @@
 
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
-#define BCR_SAMPLE_BOXES 53 /* lines along each axis, corners and the middles of edges, and the faces of the grid */
+#define BCR_SAMPLE_MORE 4 /* base rows of axes (BCRAxesRead()) elsewhere than in the middle of the grid, at most */
+/* lines along each axis, corners and the middles of edges, the faces of the grid, lines through those base rows */
+#define BCR_SAMPLE_BOXES (53 + 3 * BCR_SAMPLE_MORE)
 typedef struct {
   PetscInt n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
   PetscScalar *values[BCR_SAMPLE_BOXES]; /* row r (nodes x fastest, all components of each) of a box at r width */
-  PetscScalar *memory[2];
+  PetscInt more, nmemory;                /* base rows with lines of their own; arrays of memory */
+  PetscScalar *memory[2 + BCR_SAMPLE_MORE];
   PetscBool faces; /* those of planes that were guessed */
 } BCRSample;
 

@@ -72,7 +72,7 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBoo
 PetscErrorCode BCRRowsClose(BCRRows *A)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(PetscFree(A->sample.memory[k]));
+  for (PetscInt k = 0; k < A->sample.nmemory; k++) PetscCall(PetscFree(A->sample.memory[k]));
   PetscCall(BCRShellClose(A));
   PetscCall(BCRBlockClose(&A->near));
   PetscCall(BCRBlockClose(&A->far));

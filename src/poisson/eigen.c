@@ -185,11 +185,11 @@ PetscErrorCode BCREigenGetModes(BCREigen e, double lambda[], PetscInt *constant)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCREigenGetMatrices(BCREigen e, const double **to, const double **from)
+PetscErrorCode BCREigenGetMatrices(BCREigen e, const void **to, const void **from)
 {
   PetscFunctionBegin;
-  *to = e->to;
-  *from = e->from;
+  *to = e->single ? (const void *)e->tosingle : (const void *)e->to;
+  *from = e->single ? (const void *)e->fromsingle : (const void *)e->from;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,8 +17,8 @@ PETSC_INTERN PetscErrorCode BCREigenCreate(const BCRAxis *axis, PetscBool singul
 PETSC_INTERN PetscErrorCode BCREigenDestroy(BCREigen *eigen);
 /* n eigenvalues in increasing order; number of the constant mode, -1: not singular */
 PETSC_INTERN PetscErrorCode BCREigenGetModes(BCREigen eigen, double lambda[], PetscInt *constant);
-/* of a double one: entry i of mode k of the analysis and of the synthesis at n k + i */
-PETSC_INTERN PetscErrorCode BCREigenGetMatrices(BCREigen eigen, const double **to, const double **from);
+/* of the work type: entry i of mode k of the analysis and of the synthesis at n k + i */
+PETSC_INTERN PetscErrorCode BCREigenGetMatrices(BCREigen eigen, const void **to, const void **from);
 PETSC_INTERN size_t BCREigenBytes(BCREigen eigen);
 /* numbers of the work type that transforms need for scratch, of at most so many lines at a time */
 PETSC_INTERN size_t BCREigenWork(BCREigen eigen);

@@ -103,9 +103,12 @@ PetscErrorCode BCRModesGet(BCRModes m, PetscInt *size, const double **lambda, co
 
 PetscErrorCode BCRModesGetMatrices(BCRModes m, PetscInt i, const double **to, const double **from)
 {
+  const void *analysis = NULL, *synthesis = NULL; /* of doubles: BCRModesCreate() */
+
   PetscFunctionBegin;
-  *to = *from = NULL;
-  if (m->axis[i].eigen) PetscCall(BCREigenGetMatrices(m->axis[i].eigen, to, from));
+  if (m->axis[i].eigen) PetscCall(BCREigenGetMatrices(m->axis[i].eigen, &analysis, &synthesis));
+  *to = (const double *)analysis;
+  *from = (const double *)synthesis;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

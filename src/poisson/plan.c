@@ -56,7 +56,6 @@ static PetscErrorCode axis_destroy(BCRAxis *a)
 /* The axes of more than one unknown; one of a single unknown adds its diagonal at most */
 static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 {
-  PetscInt ngeneral = 0;
   double rest;
 
   PetscFunctionBegin;
@@ -71,8 +70,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       continue;
     }
     PetscCall(axis_create(&spec->axis[i], spec->singular, a));
-    if (a->lower) ngeneral++;
-    else
+    if (!a->lower)
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
     if (i == spec->along) p->along = p->dim;
@@ -80,9 +78,6 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
     p->n[p->dim] = n;
     p->stride[p->dim++] = spec->stride[i];
   }
-  PetscCheck(ngeneral <= 1 || !p->limits.cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "%" PetscInt_FMT " axes with general coefficients: a CUDA device solves with one of them directly",
-             ngeneral);
   p->line = BCRAxesLine(p->dim, p->axis, &rest);
   PetscCheck(rest <= BCR_CONDITION_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "Of several axes with general coefficients all but one are transformed: they are too long, or their "

@@ -35,7 +35,7 @@ typedef enum {
   BCR_TRANSFORM_FFT,      /* fft.cu */
   BCR_TRANSFORM_COLUMNS,  /* box.cu */
   BCR_TRANSFORM_DENSE,    /* dense.cu, a product with a matrix that is not stored */
-  BCR_TRANSFORM_EIGEN     /* eigen.h, products with stored eigenvectors of a general axis: of the host */
+  BCR_TRANSFORM_EIGEN     /* eigen.h, products with stored eigenvectors of a general axis */
 } BCRTransformKind;
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRTransformKinds[];
 
@@ -144,7 +144,8 @@ struct _n_BCRPlan {
   } chip; /* LEVEL0_CHIP */
   struct {
     PetscBool asked, fits;
-  } ring; /* RING: whether there are kernels for the planes */
+    PetscBool apart; /* modes are not where the solution will be */
+  } ring;            /* RING: whether there are kernels for the planes */
 
   PetscInt nstages;
   BCRStage stage[12];

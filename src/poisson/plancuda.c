@@ -293,14 +293,18 @@ PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
   const int n[3] = {(int)p->n[0], (int)p->n[1], (int)p->n[2]};
 
   memset(r, 0, sizeof(*r));
-  if (!cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r)) return PETSC_FALSE;
   for (int d = 0; d < 2; d++) {
     const BCREnd end = p->axis[d].end[0];
+    const BCREndMirror mirror = BCREndGetRule(end).mirror;
 
-    r->axis[d].cell = !BCREndIsPeriodic(end);
-    r->axis[d].odd = BCREndGetRule(end).mirror.sign < 0;
+    r->axis[d].ends = BCREndIsPeriodic(end)  ? BCR_CUDA_RING_PERIODIC
+                      : mirror.distance == 1 ? BCR_CUDA_RING_CELL
+                                             : BCR_CUDA_RING_NODE;
+    r->axis[d].odd = r->axis[d].ends == BCR_CUDA_RING_CELL && mirror.sign < 0;
   }
+  if (!cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r)) return PETSC_FALSE;
   r->fplane = r->uplane = p->stride[2];
+  if (!r->apart) r->modes = r->uplane;
   return PETSC_TRUE;
 }
 
@@ -312,17 +316,21 @@ static const char *ring_sizes(BCRPlan p)
   if (p->options.plain) return "transforms and lines alone are asked for";
   if (p->dim != 3) return "it is for three dimensions";
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
-  if (p->stride[0] != 1 || p->stride[1] != p->n[0] || p->stride[2] % 2) return "planes are not contiguous";
+  if (p->stride[0] != 1 || p->stride[1] != p->n[0]) return "planes are not contiguous";
   if (p->n[2] > 32768) return "there are too many planes";
   for (PetscInt d = 0; d < 2; d++) {
     const BCRAxis *a = &p->axis[d];
 
     if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
-    if (a->end[0] != a->end[1] || (!BCREndIsPeriodic(a->end[0]) && BCREndGetRule(a->end[0]).mirror.distance != 1))
-      return "an axis of the planes is neither periodic nor between two cell-centred ends of a kind";
+    if (a->end[0] != a->end[1] || a->end[0] == BCR_END_NEUMANN)
+      return "an axis of the planes has two ends of different kinds, or node-centred Neumann ones";
   }
-  if (!p->ring.asked) p->ring.fits = BCRPlanCudaRing(p, &r);
+  if (!p->ring.asked) {
+    p->ring.fits = BCRPlanCudaRing(p, &r);
+    p->ring.apart = r.apart ? PETSC_TRUE : PETSC_FALSE;
+  }
   p->ring.asked = PETSC_TRUE;
+  if (p->stride[2] % 2 && !p->ring.apart) return "planes are not at even places";
   return p->ring.fits ? NULL : "no lengths of its kernels, or the second-level cache is too small";
 }
 
@@ -332,16 +340,18 @@ static const char *cuda_ring(BCRPlan p)
   const char *why = ring_sizes(p);
   const BCRAxis *z = &p->axis[2];
   double least = p->singular ? 0 : p->shift + p->fixed; /* of the modes */
-  PetscBool holds = PETSC_FALSE;                        /* an end holds the constant */
+  PetscBool holds = PETSC_FALSE, general;               /* an end holds the constant */
 
   if (why) return why;
   for (PetscInt d = 0; d < 2; d++) least += p->axis[d].a * p->lambda[d][0];
   for (int e = 0; e < 2; e++)
     if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
-  p->general = z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
-                   !p->limits.cuda->ringlines((int)z->n, p->single)
-                 ? PETSC_TRUE
-                 : PETSC_FALSE;
+  general = z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
+                !p->limits.cuda->ringlines((int)z->n, p->single)
+              ? PETSC_TRUE
+              : PETSC_FALSE;
+  if (general && p->ring.apart) return "lines by elimination take modes where the solution will be";
+  p->general = general;
   return NULL;
 }
 

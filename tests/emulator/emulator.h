@@ -3,11 +3,13 @@
 
   ptx.cc reads PTX and executes it, every thread by itself as the PTX manual says, runtime.cc stands
   in for the functions of libcudart that this library and its tests call (preloaded before the real
-  one).
+  one), blas.cc for those of libcublas.
 */
 #if !defined(BCR_EMULATOR_H)
   #define BCR_EMULATOR_H
   #include <cstddef>
+  #include <cuda_runtime_api.h>
+  #include <functional>
   #include <string>
 
 struct EmuKernel;
@@ -32,4 +34,7 @@ std::string emu_launch(EmuKernel *kernel, const unsigned grid[3], const unsigned
 /* Memory of the device: of runtime.cc, which ptx.cc asks whether an access lies in it (pinned host
    memory counts, too), and in what allocation */
 bool emu_memory_holds(const void *address, size_t bytes, char **begin, char **end);
+/* What a kernel of another library does, in the order of the stream, or of a graph that captures it: work says what went
+   wrong, as emu_launch() */
+cudaError_t emu_stream_add(cudaStream_t stream, std::function<std::string()> work);
 #endif

@@ -70,7 +70,8 @@ struct CUkern_st {
 /* What a stream does, a node of a graph where it is captured */
 struct CUgraphNode_st {
   cudaGraphNodeType type;
-  /* kernel */
+  /* kernel; of another library: work, and no kernel */
+  std::function<std::string()> work;
   cudaKernel_t kernel;
   unsigned grid[3], block[3], cluster[3];
   size_t shared;
@@ -358,7 +359,11 @@ static cudaStream_t stream_of(cudaStream_t s)
 static void run(const CUgraphNode_st &n)
 {
   if (state().pending != cudaSuccess) return;
-  if (n.type == cudaGraphNodeTypeKernel) {
+  if (n.work) {
+    const std::string why = n.work();
+
+    if (!why.empty()) broken(cudaErrorLaunchFailure, why);
+  } else if (n.type == cudaGraphNodeTypeKernel) {
     std::vector<void *> arguments;
     const auto start = std::chrono::steady_clock::now();
 
@@ -398,6 +403,15 @@ static cudaError_t add(cudaStream_t stream, CUgraphNode_st &&n)
   s->capture->graph->nodes.push_back(std::move(n));
   s->capture->last[s] = s->ended[s] = s->capture->graph->nodes.size();
   return done(cudaSuccess);
+}
+
+cudaError_t emu_stream_add(cudaStream_t stream, std::function<std::string()> work)
+{
+  CUgraphNode_st n = {};
+
+  n.type = cudaGraphNodeTypeKernel;
+  n.work = std::move(work);
+  return add(stream, std::move(n));
 }
 
 static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, void **args, size_t shared,

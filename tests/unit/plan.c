@@ -111,10 +111,16 @@ static int box_product(const BCRCudaBoxPlanes *planes, const BCRCudaProducts *m,
 }
 static int ring(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
+  int len[2];
+
   (void)shared;
+  for (int d = 0; d < 2; d++) {
+    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
+    if (len[d] > n[d]) r->apart = 1;
+  }
   r->planes = 32 * sms / n[0] + 2;
-  return n[0] >= 96 && n[1] >= 96 && small_factors(n[0]) && small_factors(n[1]) && n[0] % 2 == 0 && n[1] % 2 == 0 &&
-         (size_t)r->planes * n[0] * n[1] * (single ? 4 : 8) <= cache;
+  return len[0] >= 96 && len[1] >= 96 && small_factors(len[0]) && small_factors(len[1]) && len[0] % 2 == 0 &&
+         len[1] % 2 == 0 && (size_t)r->planes * len[0] * len[1] * (single ? 4 : 8) <= cache;
 }
 static int ring_lines(int n, int single)
 {
@@ -204,9 +210,10 @@ static PetscErrorCode problem_random(Problem *q)
     q->stride[d] = size;
     size *= a->n;
   }
-  if (TestRandomInt(4) == 0) {
-    BCRAxis *a = &q->axis[TestRandomInt((int)q->dim)];
+  for (PetscInt d = 0, some = TestRandomInt(4); d < q->dim && some == 0; d++) { /* one general axis, or more */
+    BCRAxis *a = &q->axis[d];
 
+    if (TestRandomInt((int)q->dim) || a->n > 300) continue;
     a->end[0] = a->end[1] = BCR_END_GENERAL;
     PetscCall(PetscMalloc3(a->n, &a->lower, a->n, &a->diag, a->n, &a->upper));
     for (PetscInt i = 0; i < a->n; i++) {
@@ -259,7 +266,7 @@ static void compare(PetscInt t, BCRPlan h, BCRPlan c)
     for (PetscInt j = 0; j < h->n[d] && same && h->lambda[d]; j++)
       same = h->lambda[d][j] == c->lambda[d][j] && h->norm[d][j] == c->norm[d][j] ? PETSC_TRUE : PETSC_FALSE;
   }
-  for (PetscInt k = 0; k < h->nplanes && same && !(h->across >= 0 && h->axis[h->across].lower); k++)
+  for (PetscInt k = 0; k < h->nplanes && same && !(h->across >= 0 && !h->lambda[h->across]); k++)
     same = BCRPlanPlaneShift(h, k) == BCRPlanPlaneShift(c, k) && BCRPlanPlaneNorm(h, k) == BCRPlanPlaneNorm(c, k)
              ? PETSC_TRUE
              : PETSC_FALSE;
@@ -268,7 +275,9 @@ static void compare(PetscInt t, BCRPlan h, BCRPlan c)
   if (h->kind == BCR_PLAN_POINT || h->kind == BCR_PLAN_LINE || BCRPlanIsReduction(h->kind))
     TestCheck(h->kind == c->kind, "problem %d: host %s, device %s", (int)t, BCRPlanKinds[h->kind],
               BCRPlanKinds[c->kind]);
-  if (h->kind == BCR_PLAN_LEVEL0 && BCRPlanIsLevel0(c->kind) && h->radix == c->radix)
+  /* a device makes a last row that would be a group by itself a separator */
+  if (h->kind == BCR_PLAN_LEVEL0 && BCRPlanIsLevel0(c->kind) && h->radix == c->radix &&
+      h->separators.gapend[1] == c->separators.gapend[1])
     TestCheck(h->ngroups == c->ngroups && h->decay == c->decay, "problem %d: groups differ", (int)t);
 }
 
@@ -344,7 +353,7 @@ static PetscErrorCode known(void)
     {2, {4095, 4095, 1}, BCR_END_DIRICHLET,    BCR_PLAN_POLES,   BCR_PLAN_LEVEL0      },
     {3, {64, 64, 64},    BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
     {3, {127, 127, 127}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
-    {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_LEVEL0_ROWS },
+    {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {128, 192, 40},  BCR_END_PERIODIC,     BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {384, 160, 300}, BCR_END_CELL_NEUMANN, BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {128, 128, 40},  BCR_END_NEUMANN,      BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT }
@@ -400,8 +409,29 @@ static PetscErrorCode quiet(MPI_Comm comm, int line, const char *function, const
   return code;
 }
 
-/* Which of several general axes has the lines, and what the plan is then; refused: those that cannot be transformed,
-   and any for a device */
+/* Products with eigenvectors along axis d, analysis and synthesis: each reads and writes the box once, with a
+   multiplication and an addition for each entry of the matrix */
+static void products(PetscInt i, BCRPlan p, PetscInt d)
+{
+  const double N = (double)p->n[0] * p->n[1] * p->n[2];
+  PetscInt count = 0;
+
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    const BCRStage *stage = &p->stage[s];
+
+    if (stage->axis != d || (stage->kind != BCR_STAGE_TRANSFORM && stage->kind != BCR_STAGE_ACROSS)) continue;
+    count++;
+    TestCheck(stage->flops == 2 * p->n[d] * N && stage->bytes == 2 * N * sizeof(double),
+              "several general axes, %d (%s): %g flops, %g bytes along %d", (int)i, p->limits.name, stage->flops,
+              stage->bytes, (int)d);
+  }
+  TestCheck(count == 2 && p->transform[d] == BCR_TRANSFORM_EIGEN,
+            "several general axes, %d (%s): %d transforms by %s along %d", (int)i, p->limits.name, (int)count,
+            BCRTransformKinds[p->transform[d]], (int)d);
+}
+
+/* Which of several general axes has the lines, and what the plan is then, on either backend; refused: those that cannot
+   be transformed */
 static PetscErrorCode several(void)
 {
   static const struct {
@@ -455,7 +485,7 @@ static PetscErrorCode several(void)
       PetscCall(PetscPushErrorHandler(quiet, NULL));
       ierr = BCRPlanCreate(&spec, &limits[b], &p);
       PetscCall(PetscPopErrorHandler());
-      if (b || problem[i].line < 0)
+      if (problem[i].line < 0)
         TestCheck(ierr == PETSC_ERR_SUP, "several general axes, %d: error %d", (int)i, (int)ierr);
       else {
         TestCheck(!ierr && p->kind == BCR_PLAN_FOURIER && p->line == problem[i].line && p->across != p->line,
@@ -463,6 +493,7 @@ static PetscErrorCode several(void)
         for (PetscInt d = 0; d < p->dim; d++) {
           TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower), "several general axes, %d: axis %d", (int)i,
                     (int)d);
+          if (p->eigen[d]) products((PetscInt)i, p, d);
           for (PetscInt k = 0; k < p->n[d] && p->eigen[d]; k++) { /* of a Toeplitz matrix, in closed form */
             const double up = problem[i].up[d],
                          lambda = 2 + up - 2 * sqrt(up) * cos(PETSC_PI * (double)(k + 1) / (double)(n[d] + 1));

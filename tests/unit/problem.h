@@ -61,7 +61,8 @@ enum {
   COUPLINGS = 32,
   NEUMANN = 64,   /* only ends that have the constant in the null space */
   NEGATIVE = 128, /* a shift below zero, but above minus the smallest eigenvalue */
-  LEFT = 256      /* with ROWSCALE: of the rows alone */
+  LEFT = 256,     /* with ROWSCALE: of the rows alone */
+  SEVERAL = 512   /* with GENERAL: two axes are general, at least */
 };
 
 static PetscReal *ToReal(PetscInt n, const double *x)
@@ -126,7 +127,8 @@ static void ProblemCorners(Problem *p, int kind)
 /* A random operator on a grid whose box and planes are given */
 static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const int planes[][2], int kind)
 {
-  const int general = kind & GENERAL ? Pick((int)dim) : -1;
+  const int first = kind & GENERAL ? Pick((int)dim) : -1, second = kind & SEVERAL ? (first + 1) % (int)dim : first,
+            third = kind & SEVERAL && Pick(2) ? (first + 2) % (int)dim : first; /* general axes */
   double floor_ = 0; /* the box's T is at least this positive */
   int definite = 0, box = 1;
 
@@ -134,6 +136,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
   p->dim = p->op.dim = dim;
   p->nodes = 1;
   for (int d = 0; d < 3; d++) {
+    const int general = d == first || d == second || d == third;
     Line *l = &p->line[d];
     BCRAxis *x = &p->op.axis[d];
     double a = Real(exp(Random(-2, 2)));
@@ -147,9 +150,9 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
     p->n[d] = x->n = l->n;
     p->nodes *= l->N;
     box *= (int)l->n;
-    l->periodic = d < dim && !l->plane[0] && !l->plane[1] && d != general && !Pick(kind & NEUMANN ? 3 : 5);
+    l->periodic = d < dim && !l->plane[0] && !l->plane[1] && !general && !Pick(kind & NEUMANN ? 3 : 5);
     for (PetscInt i = 0; i < l->n; i++) l->w[i] = l->h[i] = 1;
-    if (l->n > 1 || d == general) x->a = (PetscReal)a;
+    if (l->n > 1 || general) x->a = (PetscReal)a;
     for (int s = 0; s < 2; s++) {
       const BCREnd free_[] = {BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_DIRICHLET, BCR_END_CELL_DIRICHLET};
 
@@ -157,8 +160,8 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       if (l->periodic) end[s] = BCR_END_PERIODIC;
       if (l->plane[s]) {
         l->couple[s] = Pick(4) > 0;
-        if (kind & SLOPES && d != general) l->slope[s] = Pick(3) - 1;
-        if (kind & SLOPES && d == general) l->slope[s] = Real(Random(-1, 1));
+        if (kind & SLOPES && !general) l->slope[s] = Pick(3) - 1;
+        if (kind & SLOPES && general) l->slope[s] = Real(Random(-1, 1));
         if (kind & NEUMANN) l->slope[s] = 1;
         if (l->n == 0 && (s == 0 || l->slope[0] != 0)) l->slope[s] = 0; /* such rows would refer to each other */
         if (l->n == 0 && !l->plane[1 - s]) l->slope[s] = 0;
@@ -169,7 +172,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       l->lower[i] = l->upper[i] = l->n > 1 ? a : 0;
       l->diag[i] = 2 * l->lower[i];
     }
-    if (d == general) {
+    if (general) {
       const double spread = .3;
 
       for (PetscInt i = 0; i < l->n; i++) {
@@ -196,14 +199,14 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       PetscInt face = 1;
 
       if (l->plane[s] && l->n) {
-        if (d != general) {
+        if (!general) {
           if (l->n == 1) *out = a;
           if (l->couple[s]) end[s] = BCR_END_DIRICHLET;
           else if (kind & NEUMANN) end[s] = BCR_END_NEUMANN; /* u = u_1 on the plane and no coupling to it */
         }
         c = l->couple[s] ? *out : 0;
       }
-      if (l->n > 1 && d != general) {
+      if (l->n > 1 && !general) {
         if (end[s] == BCR_END_NEUMANN) {
           *in = 2 * a;
           l->h[i] = .5;
@@ -213,7 +216,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       }
       if (l->n && !c && !(l->periodic && l->n > 1)) *out = 0;
       x->end[s] = (BCREnd)end[s];
-      if (d != general && l->n > 1 && c)
+      if (!general && l->n > 1 && c)
         x->end[s] =
           l->slope[s] == 0 ? BCR_END_DIRICHLET : (l->slope[s] > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
       if (l->n > 1 && (x->end[s] == BCR_END_DIRICHLET || x->end[s] == BCR_END_CELL_DIRICHLET)) {
@@ -221,7 +224,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
         /* below the smallest eigenvalue even with one such end: (pi/2)^2 times this */
         floor_ += a / (double)(l->n + 1) / (double)(l->n + 1);
       }
-      if (l->n == 1 && d != general) {
+      if (l->n == 1 && !general) {
         x->a = (PetscReal)c; /* a plane's coupling only */
         l->diag[0] += c * l->slope[s];
       }
@@ -245,7 +248,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
         }
       }
     }
-    if (d == general && l->n) {
+    if (general && l->n) {
       double lower[MOST], diag[MOST], upper[MOST];
 
       for (PetscInt i = 0; i < l->n; i++) {
@@ -266,7 +269,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       } else {
         for (PetscInt i = 0; i < l->n; i++) l->w[i] = Real(Random(.3, 2));
       }
-      if (d != general || l->w[0] != l->h[0]) x->weight = ToReal(l->n, l->w);
+      if (!general || l->w[0] != l->h[0]) x->weight = ToReal(l->n, l->w);
       else
         for (PetscInt i = 0; i < l->n; i++) l->w[i] = 1;
     }

@@ -186,7 +186,7 @@ static PetscErrorCode Random_(int rounds)
 
     if (Pick(2)) kind |= PLANES;
     if (!Pick(3)) kind |= WEIGHTS;
-    if (!Pick(4)) kind |= GENERAL;
+    if (!Pick(4)) kind |= Pick(2) ? GENERAL : GENERAL | SEVERAL;
     if (!Pick(5)) kind |= NEUMANN;
     if (!Pick(5)) kind |= NEGATIVE;
     if (kind & PLANES && Pick(2)) kind |= SLOPES;
@@ -219,18 +219,21 @@ static PetscErrorCode Larger(void)
     PetscInt dim, n[3];
     int planes[3][2], kind;
   } cases[] = {
-    {1, {1000, 1, 1},  {{1, 0}, {0, 0}, {0, 0}}, PLANES                   },
-    {2, {257, 130, 1}, {{0, 0}, {0, 0}, {0, 0}}, 0                        },
-    {2, {127, 200, 1}, {{1, 1}, {1, 1}, {0, 0}}, PLANES                   },
-    {2, {128, 128, 1}, {{0, 0}, {0, 0}, {0, 0}}, NEUMANN | WEIGHTS        },
-    {2, {64, 300, 1},  {{1, 0}, {0, 1}, {0, 0}}, PLANES | SLOPES          },
-    {2, {5, 600, 1},   {{0, 0}, {0, 0}, {0, 0}}, ROWSCALE | WEIGHTS       },
-    {2, {600, 5, 1},   {{0, 0}, {1, 0}, {0, 0}}, GENERAL | PLANES         },
-    {2, {90, 75, 1},   {{1, 1}, {1, 1}, {0, 0}}, ROWSCALE | LEFT | PLANES },
-    {3, {33, 20, 41},  {{1, 1}, {1, 1}, {1, 1}}, PLANES                   },
-    {3, {31, 32, 17},  {{0, 0}, {0, 0}, {0, 0}}, NEUMANN                  },
-    {3, {64, 9, 30},   {{0, 1}, {0, 0}, {1, 0}}, PLANES | SLOPES | WEIGHTS},
-    {3, {16, 40, 24},  {{0, 0}, {0, 0}, {0, 0}}, GENERAL | WEIGHTS        },
+    {1, {1000, 1, 1},  {{1, 0}, {0, 0}, {0, 0}}, PLANES                     },
+    {2, {257, 130, 1}, {{0, 0}, {0, 0}, {0, 0}}, 0                          },
+    {2, {127, 200, 1}, {{1, 1}, {1, 1}, {0, 0}}, PLANES                     },
+    {2, {128, 128, 1}, {{0, 0}, {0, 0}, {0, 0}}, NEUMANN | WEIGHTS          },
+    {2, {64, 300, 1},  {{1, 0}, {0, 1}, {0, 0}}, PLANES | SLOPES            },
+    {2, {5, 600, 1},   {{0, 0}, {0, 0}, {0, 0}}, ROWSCALE | WEIGHTS         },
+    {2, {600, 5, 1},   {{0, 0}, {1, 0}, {0, 0}}, GENERAL | PLANES           },
+    {2, {90, 75, 1},   {{1, 1}, {1, 1}, {0, 0}}, ROWSCALE | LEFT | PLANES   },
+    {3, {33, 20, 41},  {{1, 1}, {1, 1}, {1, 1}}, PLANES                     },
+    {3, {31, 32, 17},  {{0, 0}, {0, 0}, {0, 0}}, NEUMANN                    },
+    {3, {64, 9, 30},   {{0, 1}, {0, 0}, {1, 0}}, PLANES | SLOPES | WEIGHTS  },
+    {3, {16, 40, 24},  {{0, 0}, {0, 0}, {0, 0}}, GENERAL | WEIGHTS          },
+    {2, {50, 43, 1},   {{1, 0}, {1, 1}, {0, 0}}, GENERAL | SEVERAL | PLANES },
+    {3, {16, 19, 13},  {{0, 1}, {1, 0}, {1, 1}}, GENERAL | SEVERAL | PLANES },
+    {3, {20, 9, 23},   {{0, 0}, {0, 0}, {0, 0}}, GENERAL | SEVERAL | NEUMANN},
   };
 
   PetscFunctionBegin;
@@ -252,7 +255,9 @@ static PetscErrorCode Updates(void)
                        GENERAL,
                        GENERAL | PLANES | SLOPES,
                        ROWSCALE | LEFT | PLANES | SLOPES,
-                       ROWSCALE | LEFT | WEIGHTS};
+                       ROWSCALE | LEFT | WEIGHTS,
+                       GENERAL | SEVERAL | PLANES,
+                       GENERAL | SEVERAL | WEIGHTS};
   const PetscInt n[] = {7, 6, 5};
   const int planes[][2] =
     {
@@ -263,11 +268,11 @@ static PetscErrorCode Updates(void)
             none[][2] = {{0, 0}, {0, 0}, {0, 0}};
 
   PetscFunctionBegin;
-  for (int round = 0; round < 20; round++) {
-    const int kind = kinds[round % 10];
+  for (int round = 0; round < 24; round++) {
+    const int kind = kinds[round % 12];
 
     for (int precision = 0; precision < 3; precision++) {
-      const PetscInt dim = 2 + (round + round / 10) % 2;
+      const PetscInt dim = 2 + (round + round / 12) % 2;
       Problem p[2], other;
       Matrix A[2];
       BCROperator ops[2];

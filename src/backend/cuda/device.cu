@@ -1,5 +1,6 @@
 /* Devices, memory, copies */
 #include "common.cuh"
+#include "gemm.h"
 #include <cstdio>
 #include <nvtx3/nvToolsExt.h>
 
@@ -11,7 +12,9 @@ int BCRCudaDevices(int *n)
 
 const char *BCRCudaErrorString(int error)
 {
-  return cudaGetErrorString((cudaError_t)error);
+  const char *gemm = BCRCudaGemmErrorString(error);
+
+  return gemm ? gemm : cudaGetErrorString((cudaError_t)error);
 }
 
 int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared)

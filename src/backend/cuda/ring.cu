@@ -65,6 +65,7 @@ static int ring_roots(double *w)
     for (int r = 0; r < P::radix(p); r++)
       for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
+  for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
   return n;
 }
 
@@ -98,12 +99,12 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
   for (int d = 0; d < 2; d++) {
     const BCRCudaRingAxis *a = &r->axis[d];
 
-    if (!ring_info(a->n, &info[d])) return 0;
+    if (!ring_info(a->len, &info[d])) return 0;
     const size_t bytes = (size_t)a->lines * info[d].pitch * (single ? sizeof(Cplx<float>) : sizeof(Cplx<double>));
 
     s->big |= info[d].big;
-    s->warps[d] = a->lines * (a->n / info[d].each) / 32;
-    s->tasks[d] = r->axis[1 - d].n / 2 / a->lines;
+    s->warps[d] = a->lines * (a->len / info[d].each) / 32;
+    s->tasks[d] = r->axis[1 - d].len / 2 / a->lines;
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
   s->half = info[0].half;
@@ -116,7 +117,7 @@ static RingDivisor ring_divisor(int d)
 }
 
 template <typename T>
-static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const void *f, void *u, int *fits,
+static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const void *f, void *w, void *u, int *fits,
                     int (*launch)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *))
 {
   RingShape s;
@@ -125,6 +126,7 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   if (!ring_shape(r, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
   a.f = (const T *)f;
   a.u = (T *)u;
+  a.w = (T *)w;
   a.ring = (Cplx<T> *)r->ring;
   a.count = r->count;
   a.x = r->axis[0];
@@ -143,16 +145,19 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   a.half = s.half;
   a.fplane = r->fplane;
   a.uplane = r->uplane;
+  a.wplane = r->modes;
   a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0;
   a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0;
+  a.wpairs = (size_t)w % sizeof(Cplx<T>) == 0 && r->modes % 2 == 0;
   a.scale = (T)r->scale;
   return launch(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
 }
 
-static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *u, int *fits)
+static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
+                    int *fits)
 {
-  return single ? ring_run<float>(stream, r, back, f, u, fits, bcr_ring_float)
-                : ring_run<double>(stream, r, back, f, u, fits, bcr_ring_double);
+  return single ? ring_run<float>(stream, r, back, f, w, u, fits, bcr_ring_float)
+                : ring_run<double>(stream, r, back, f, w, u, fits, bcr_ring_double);
 }
 
 /* Eight lines of the axis with more threads of a line, 128 threads at least; of the other axis as many lines as have
@@ -162,26 +167,31 @@ static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int sin
 int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
   const int eight = 8, least = 128, most = 32;
+  int len[2];
   RingInfo info[2];
   RingShape s;
   int blocks = 0;
 
   r->threads = least;
   for (int d = 0; d < 2; d++) {
-    if (!ring_info(n[d], &info[d])) return 0;
-    if (eight * (n[d] / info[d].each) > r->threads) r->threads = eight * (n[d] / info[d].each);
+    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
+    if (!ring_info(len[d], &info[d])) return 0;
+    if (eight * (len[d] / info[d].each) > r->threads) r->threads = eight * (len[d] / info[d].each);
     r->axis[d].n = n[d];
+    r->axis[d].len = len[d];
+    if (len[d] > n[d]) r->apart = 1;
   }
   if (r->threads > RING_THREADS) return 0;
   for (int d = 0; d < 2; d++) {
     int *lines = &r->axis[d].lines;
 
-    for (*lines = most; *lines * (n[d] / info[d].each) > r->threads || n[1 - d] / 2 % *lines;) *lines /= 2;
-    if (*lines * (n[d] / info[d].each) % 32) return 0;
+    for (*lines = most; *lines * (len[d] / info[d].each) > r->threads || len[1 - d] / 2 % *lines;) *lines /= 2;
+    if (*lines * (len[d] / info[d].each) % 32) return 0;
   }
   r->nz = n[2];
+  if (r->apart) r->modes = (ptrdiff_t)len[0] * len[1];
   if (!ring_shape(r, single, &s) || s.bytes > (size_t)shared) return 0;
-  if (ring_any(NULL, r, 0, single, NULL, NULL, &blocks) || blocks < 1) {
+  if (ring_any(NULL, r, 0, single, NULL, NULL, NULL, &blocks) || blocks < 1) {
     (void)cudaGetLastError();
     return 0;
   }
@@ -193,7 +203,7 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
 
 size_t BCRCudaRingBytes(const BCRCudaRing *r, int single)
 {
-  return (size_t)r->planes * r->axis[0].n * r->axis[1].n * (single ? sizeof(float) : sizeof(double));
+  return (size_t)r->planes * r->axis[0].len * r->axis[1].len * (single ? sizeof(float) : sizeof(double));
 }
 
 int BCRCudaRingCounts(const BCRCudaRing *r)
@@ -201,14 +211,14 @@ int BCRCudaRingCounts(const BCRCudaRing *r)
   return 2 + 4 * r->nz;
 }
 
-int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *r, int single, const void *f, void *u)
+int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *r, int single, const void *f, void *w)
 {
-  return ring_any(bcr_stream(stream), r, 0, single, f, u, NULL);
+  return ring_any(bcr_stream(stream), r, 0, single, f, w, NULL, NULL);
 }
 
-int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *r, int single, void *u)
+int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *r, int single, const void *w, void *u)
 {
-  return ring_any(bcr_stream(stream), r, 1, single, u, u, NULL);
+  return ring_any(bcr_stream(stream), r, 1, single, NULL, (void *)w, u, NULL);
 }
 
 int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
@@ -218,23 +228,32 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 
 /* ---- modes ---- */
 
-/* Numbers 2 (q ny + k) and 2 (q ny + k) + 1 of a plane of modes, as ring_columns() leaves them */
+static __device__ int ring_mode(const BCRCudaRingAxis &a, int k)
+{
+  if (a.ends == BCR_CUDA_RING_NODE) return max(k - 1, 0);
+  return a.odd ? a.n - 1 - k : k;
+}
+
+/* Numbers 2 (q Ny + k) and 2 (q Ny + k) + 1 of a plane of modes, as ring_columns() leaves them. There is no mode 0 of
+   sines: what is there is zero, and its line may be any other's */
 __global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, const double *sx, const double *sy, double *sigma)
 {
-  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), slot = i / 2, c = i % 2, q = slot / y.n, k = slot % y.n;
-  const bool two = x.cell || q == 0; /* columns: this one, and x.n - q or x.n/2 */
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), slot = i / 2, c = i % 2, q = slot / y.len,
+            k = slot % y.len;
+  const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0; /* columns: this one, and x.len - q or x.len/2 */
+  const bool waves = y.ends == BCR_CUDA_RING_PERIODIC;
   int second = c;
 
-  if (q >= x.n / 2) return;
-  if (!y.cell && k != 0 && 2 * k != y.n) second = 2 * k > y.n;
-  const int kx = !(two && second) ? q : (q ? x.n - q : x.n / 2), ky = y.cell || 2 * k <= y.n ? k : y.n - k;
+  if (q >= x.len / 2) return;
+  if (waves && k != 0 && 2 * k != y.n) second = 2 * k > y.n;
+  const int kx = !(two && second) ? q : (q ? x.len - q : x.len / 2), ky = !waves || 2 * k <= y.n ? k : y.n - k;
 
-  sigma[i] = sx[x.odd ? x.n - 1 - kx : kx] + sy[y.odd ? y.n - 1 - ky : ky];
+  sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
 }
 
 int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma)
 {
-  const int n = r->axis[0].n * r->axis[1].n;
+  const int n = r->axis[0].len * r->axis[1].len;
 
   ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
     r->axis[0], r->axis[1], x, y, sigma);

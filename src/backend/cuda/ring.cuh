@@ -18,6 +18,11 @@
   Cell-centred ends: numbers 0, 2, 4, ..., 5, 3, 1 of the line (Makhoul 1980) have the transform V, and w_k V_k = c_k - i
   c_(n-k) with w_k = e^(-i pi k/(2 n)) and c the sums with cosines; sines are the cosines of numbers with alternating signs,
   in reverse order.
+
+  Node-centred Dirichlet ends: x_j, 0 < j < n, with sums S_k of x_j sin(pi j k/n), becomes y_j = sin(pi j/n) (x_j + x_(n-j))
+  + (x_j - x_(n-j))/2, whose transform Y has Im Y_k = -S_(2 k), Re Y_k = S_(2 k + 1) - S_(2 k - 1): the odd ones are
+  running sums, whose rounding errors grow with their length near the ends of the line: each thread has two runs, whose
+  first S it takes from x. Number and mode 0 are 0. The same steps lead back.
 */
 #pragma once
 
@@ -50,7 +55,7 @@ struct RingLength {
     for (int i = 1; i < p; i++) s += before(i + 1);
     return s;
   }
-  static constexpr int HALF = table(PASSES), ROOTS = HALF + N;
+  static constexpr int HALF = table(PASSES), TURNS = HALF + N, ROOTS = TURNS + 4 * G; /* TURNS: e^(-i pi r/(2 G)) */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD) | 1;
   static_assert(before(PASSES) == N && N % E == 0, "radices of a length");
@@ -97,7 +102,7 @@ static __device__ __forceinline__ int operator%(int n, RingDivisor d)
 template <typename T>
 struct RingArgs {
   const T *f;
-  T *u;
+  T *u, *w; /* w: modes */
   Cplx<T> *ring;
   int *count;
   BCRCudaRingAxis x, y;
@@ -105,8 +110,8 @@ struct RingArgs {
   RingDivisor planes, first, second, both;  /* of the ring; tasks of a plane, that come first, second, and together */
   int rows, columns, rowwarps, columnwarps; /* tasks of a plane; warps of each */
   int half;                                 /* where half roots are among those of x */
-  ptrdiff_t fplane, uplane;
-  bool fpairs, upairs; /* addresses are such that two numbers can be read and written together */
+  ptrdiff_t fplane, uplane, wplane;
+  bool fpairs, upairs, wpairs; /* addresses are such that two numbers can be read and written together */
   T scale;
 };
 
@@ -383,23 +388,138 @@ static __device__ __forceinline__ void ring_cosines(Cplx<T> *v, Cplx<T> *sm, con
   });
 }
 
+/* A node-centred line as the sines want it (y_j above), from the threads of (line, t) to those of (line1, t1), of other
+   warps if MOVE, and first[]: S_(r E/2 + 1) for r = 2 t1 and 2 t1 + 1.
+
+   These are sums of (x_j + x_(n-j)) sin(pi j/n + pi j r/(2 G)) over half of the line, j = i + m G with i <= G/2 (half of it
+   for i = 0 and G/2, which are their own mirrors), where the angle's second part is pi i r/(2 G) + m r pi/2. So thread i
+   has sums with sines s and cosines c of pi j/n for m = 0, 1, 2, 3 modulo 4, which it adds up as the quarter turns m r want
+   it: P and Q for each r modulo 4. Then the first S are sums over i of P cos(pi i r/(2 G)) + Q sin(pi i r/(2 G)) */
+template <typename T, class P, int MOVE>
+static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> *sm, const T *roots, int line, int t, int line1,
+                                                 int t1, Cplx<T> first[2])
+{
+  Cplx<T> *z = sm + line1 * P::PITCH,
+          s[4] =
+            {
+              {0, 0},
+              {0, 0},
+              {0, 0},
+              {0, 0}
+  },
+          c[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
+
+  if (MOVE) __syncthreads();
+  else ring_sync<P>();
+#pragma unroll
+  for (int m = 0; m < P::E; m++) sm[line * P::PITCH + t + m * P::G] = v[m];
+  if (MOVE) __syncthreads();
+  else ring_sync<P>();
+#pragma unroll
+  for (int m = 0; m < P::E; m++) {
+    const int k = t1 + m * P::G;
+    const Cplx<T> w = load_root<1>(roots, P::HALF + k), a = k ? z[k] : Cplx<T>{0, 0}, b = k ? z[P::N - k] : a;
+    const T sine = -2 * w.x * w.y, cosine = (w.x + w.y) * (w.x - w.y), h = (T)0.5; /* of pi k/n */
+    const Cplx<T> ab = a + b, as = {sine * ab.x, sine * ab.y}, ac = {cosine * ab.x, cosine * ab.y};
+
+    v[m] = {as.x + h * (a.x - b.x), as.y + h * (a.y - b.y)};
+    s[m % 4] = s[m % 4] + as;
+    c[m % 4] = c[m % 4] + ac;
+  }
+  ring_sync<P>();
+  if (2 * t1 <= P::G) {
+    const T h = t1 == 0 || 2 * t1 == P::G ? (T)0.5 : (T)1;
+    const Cplx<T> pq[8] = {s[0] + s[2] + (s[1] + s[3]), c[0] + c[2] + (c[1] + c[3]), s[0] - s[2] + (c[1] - c[3]),
+                           c[0] - c[2] - (s[1] - s[3]), s[0] + s[2] - (s[1] + s[3]), c[0] + c[2] - (c[1] + c[3]),
+                           s[0] - s[2] - (c[1] - c[3]), c[0] - c[2] + (s[1] - s[3])};
+
+#pragma unroll
+    for (int i = 0; i < 8; i++) z[8 * t1 + i] = {h * pq[i].x, h * pq[i].y};
+  }
+  ring_sync<P>();
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    const int r = 2 * t1 + e;
+
+    first[e] = {0, 0};
+    for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
+      const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = z[8 * i + r % 4 * 2], q = z[8 * i + r % 4 * 2 + 1];
+
+      first[e] = {first[e].x + w.x * p.x - w.y * q.x, first[e].y + w.x * p.y - w.y * q.y};
+      turn += r;
+      if (turn >= 4 * P::G) turn -= 4 * P::G;
+    }
+  }
+  ring_sync<P>();
+}
+/* The sums with sines from the transform (BACK: the one with the other sign) of what ring_fold() made, modes t1 + m G of
+   line1. Between the two exchanges a thread has E/2 neighbours and their partners; first: ring_fold()'s */
+template <typename T, class P, int MOVE, int BACK>
+static __device__ __forceinline__ void ring_sines(Cplx<T> *v, Cplx<T> *sm, const Cplx<T> first[2], int line, int t,
+                                                  int line1, int t1)
+{
+  constexpr int H = P::E / 2;
+  Cplx<T> *z = sm + line * P::PITCH;
+  const T h = (T)0.5, he = BACK ? -h : h;
+
+  ring_sync<P>();
+#pragma unroll
+  for (int m = 0; m < P::E; m++) {
+    const int k = t + m * P::G;
+
+    z[k + k / P::PAD] = v[m];
+  }
+  ring_sync<P>();
+#pragma unroll
+  for (int i = 0; i < H; i++) {
+    const int k = t * H + i, l = k ? P::N - k : 0;
+    const Cplx<T> a = z[k + k / P::PAD], b = z[l + l / P::PAD];
+
+    v[2 * i] = {he * (b.y - a.y), he * (a.x - b.x)};
+    if (i == 0 || 2 * i == H) v[2 * i + 1] = first[i ? 1 : 0];
+    else v[2 * i + 1] = v[2 * i - 1] + Cplx<T>{h * (a.x + b.x), h * (a.y + b.y)};
+  }
+  ring_sync<P>();
+#pragma unroll
+  for (int i = 0; i < P::E; i++) {
+    const int k = t * P::E + i;
+
+    z[k + k / P::PAD] = v[i];
+  }
+  if (MOVE) __syncthreads();
+  else ring_sync<P>();
+#pragma unroll
+  for (int m = 0; m < P::E; m++) {
+    const int k = t1 + m * P::G;
+
+    v[m] = sm[line1 * P::PITCH + k + k / P::PAD];
+  }
+  if (MOVE) __syncthreads();
+  else ring_sync<P>();
+}
+
 /* ---- tasks ---- */
 
-/* Numbers of the pair of rows, a + i b, in the order of the transform; sm: between two cell-centred ends neighbours in
+/* Numbers of the pair of rows, a + i b, in the order of the transform; single: row a is not there, r0 is row b. sm:
+   between two cell-centred ends neighbours in
    memory are numbers i and n - 1 - i of that order, of which the second goes to the thread that has it */
 template <typename T, class X>
-static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r0, const T *r1, Cplx<T> *sm, int t,
-                                                Cplx<T> *v)
+static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r0, const T *r1, bool single,
+                                                Cplx<T> *sm, int t, Cplx<T> *v)
 {
   constexpr int H = X::E / 2;
   const unsigned long long once = ring_passes();
   const T sb = a.y.odd ? (T)-1 : (T)1, so = a.x.odd ? (T)-1 : (T)1; /* of row b, of numbers 1, 3, 5, ... */
 
-  if (!a.x.cell) {
+  if (a.x.ends != BCR_CUDA_RING_CELL) {
+    const int i = t - (a.x.ends == BCR_CUDA_RING_NODE); /* in memory */
+
 #pragma unroll
     for (int m = 0; m < X::E; m++) {
-      v[m].x = ring_get(r0 + t + m * X::G, once);
-      v[m].y = sb * ring_get(r1 + t + m * X::G, once);
+      v[m] = {0, 0};
+      if (m == 0 && i < 0) continue;
+      v[m].x = ring_get(r0 + i + m * X::G, once);
+      v[m].y = sb * ring_get(r1 + i + m * X::G, once);
     }
   } else {
     ring_get_pairs<H>((const Cplx<T> *)r0 + t, X::G, a.fpairs, once, v);
@@ -414,7 +534,12 @@ static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r
     for (int m = 0; m < H; m++) v[m + H] = sm[t + m * X::G];
     ring_sync<X>();
   }
+  if (single) {
+#pragma unroll
+    for (int m = 0; m < X::E; m++) v[m].x = 0;
+  }
 }
+/* a single row b is stored last */
 template <typename T, class X>
 static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *r1, Cplx<T> *sm, int t, Cplx<T> *v)
 {
@@ -422,11 +547,14 @@ static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *
   const unsigned long long once = ring_passes();
   const T sb = a.y.odd ? (T)-1 : (T)1, so = a.x.odd ? (T)-1 : (T)1;
 
-  if (!a.x.cell) {
+  if (a.x.ends != BCR_CUDA_RING_CELL) {
+    const int i = t - (a.x.ends == BCR_CUDA_RING_NODE);
+
 #pragma unroll
     for (int m = 0; m < X::E; m++) {
-      ring_put(r0 + t + m * X::G, v[m].x, once);
-      ring_put(r1 + t + m * X::G, sb * v[m].y, once);
+      if (m == 0 && i < 0) continue;
+      ring_put(r0 + i + m * X::G, v[m].x, once);
+      ring_put(r1 + i + m * X::G, sb * v[m].y, once);
     }
   } else {
     ring_sync<X>();
@@ -444,17 +572,19 @@ static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *
     ring_put_pairs<H>((Cplx<T> *)r1 + t, X::G, a.upairs, once, v + H);
   }
 }
-/* the two rows of a pair */
+/* The two rows of a pair; row 0 between node-centred ends is not there, so that the first pair is a single row */
 template <typename T>
 static __device__ __forceinline__ ptrdiff_t ring_row(const RingArgs<T> &a, int pair, int second)
 {
-  if (a.y.cell) return (ptrdiff_t)a.x.n * (second ? a.y.n - 1 - 2 * pair : 2 * pair);
+  if (a.y.ends == BCR_CUDA_RING_CELL) return (ptrdiff_t)a.x.n * (second ? a.y.n - 1 - 2 * pair : 2 * pair);
+  if (a.y.ends == BCR_CUDA_RING_NODE)
+    return (ptrdiff_t)a.x.n * (second || pair == 0 ? pair + a.y.len / 2 - 1 : pair - 1);
   return (ptrdiff_t)a.x.n * (second ? pair + a.y.n / 2 : pair);
 }
 template <typename T>
 static __device__ __forceinline__ Cplx<T> *ring_plane(const RingArgs<T> &a, int plane)
 {
-  return a.ring + (ptrdiff_t)(plane % a.planes) * a.x.n * (a.y.n / 2);
+  return a.ring + (ptrdiff_t)(plane % a.planes) * a.x.len * (a.y.len / 2);
 }
 /* counters of a direction: stored, then read */
 template <typename T, int BACK>
@@ -466,19 +596,22 @@ static __device__ __forceinline__ int *ring_counts(const RingArgs<T> &a, int rea
 template <typename T, class X, int BACK>
 static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane, int task, Cplx<T> *sm)
 {
-  const int tid = (int)threadIdx.x, lines = a.x.lines, half = a.y.n / 2;
+  const int tid = (int)threadIdx.x, lines = a.x.lines, half = a.y.len / 2;
   const int row = tid / X::G, t = tid % X::G, across = tid & (lines - 1), ta = tid >> a.xshift; /* along rows; across */
+  const bool node = a.x.ends == BCR_CUDA_RING_NODE, single = a.y.ends == BCR_CUDA_RING_NODE && task == 0 && row == 0;
   const unsigned long long stays = ring_stays();
-  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, v[X::E];
+  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, v[X::E], first[2];
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
 
   if (tid >= lines * X::G) return;
   if (!BACK) {
     const T *f = a.f + plane * a.fplane;
 
-    rows_get<T, X>(a, f + ring_row(a, task * lines + row, 0), f + ring_row(a, task * lines + row, 1),
+    rows_get<T, X>(a, f + ring_row(a, task * lines + row, 0), f + ring_row(a, task * lines + row, 1), single,
                    sm + row * X::PITCH, t, v);
-    ring_transform<T, X, X::PASSES - 1, 0>(v, sm, (const T *)a.x.roots, row, t, across, ta);
+    if (node) ring_fold<T, X, 0>(v, sm, (const T *)a.x.roots, row, t, row, t, first);
+    ring_transform<T, X, X::PASSES - 1, 0>(v, sm, (const T *)a.x.roots, row, t, node ? row : across, node ? t : ta);
+    if (node) ring_sines<T, X, 1, 0>(v, sm, first, row, t, across, ta);
     if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.columns * a.columnwarps);
 #pragma unroll
     for (int m = 0; m < X::E; m++) ring_put(s + (ptrdiff_t)(ta + m * X::G) * half, v[m], stays);
@@ -489,7 +622,9 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
     ring_wait(stored, a.columns);
 #pragma unroll
     for (int m = 0; m < X::E; m++) v[m] = ring_get(s + (ptrdiff_t)(ta + m * X::G) * half, stays);
-    ring_transform<T, X, 1, 1>(v, sm, (const T *)a.x.roots, across, ta, row, t);
+    if (node) ring_fold<T, X, 1>(v, sm, (const T *)a.x.roots, across, ta, row, t, first);
+    ring_transform<T, X, 1, 1>(v, sm, (const T *)a.x.roots, node ? row : across, node ? t : ta, row, t);
+    if (node) ring_sines<T, X, 0, 1>(v, sm, first, row, t, row, t);
     ring_read(read);
     rows_put<T, X>(a, u + ring_row(a, task * lines + row, 0), u + ring_row(a, task * lines + row, 1),
                    sm + row * X::PITCH, t, v);
@@ -502,26 +637,28 @@ template <typename T, class Y, int BACK>
 static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int plane, int task, Cplx<T> *sm)
 {
   constexpr int H = Y::E / 2, N = Y::N / 2;
-  const int tid = (int)threadIdx.x, line = tid / Y::G, t = tid % Y::G, q = task * a.y.lines + line, nx = a.x.n;
+  const int tid = (int)threadIdx.x, line = tid / Y::G, t = tid % Y::G, q = task * a.y.lines + line, nx = a.x.len;
+  const bool cell = a.x.ends == BCR_CUDA_RING_CELL, node = a.x.ends == BCR_CUDA_RING_NODE;
+  const bool tangled = q && !node; /* columns q and nx - q are not those of modes */
+  const bool sines = a.y.ends == BCR_CUDA_RING_NODE;
   const unsigned long long stays = ring_stays(), once = ring_passes();
   Cplx<T> *s = ring_plane(a, plane) + t, *s0 = s + (ptrdiff_t)q * N, *s1 = s + (ptrdiff_t)(q ? nx - q : nx / 2) * N;
-  Cplx<T> *w = (Cplx<T> *)(a.u + plane * a.uplane) + (ptrdiff_t)q * Y::N + t, v[Y::E], turn = {1, 0};
-  const T root2 = a.x.cell ? (T)1.41421356237309504880 : (T)1; /* of mode nx/2 */
+  Cplx<T> *w = (Cplx<T> *)(a.w + plane * a.wplane) + (ptrdiff_t)q * Y::N + t, v[Y::E], turn = {1, 0}, first[2];
+  const T root2 = cell && !q ? (T)1.41421356237309504880 : (T)1; /* of mode nx/2 */
   const T *roots = (const T *)a.y.roots;
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
 
-
   if (tid >= a.y.lines * Y::G) return;
-  if (a.x.cell && q) turn = load_root<1>((const T *)a.x.roots, a.half + q);
+  if (cell && q) turn = load_root<1>((const T *)a.x.roots, a.half + q);
   if (!BACK) {
-    const T h = (q ? (T)0.5 : (T)1) * a.scale, h1 = q ? h : h / root2;
+    const T h = (tangled ? (T)0.5 : (T)1) * a.scale, h1 = h / root2;
 
     ring_wait(stored, a.rows);
 #pragma unroll
     for (int m = 0; m < H; m++) {
       const Cplx<T> z = ring_get(s0 + m * Y::G, stays), z1 = ring_get(s1 + m * Y::G, stays);
 
-      if (q) {
+      if (tangled) {
         v[m] = Cplx<T>{h * (z.x + z1.x), h * (z.y - z1.y)} * turn;
         v[m + H] = Cplx<T>{h * (z.y + z1.y), h * (z1.x - z.x)} * turn;
       } else {
@@ -529,25 +666,30 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
         v[m + H] = {h * z.y, h1 * z1.y};
       }
     }
+    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
     ring_transform<T, Y, 0, 0>(v, sm, roots, line, t, line, t);
     ring_read(read);
+    if (sines) ring_sines<T, Y, 0, 0>(v, sm, first, line, t, line, t);
   } else {
-    ring_get_pairs<Y::E>(w, Y::G, a.upairs, once, v);
+    ring_get_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
   }
-  if (a.y.cell) ring_cosines<T, Y, BACK>(v, sm, roots, line, t);
-  else if (a.x.cell || task == 0) ring_untangle<T, Y, BACK>(v, sm, line, t, a.x.cell || q == 0);
+  if (a.y.ends == BCR_CUDA_RING_CELL) ring_cosines<T, Y, BACK>(v, sm, roots, line, t);
+  else if (a.y.ends == BCR_CUDA_RING_PERIODIC && (a.x.ends != BCR_CUDA_RING_PERIODIC || task == 0))
+    ring_untangle<T, Y, BACK>(v, sm, line, t, a.x.ends != BCR_CUDA_RING_PERIODIC || q == 0);
   if (!BACK) {
-    ring_put_pairs<Y::E>(w, Y::G, a.upairs, once, v);
+    ring_put_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
   } else {
+    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
     ring_transform<T, Y, 0, 1>(v, sm, roots, line, t, line, t);
+    if (sines) ring_sines<T, Y, 0, 1>(v, sm, first, line, t, line, t);
     if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.rows * a.rowwarps);
     turn = conjugate(turn);
 #pragma unroll
     for (int m = 0; m < H; m++) {
       const Cplx<T> x = v[m] * turn, y = v[m + H] * turn;
 
-      ring_put(s0 + m * Y::G, q ? Cplx<T>{x.x - y.y, x.y + y.x} : Cplx<T>{x.x, y.x}, stays);
-      ring_put(s1 + m * Y::G, q ? Cplx<T>{x.x + y.y, y.x - x.y} : Cplx<T>{root2 * x.y, root2 * y.y}, stays);
+      ring_put(s0 + m * Y::G, tangled ? Cplx<T>{x.x - y.y, x.y + y.x} : Cplx<T>{x.x, y.x}, stays);
+      ring_put(s1 + m * Y::G, tangled ? Cplx<T>{x.x + y.y, y.x - x.y} : Cplx<T>{root2 * x.y, root2 * y.y}, stays);
     }
     ring_stored(stored);
   }
@@ -573,11 +715,11 @@ __global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG
     if (rows) ring_rows<T, RingLength<N, __VA_ARGS__>, BACK>(a, task.plane, task.number, sm); \
     else ring_columns<T, RingLength<N, __VA_ARGS__>, BACK>(a, task.plane, task.number, sm); \
     break;
-  switch (rows ? a.x.n : a.y.n) {
+  switch (rows ? a.x.len : a.y.len) {
     RING_LENGTHS(CASE)
   default:
     if constexpr (BIG) {
-      switch (rows ? a.x.n : a.y.n) {
+      switch (rows ? a.x.len : a.y.len) {
         RING_LENGTHS_BIG(CASE)
       default:
         break;

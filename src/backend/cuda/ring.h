@@ -10,23 +10,33 @@
 extern "C" {
 #endif
 
-/* Transforms along x and y, lines along z (axes 0, 1, 2), in three passes over memory. Both ends of x are of one kind,
-   periodic or cell-centred, and so are those of y; rows and planes are contiguous. One kernel transforms planes both
-   ways: its tasks are some rows, whose transform goes to a ring of planes that stays in the second-level cache, or some
-   columns, which are taken from there. Modes are numbers of u: column q < nx/2 of a plane has ny complex ones, which are
-   two real ones each (BCRCudaRingModes()).
+/* Transforms along x and y, lines along z (axes 0, 1, 2), in three passes over memory. Both ends of x are of one kind and
+   so are those of y; rows and planes are contiguous. One kernel transforms planes both ways: its tasks are some rows,
+   whose transform goes to a ring of planes that stays in the second-level cache, or some columns, which are taken from
+   there. With lengths Nx and Ny of the transforms, column q < Nx/2 of a plane of modes has Ny complex ones, which are two
+   real ones each (BCRCudaRingModes()). Modes are where the solution will be; but a node-centred axis has one number less
+   than its transform, so that they need memory of their own (apart).
 
-   An axis as the kernels take it: */
+   Ends of an axis: */
+typedef enum {
+  BCR_CUDA_RING_PERIODIC,
+  BCR_CUDA_RING_CELL, /* two cell-centred ones */
+  BCR_CUDA_RING_NODE  /* two node-centred Dirichlet ones */
+} BCRCudaRingEnds;
+/* An axis as the kernels take it: */
 typedef struct {
-  int n, lines;      /* length; lines that a block transforms at a time, a power of two */
-  int cell;          /* cell-centred, else periodic */
-  int odd;           /* and odd about its ends (Dirichlet) */
+  BCRCudaRingEnds ends;
+  int odd;           /* cell-centred, odd about its ends (Dirichlet) */
+  int n, len;        /* numbers; length of the transform, n or n + 1 */
+  int lines;         /* lines that a block transforms at a time, a power of two */
   const void *roots; /* BCRCudaRingRoots(), in the work type */
 } BCRCudaRingAxis;
 typedef struct {
   BCRCudaRingAxis axis[2];
   int nz, threads, planes, ahead; /* threads of a block; planes of the ring, and that rows are ahead of columns */
   ptrdiff_t fplane, uplane;       /* numbers from plane to plane of f and u */
+  int apart;                      /* modes are not where the solution will be */
+  ptrdiff_t modes;                /* and from plane to plane of modes; BCRCudaRingShape() knows where they are apart */
   double scale;                   /* of the modes */
   void *ring;                     /* BCRCudaRingBytes() */
   int *count;                     /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
@@ -36,32 +46,32 @@ typedef struct {
    and of the solution */
 typedef struct {
   int n, end[2], pin;
-  const void *tab; /* BCRCudaRingTable(), in the work type: [5][nx ny] */
+  const void *tab; /* BCRCudaRingTable(), in the work type: [5][Nx Ny] */
   double removedfactor, *removed;
 } BCRCudaRingLines;
 
-/* Whether there are kernels for planes of these sizes, and the shape of their blocks; the ring must be at most `cache`
-   bytes, shared memory of a block at most `shared` */
+/* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
+   ring must be at most `cache` bytes, shared memory of a block at most `shared` */
 BCR_CUDA_API int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
-/* how many complex numbers, and these, as pairs of doubles, if w is given */
-BCR_CUDA_API int BCRCudaRingRoots(int n, double *w);
-/* sigma[nx ny]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 - i), or,
-   periodic, of the waves 0 to n/2 */
+/* for transforms of length len: how many complex numbers, and these, as pairs of doubles, if w is given */
+BCR_CUDA_API int BCRCudaRingRoots(int len, double *w);
+/* sigma[Nx Ny]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 - i), of
+   the sines, or, periodic, of the waves 0 to n/2 */
 BCR_CUDA_API int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *ring, const double *x, const double *y,
                                   double *sigma);
 /* from sigma/a, a the coupling along z */
 BCR_CUDA_API int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *lines, int single, ptrdiff_t modes,
                                   double a, const double *sigma, void *tab);
-/* u may be f */
-BCR_CUDA_API int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *ring, int single, const void *f, void *u);
+/* to modes w, which may be f where they are not apart */
+BCR_CUDA_API int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *ring, int single, const void *f, void *w);
 BCR_CUDA_API int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
-                                  void *u);
-BCR_CUDA_API int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *ring, int single, void *u);
+                                  void *w);
+BCR_CUDA_API int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *ring, int single, const void *w, void *u);
 /* where BCRCudaRingSolve() does not solve the lines: counts, and the mean of a solution's singular line */
 BCR_CUDA_API int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *ring);
-BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *u);
+BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *w);
 BCR_CUDA_API int BCRCudaRingLinesPossible(int n, int single); /* BCRCudaRingSolve() */
 
 #if defined(__cplusplus)

@@ -280,14 +280,14 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   RingLinesShape s;
   RingLinesArgs<T> a;
 
-  if (r->uplane % 2 || !ring_lines_shape(l->n, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
+  if (r->modes % 2 || !ring_lines_shape(l->n, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
   a.u = (T *)u;
   a.tab = (const Cplx<T> *)l->tab;
   a.count = r->count;
   a.ncount = BCRCudaRingCounts(r);
   a.n = l->n;
-  a.plane = r->uplane / 2;
-  a.modes = (ptrdiff_t)r->axis[0].n * r->axis[1].n / 2;
+  a.plane = r->modes / 2;
+  a.modes = (ptrdiff_t)r->axis[0].len * r->axis[1].len / 2;
   a.slots = s.slots;
   a.segments = s.threads / s.slots;
   for (int e = 0; e < 2; e++) a.half[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
@@ -412,6 +412,6 @@ __global__ void ring_mean(int n, ptrdiff_t plane, T *u)
 
 int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *u)
 {
-  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->uplane, (T *)u));
+  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, (T *)u));
   return bcr_done();
 }

@@ -115,7 +115,10 @@ static PetscErrorCode lines_modes(BCRDeviceCore c)
     PetscCall(
       BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], p->norm[d], t ? &c->rows.normb : &c->rows.norma));
     PetscCall(PetscFree(sigma));
-    c->rows.removedfactor *= p->norm[d][0];
+    if (p->singular) {
+      *(t ? &c->rows.pinb : &c->rows.pina) = (int)p->constant[d];
+      c->rows.removedfactor *= p->norm[d][p->constant[d]];
+    }
     t++;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,14 +131,16 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   const PetscBool reduction = BCRPlanIsReduction(c->kind);
 
   PetscFunctionBegin;
-  if (!c->work && !reduction)
+  if (!c->work && !reduction) {
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)p->n[0] * p->n[1] * p->n[2] * c->size, "the workspace", &c->work));
+    PetscCall(BCRDeviceEigenSpace(c));
+  }
   c->rows.n = (int)p->n[p->dim ? p->line : 0];
   c->rows.shift = p->singular ? 0 : p->shift + p->fixed;
   c->rows.factor = c->factor;
-  c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
   c->rows.removed = c->scalars;
   if (!c->tables.n) {
+    c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
     c->rows.removedfactor = 1;
     PetscCall(BCRDeviceLinesRows(c));
     if (!reduction) PetscCall(lines_modes(c));

@@ -1,6 +1,6 @@
 /*
   The core on a CUDA device: what its files share. core.c makes it and walks the plan's stages, transforms.c has the
-  transforms, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
+  transforms, eigen.c those of general axes, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
   on chip, ring.c planes through the second-level cache.
 */
 #pragma once
@@ -21,6 +21,15 @@ typedef struct {
   int *mode;           /* [count] */
   double *gain, *norm; /* [count] */
 } BCRDeviceOrder;
+
+/* Transforms of general axes. matrix: analysis, synthesis, on the device, of the work type; bytes, workspace: of
+   products; packed: a box, where numbers along axis 0 are not side by side in those of the caller */
+typedef struct {
+  void *handle; /* NULL: there are none */
+  size_t bytes;
+  const void *matrix[3][2];
+  void *workspace, *packed;
+} BCRDeviceEigen;
 
 struct _n_BCRDeviceCore {
   BCRPlan plan;
@@ -45,6 +54,7 @@ struct _n_BCRDeviceCore {
   BCRDeviceOrder roworder;
   BCRCudaBoxPass columns; /* across planes, as plan->acrossby says */
   BCRCudaRowFft acrossrows;
+  BCRDeviceEigen eigen;
   int *acrossmode; /* [planes] mode that a plane has; NULL: its number. Host */
 
   /* FOURIER, LINE, POINT */
@@ -85,6 +95,13 @@ PETSC_INTERN int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int s
                                         const void *f, const BCRCudaLines *ul, void *u, const void *extra, int more);
 PETSC_INTERN int BCRDeviceTransformAcross(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl,
                                           const void *f, const BCRCudaLines *ul, void *u);
+/* eigen.c: matrices, at set-up once; workspace in c->space; of lines along axis d, from the caller's array to a packed one
+   or back */
+PETSC_INTERN PetscErrorCode BCRDeviceEigenCreate(BCRDeviceCore c);
+PETSC_INTERN PetscErrorCode BCRDeviceEigenSpace(BCRDeviceCore c);
+PETSC_INTERN PetscErrorCode BCRDeviceEigenDestroy(BCRDeviceCore c);
+PETSC_INTERN int BCRDeviceEigenApply(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis,
+                                     const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
 /* rows have a transform of their own, which takes one more plane */
 static inline PetscBool BCRDeviceRowsOwn(BCRDeviceCore c)
 {

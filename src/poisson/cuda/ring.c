@@ -15,13 +15,13 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   PetscFunctionBegin;
   PetscCheck(BCRPlanCudaRing(p, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
-    const int n = BCRCudaRingRoots(r.axis[d].n, NULL);
+    const int n = BCRCudaRingRoots(r.axis[d].len, NULL);
     double *w;
 
     r.axis[d].roots = c->ring.axis[d].roots;
     if (r.axis[d].roots) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
-    (void)BCRCudaRingRoots(r.axis[d].n, w);
+    (void)BCRCudaRingRoots(r.axis[d].len, w);
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &r.axis[d].roots));
     PetscCall(PetscFree(w));
   }
@@ -53,7 +53,8 @@ static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], s, &w[d]));
     PetscCall(PetscFree(s));
   }
-  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)p->n[0] * p->n[1] * sizeof(double), "tables", sigma));
+  PetscCall(
+    BCRDeviceArenaGet(&c->tables, (size_t)c->ring.axis[0].len * c->ring.axis[1].len * sizeof(double), "tables", sigma));
   PetscCallBCRCuda(BCRCudaRingModes(c->stream, &c->ring, w[0], w[1], *sigma));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -62,7 +63,7 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
   const BCRAxis *z = &p->axis[2];
-  const PetscInt modes = p->n[0] * p->n[1];
+  PetscInt modes;
   double *sigma;
 
   PetscFunctionBegin;
@@ -70,8 +71,15 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   PetscCall(BCRDeviceArenaFree(&c->tables));
   if (!c->space.n) PetscCall(ring_create(c));
   PetscCall(ring_modes(c, &sigma));
-  /* transforms there and back are nx ny times too large */
-  c->ring.scale = c->factor / (double)modes / (p->general ? 1 : z->a);
+  modes = (PetscInt)c->ring.axis[0].len * c->ring.axis[1].len;
+  c->ring.scale = c->factor / (p->general ? 1 : z->a);
+  for (int d = 0; d < 2; d++) { /* transforms there and back are so many times too large */
+    const BCRCudaRingAxis *a = &c->ring.axis[d];
+
+    c->ring.scale /= a->ends == BCR_CUDA_RING_NODE ? 0.5 * a->len : a->len;
+  }
+  if (!c->work && (p->general || c->ring.apart))
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)modes * p->n[2] * c->size, "the workspace", &c->work));
   if (p->general) {
     PetscCall(PetscMemzero(&c->rows, sizeof(c->rows)));
     c->rows.n = (int)p->n[2];
@@ -81,7 +89,6 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
     c->rows.removed = c->scalars;
     c->rows.removedfactor = 1 / c->factor;
     PetscCall(BCRDeviceLinesRows(c));
-    if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)modes * p->n[2] * c->size, "the workspace", &c->work));
   } else {
     BCRCudaRingLines *l = &c->ringlines;
     void *tab;
@@ -100,9 +107,11 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
 
 PetscErrorCode BCRDeviceRingPlanes(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
+  void *modes = c->ring.apart ? c->work : u;
+
   PetscFunctionBegin;
-  if (stage->back) PetscCallBCRCuda(BCRCudaRingBackward(stream, &c->ring, c->single, u));
-  else PetscCallBCRCuda(BCRCudaRingForward(stream, &c->ring, c->single, w->at, u));
+  if (stage->back) PetscCallBCRCuda(BCRCudaRingBackward(stream, &c->ring, c->single, modes, u));
+  else PetscCallBCRCuda(BCRCudaRingForward(stream, &c->ring, c->single, w->at, modes));
   w->at = u;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,7 +125,7 @@ PetscErrorCode BCRDeviceRingLines(BCRDeviceCore c, BCRStream stream, const BCRSt
   (void)stage;
   (void)w;
   if (!c->plan->general) {
-    PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, u));
+    PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, c->ring.apart ? c->work : u));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &lines, u, &other, c->work));

@@ -245,12 +245,14 @@ PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c)
   }
   if (p->dim > 1 && !p->axis[0].lower) PetscCall(rows_tables(c));
   if (p->across >= 0 && !p->axis[p->across].lower) PetscCall(across_tables(c));
+  PetscCall(BCRDeviceEigenCreate(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDeviceTransformsDestroy(BCRDeviceCore c)
 {
   PetscFunctionBegin;
+  PetscCall(BCRDeviceEigenDestroy(c));
   PetscCall(PetscFree3(c->roworder.mode, c->roworder.gain, c->roworder.norm));
   PetscCall(PetscFree(c->acrossmode));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -277,6 +279,7 @@ static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int syn
   const int *of = extra ? c->extraof : NULL;
   const ptrdiff_t ld = extra ? c->ldd : 0, plane = extra ? c->level0.eplane : 0;
 
+  if (c->plan->transform[d] == BCR_TRANSFORM_EIGEN) return BCRDeviceEigenApply(c, stream, d, synthesis, fl, f, ul, u);
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
   if (synthesis && BCREndIsZero(a->end[0]) && BCREndIsZero(a->end[1])) synthesis = 0;
   if (c->plan->transform[d] == BCR_TRANSFORM_PRODUCT)
