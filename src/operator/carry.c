@@ -28,8 +28,8 @@ enum {
 /* Ranks of this computer, for all that is carried between those of a communicator */
 typedef struct {
   MPI_Comm comm;
-  PetscMPIInt ranks, first; /* first: this rank is */
-  PetscMPIInt *local;       /* [size] number there of each rank, MPI_UNDEFINED: elsewhere */
+  PetscMPIInt ranks;
+  PetscMPIInt *local; /* [size] number there of each rank, MPI_UNDEFINED: elsewhere */
 } BCRNode;
 
 struct _n_BCRCarry {
@@ -132,7 +132,6 @@ static PetscErrorCode node_destroy(void *shared)
 static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[], PetscMPIInt local[])
 {
   BCRNode *node = c->node;
-  PetscMPIInt rank;
   MPI_Group group[2];
 
   PetscFunctionBegin;
@@ -140,8 +139,6 @@ static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[]
   node->local = local;
   PetscCallMPI(MPI_Comm_set_errhandler(node->comm, MPI_ERRORS_RETURN)); /* of windows */
   PetscCallMPI(MPI_Comm_size(node->comm, &node->ranks));
-  PetscCallMPI(MPI_Comm_rank(node->comm, &rank));
-  node->first = rank == 0;
   for (PetscMPIInt p = 0; p < size; p++) all[p] = p;
   PetscCallMPI(MPI_Comm_group(c->comm, &group[0]));
   PetscCallMPI(MPI_Comm_group(node->comm, &group[1]));
@@ -301,7 +298,7 @@ static PetscErrorCode carry_local(BCRCarry c, const BCRGrid *g, PetscInt axis, c
 /* Sums and maxima over all ranks; none goes on before all are here */
 static PetscErrorCode carry_info(BCRCarry c)
 {
-  double mine[7] = {0}, all[7];
+  double mine[4] = {0}, all[4];
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < c->nto; i++) {
@@ -310,11 +307,9 @@ static PetscErrorCode carry_info(BCRCarry c)
     if (c->to[i].rank != c->rank) mine[0] += nodes;
     if (!c->to[i].memory) mine[1] += nodes;
   }
-  mine[2] = c->node->first;
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_SUM, c->comm));
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, c->comm));
   c->info.moved = all[0];
   c->info.bymessage = all[1];
-  c->info.nodes = (PetscMPIInt)all[2];
   mine[1] = (double)c->nmessage;
   mine[2] = (double)c->node->ranks;
   mine[3] = c->info.refused ? 1 : 0;

@@ -10,11 +10,11 @@
 typedef struct _n_BCRCarry *BCRCarry;
 
 typedef struct {
-  double moved, most;       /* nodes that change their rank: all together, and those of the rank that sends most */
-  double bymessage;         /* of all, by messages */
-  PetscInt messages;        /* of the rank that sends most, there and back */
-  PetscMPIInt nodes, ranks; /* computers with shared memory, the most ranks of one */
-  const char *refused;      /* why there is none, NULL: there is, or each rank has a computer of its own */
+  double moved, most;  /* nodes that change their rank: all together, and those of the rank that sends most */
+  double bymessage;    /* of all, by messages */
+  PetscInt messages;   /* of the rank that sends most, there and back */
+  PetscMPIInt ranks;   /* the most of one node */
+  const char *refused; /* why there is none, NULL: there is, or each rank has a computer of its own */
 } BCRCarryInfo;
 
 /* Collective. Rank p has rows first[p] .. first[p + 1] - 1 of the axis, whole across the others */
