@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(PETSC_USE_COMPLEX)
-  #error "The programs in bench/ want a PETSc with real scalars"
+#if defined(PETSC_USE_COMPLEX) && !defined(BENCH_ANY_SCALARS)
+  #error "This program wants a PETSc with real scalars"
 #endif
 
 #ifndef PETSCBCR_BENCH_COMPILER

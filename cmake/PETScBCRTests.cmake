@@ -194,9 +194,9 @@ function(petscbcr_add_program_tests)
   endforeach()
 
   # those without a DMDA, on one rank and on three; ex1 is for one
-  foreach(case ex1 ex2 ex3 ex5 ex7 ex8 ex9 ex12 ex13 ex15 ex16 ex23 ex52 ex54)
+  foreach(case ex1 ex2 ex3 ex5 ex7 ex8 ex9 ex11 ex12 ex13 ex15 ex16 ex23 ex52 ex54)
     set(labels tutorial)
-    if(NOT case MATCHES "^ex(2|9|54)$")
+    if(NOT case MATCHES "^ex(2|9|11|54)$")
       list(APPEND labels long)
     endif()
     foreach(n 1 3)

@@ -48,6 +48,44 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Modes that are left out leave their part of the right-hand side where it is, and a KSP that looks at preconditioned
+   residuals, or at none, would not see it. What a solve of all of it leaves is found here, and where that is more than
+   rounding applications fail for this right-hand side (KSP_DIVERGED_PC_FAILED); not where the user has said what is in
+   the null space */
+static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  MatNullSpace nullspace = NULL;
+  BCRSolverInfo info;
+  PetscBool looks;
+  Vec y;
+  PC its;
+
+  PetscFunctionBegin;
+  bcr->told = 0;
+  if (!bcr->waves || bcr->otherwise.pc || bcr->info.left == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetPC(ksp, &its));
+  if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
+  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
+  if (nullspace) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecDuplicate(b, &y));
+  BCRCallElse(PCApply(pc, b, y), (void)VecDestroy(&y));
+  PetscCall(VecDestroy(&y));
+  PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+  if (info.lefterror <= BCR_WAVES_TOLD) PetscFunctionReturn(PETSC_SUCCESS);
+  bcr->told = (PetscReal)info.lefterror;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &looks, KSPPREONLY, KSPBCRPOISSON, ""));
+  bcr->spoil = looks ? PETSC_FALSE : PETSC_TRUE;
+  PetscCall(
+    PetscInfo(pc,
+              "The operator is numerically singular: %g of its modes are left out, and the right-hand side has "
+              "%g of its size in these, so that solutions have a backward error of %g: this solve fails. Attach "
+              "the null space to the matrix (MatSetNullSpace()) if that part is not wanted\n",
+              info.left, info.leftpart, info.lefterror));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* KSPPREONLY, and KSPBCRPOISSON that computes no norm, do not look at what they return */
 PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
 {
@@ -61,6 +99,7 @@ PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
     PetscCall(PCSetUp(pc)); /* a KSP with new vectors for the same matrix leaves that to PCApply() */
   PetscCall(BCRPoissonSetUpWith(pc, b, x));
   PetscCall(BCROtherwisePreSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
+  PetscCall(check_left(pc, ksp, b));
   c = BCRPoissonUnchosenFit(pc);
   if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetPC(ksp, &its));
@@ -84,6 +123,8 @@ PetscErrorCode PCPostSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   PetscFunctionBegin;
   (void)b;
   (void)x;
+  if (((PC_BCRPoisson *)pc->data)->told > 0) pc->failedreason = PC_NOERROR; /* for the next right-hand side */
+  ((PC_BCRPoisson *)pc->data)->told = 0;
   PetscCall(BCROtherwisePostSolve(pc, &((PC_BCRPoisson *)pc->data)->otherwise, ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -180,6 +221,12 @@ static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* u may be f */
+static void turn_rows(const PC_BCRPoisson *bcr, const PetscScalar *f, PetscScalar *u)
+{
+  for (PetscInt i = 0; i < bcr->n; ++i) u[i] = bcr->turn[i] * f[i];
+}
+
 static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
                             PetscScalar *u, PetscInt ldu)
 {
@@ -187,6 +234,12 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  for (PetscInt r = 0; r < nrhs && bcr->turn && !transpose; ++r)
+    turn_rows(bcr, f + (size_t)r * ldf, u + (size_t)r * ldu);
+  if (bcr->turn && !transpose) {
+    f = u;
+    ldf = ldu;
+  }
   if (!bcr->moves.slab && !bcr->cap)
     PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
   for (PetscInt r = 0; r < nrhs && (bcr->moves.slab || bcr->cap); ++r) {
@@ -199,6 +252,8 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
       PetscCall(BCRMovesGive(&bcr->moves, ur));
     } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
+  for (PetscInt r = 0; r < nrhs && bcr->turn && transpose; ++r)
+    turn_rows(bcr, u + (size_t)r * ldu, u + (size_t)r * ldu);
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
   if (BCRPoissonSingular(pc)) {
@@ -270,6 +325,7 @@ static PetscErrorCode follow(PC pc, BCRVecPlace place)
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible)
     PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCRPoissonHostOnly(bcr)) PetscFunctionReturn(PETSC_SUCCESS); /* what a device does not solve with */
   if (bcr->place.grid.size > 1) {
     int mine[2] = {(int)place, -(int)place}, all[2];
 
@@ -439,6 +495,11 @@ static PetscErrorCode apply_refined(PC pc, PetscBool transpose, Vec x, Vec y)
     if (small) break;
     PetscCall(apply_any(pc, transpose, bcr->graded[0], bcr->graded[1]));
     PetscCall(VecAXPY(y, 1, bcr->graded[1]));
+  }
+  if (bcr->told > 0) {
+    pc->failedreason = PC_SUBPC_ERROR;
+    if (bcr->spoil)
+      PetscCall(VecSet(y, PETSC_INFINITY)); /* Krylov methods look at failures where norms are not finite */
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -15,6 +15,7 @@
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/capacitance.h"
 #include "../../src/poisson/tune.h"
+#include "../../src/poisson/waves.h"
 
 /* Transforms mix grid lines, and with them the rounding of their right-hand sides: rows that are so
    much smaller than others of their line (a penalty holds an end) would have no more than ten
@@ -86,7 +87,13 @@ typedef struct {
   PetscReal removed;  /* largest constant removed in the last application */
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
-  double condition;   /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
+  PetscScalar *turn;  /* [n] complex matrices: what each row of the right-hand side is multiplied with first; or NULL */
+  PetscBool waves;    /* some component is not definite (src/poisson/waves.h): the host solves it */
+  /* the backward error of what is left out of the KSP's right-hand side, where it is more than rounding. spoil: the KSP
+     would not see it */
+  PetscReal told;
+  PetscBool spoil;
+  double condition; /* of the eigenvectors of those that are transformed, with weights; 1: there are none */
   /* where that is beyond BCR_GRADED: each application is refined once, with these */
   Vec graded[2];
   PetscReal norm[2]; /* of the matrix, rows and columns; with which values */
@@ -94,6 +101,12 @@ typedef struct {
   PetscObjectState normstate[2];
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
+
+/* What devices have no way to solve */
+static inline PetscBool BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
+{
+  return (PetscBool)(bcr->waves || bcr->turn);
+}
 
 /* Rows differ by a mask, and the extension is asked for */
 static inline PetscBool BCRPoissonExtends(const PC_BCRPoisson *bcr)

@@ -341,8 +341,8 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
   `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it,
   relative to the entry of the fit (to its diagonal where the fit has none). `PCSetUp()` raises
   `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit
-  for one that no fit helps: a wide stencil, coupled components, complex coefficients, an indefinite
-  operator.
+  for one that no fit helps: a wide stencil, coupled components, complex coefficients other than a
+  constant shift and one phase for all couplings.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -770,7 +770,7 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
   that does not exist, a shift that is not finite and a scale of zero; `PCSetUp()` raises
   `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension, an axis is periodic at one end
   only, or is periodic here and not in the `DMDA` or the other way round, and `PETSC_ERR_SUP` where
-  the shift makes the operator indefinite.
+  the shift makes the operator indefinite and a radix is given.
 
   Example Usage:
 .vb

@@ -15,6 +15,7 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(BCRPondsDestroy(&bcr->ponds));
   PetscCall(PetscFree(bcr->factor));
+  PetscCall(PetscFree(bcr->turn));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
   bcr->n = 0;
@@ -219,7 +220,49 @@ static PetscErrorCode choose_backend(PC pc)
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
+    if (bcr->device && BCRPoissonHostOnly(bcr)) {
+      bcr->device = PETSC_FALSE;
+      bcr->nodevice = "no way for a device to solve indefinite or complex operators";
+    }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The phases of the rows of complex matrices, of all components. No rank waits for another */
+static PetscErrorCode set_turn(PC_BCRPoisson *bcr)
+{
+  PetscBool some = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(bcr->turn));
+  for (PetscInt c = 0; c < bcr->dof; ++c) some = (PetscBool)(some || bcr->ops[c].turn);
+  if (!some) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(PetscMax(bcr->n, 1), &bcr->turn));
+  for (PetscInt i = 0; i < bcr->n; ++i) {
+    const PetscScalar *turn = bcr->ops[i % bcr->dof].turn;
+
+    bcr->turn[i] = turn ? PetscConj(turn[i / bcr->dof]) : 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is for definite operators only, and was asked for */
+static PetscErrorCode check_waves(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const char *option = NULL;
+
+  PetscFunctionBegin;
+  bcr->waves = PETSC_FALSE;
+  bcr->told = 0;
+  for (PetscInt c = 0; c < bcr->dof; ++c) bcr->waves = (PetscBool)(bcr->waves || bcr->ops[c].waves);
+  if (bcr->nlevels && bcr->waves) option = "schedule";
+  else if (bcr->radix != PCBCRPOISSON_RADIX_AUTO && bcr->waves) option = "radix";
+  else if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA && (bcr->waves || bcr->turn)) option = "backend cuda";
+  PetscCheck(!option, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "The operator is indefinite or complex, and -%spc_bcrpoisson_%s is for definite ones: leave the option "
+             "out, or use a preconditioning matrix (second matrix of KSPSetOperators()) that is definite",
+             BCRPrefix(pc), option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -353,7 +396,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(solver_options(bcr, &options));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
-  if (bcr->tune || bcr->tunefile)
+  if ((bcr->tune || bcr->tunefile) && !bcr->waves)
     PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab,
                             bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
@@ -459,6 +502,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, set_turn(bcr), BCR_NO_MEMORY));
+  PetscCall(check_waves(pc));
   PetscCall(set_grading(pc));
   PetscCall(BCRFactorsTake(pc));
   PetscCall(set_slabs(pc));

@@ -197,6 +197,27 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Signs and sizes of eigenvalues, of all components that are not definite */
+static PetscErrorCode view_waves(const PC_BCRPoisson *bcr, PetscViewer viewer)
+{
+  BCRSolverInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "indefinite or complex: eigenvalues with a negative real part: %.0f; the smallest "
+                                   "is %g of the operator's size\n",
+                                   info.negative, info.least));
+  if (info.left == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(
+    PetscViewerASCIIPrintf(viewer,
+                           "numerically singular: %.0f modes, whose eigenvalues are below %g of that, are left "
+                           "out of solutions; of the last right-hand side they had %g of its size, which leaves "
+                           "a backward error of %g\n",
+                           info.left, BCR_WAVES_LEAST, info.leftpart, info.lefterror));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -233,6 +254,7 @@ PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "refined once in each application: eigenvectors of axes with varying coefficients, condition %g\n",
       bcr->condition));
+  if (bcr->waves) PetscCall(view_waves(bcr, viewer));
   if (bcr->cap) {
     BCRCapacitanceInfo info;
 
@@ -289,6 +311,16 @@ PetscErrorCode BCRPoissonExplain(PC pc, PetscReal norm, size_t length, char text
                             "the matrix is not separable, and the solver is of another one near it (fit %s, largest "
                             "deviation of an entry %g): use KSPCG or KSPGMRES with PCBCRPOISSON",
                             bcr->ops[c].fit, (double)bcr->ops[c].deviation));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (bcr->told > 0) {
+    PetscCall(PetscSNPrintf(
+      text, length,
+      "the operator is numerically singular: %.0f of its modes are left out, and the right-hand side is not without "
+      "them "
+      "(backward error %g): attach the null space to the matrix (MatSetNullSpace()), or make the right-hand side "
+      "consistent, or use another shift",
+      bcr->info.left, (double)bcr->told));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRPoissonUpdateRemoved(pc));

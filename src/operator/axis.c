@@ -6,6 +6,7 @@
 #include "devscale.h"
 #include "differ.h"
 #include <petscviewer.h>
+#include <string.h>
 
 /* ---- several general axes ---- */
 
@@ -124,6 +125,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
+  PetscCall(PetscFree(op->turn));
   PetscCall(BCRDeviceScaleDestroy(&op->devscale));
   PetscCall(BCRDifferDestroy(&op->differ));
   PetscCall(PetscMemzero(op, sizeof(*op)));
@@ -153,7 +155,7 @@ double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
 }
 
 /* How many eigenvalues of the symmetrised tridiagonal lie below x: the negative pivots of T - x (Sturm) */
-static PetscInt BCRSturm(const BCRAxis *ax, double x)
+PetscInt BCRAxisCount(const BCRAxis *ax, double x)
 {
   PetscInt i, count = 0;
   double q = 1.0;
@@ -193,7 +195,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
     for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
 
-      if (BCRSturm(ax, x) > 0) b = x;
+      if (BCRAxisCount(ax, x) > 0) b = x;
       else a = x;
     }
     *lo = (PetscReal)PetscMax(a, sum);
@@ -281,6 +283,12 @@ PetscBool BCROperatorNeutral(const BCROperator *op)
   return neutral;
 }
 
+/* And not what is made to be near it */
+static PetscBool BCROperatorIsMatrix(const BCROperator *op)
+{
+  return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
+}
+
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
@@ -289,18 +297,26 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscReal lo;
 
   PetscFunctionBegin;
-  op->singular = PETSC_FALSE;
+  op->singular = op->waves = PETSC_FALSE;
   for (d = 0; d < 3; d++)
     if (op->axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (op->tau != 0) {
+    op->waves = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (BCROperatorNeutral(op)) {
     for (d = 0; d < op->dim; d++) {
       const BCRAxis *ax = &op->axis[d];
 
-      PetscCheck(
-        ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-        "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector "
-        "of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one",
-        xyz[d], xyz[d]);
+      if (ax->n > 1 && ax->a == 0 && !ax->lower) { /* every plane across it has a null vector of its own */
+        PetscCheck(
+          BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
+          "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
+          "preconditioning matrix with a positive shift, or solve the planes one by one",
+          xyz[d]);
+        op->waves = PETSC_TRUE;
+        PetscFunctionReturn(PETSC_SUCCESS);
+      }
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
          where rows are coupled both ways. Without such a pair the planes on either side have null
          vectors of their own, or the transpose's vanishes on one side. */
@@ -317,6 +333,10 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCROperatorIsMatrix(op)) {
+    op->waves = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
           "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, "
           "constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix "
@@ -455,8 +475,13 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale,
+  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g", (double)op->shift));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  if (op->tau != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g i", (double)op->tau));
+  PetscCall(PetscViewerASCIIPrintf(viewer, ", overall scale %g%s%s\n", (double)op->scale,
+                                   op->turn ? " times a complex number of size one in each row" : "",
                                    op->singular ? ", singular: the constant is projected out" : ""));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,
                                    op->left ? ", every row with a factor of its own"
                                             : (op->apart ? ", rows apart solved by themselves" : "")));

@@ -41,8 +41,8 @@ PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBoo
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
-  *same = (PetscBool)(old->dim == op->dim && old->singular == op->singular && old->left == op->left &&
-                      BCROperatorScaled(old) == BCROperatorScaled(op));
+  *same = (PetscBool)(old->dim == op->dim && old->singular == op->singular && old->waves == op->waves &&
+                      old->tau == op->tau && old->left == op->left && BCROperatorScaled(old) == BCROperatorScaled(op));
   for (PetscInt d = 0; d < 3 && *same; d++) {
     double others = rest;
 

@@ -105,6 +105,11 @@ PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBo
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */
 PETSC_INTERN double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
 
+/* The smallest eigenvalue of an axis, 0 of a uniform one of one unknown */
+PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
+/* How many eigenvalues of a general axis are below x */
+PETSC_INTERN PetscInt BCRAxisCount(const BCRAxis *ax, double x);
+
 /* Entry i of the null vector of the transpose of a uniform axis that is singular */
 static inline double BCRAxisGetEndWeight(const BCRAxis *axis, PetscInt i)
 {
@@ -124,6 +129,11 @@ typedef struct {
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */
+  /* eigenvalues of both signs, or nearly zero, or not real: solved by poisson/waves.h, on the host */
+  PetscBool waves;
+  PetscReal tau; /* complex scalars: T + shift + i tau */
+  /* complex scalars: A = diag(turn) times all this, |turn| = 1, for each row of this rank's nodes (x fastest); NULL: 1 */
+  PetscScalar *turn;
   /* Rows of nodes that lie in planes of several axes: d u - sum e_a u_a = f, u_a the neighbour inward along axis a; 1/d
      is that of the plane of the first of these axes. e_a/d, for each combination of planes (BCRCornerPlace()) */
   PetscReal corner[27][3];

@@ -7,6 +7,7 @@
 */
 #include "compare.h"
 #include "readdevice.h"
+#include "turn.h"
 
 typedef enum {
   BCR_GUESSED,  /* planes from a row each */
@@ -25,6 +26,7 @@ typedef struct {
   PetscBool differ; /* those are looked for */
   BCRStage *stage;
   PetscBool *lines; /* the operator holds what the grid lines have */
+  BCRTurn turn;
   BCRCheck check;
   uint64_t boxes;         /* rows whose columns are known to be right; 0: none */
   PetscBool asked, there; /* all rows have been compared where they are, on the device; and are the operators' */
@@ -163,7 +165,7 @@ static PetscErrorCode BCRReadSingular(BCRReader *R, PetscBool *good)
   for (PetscInt c = 0; c < A->dof && 8 * R->check.v.dev > BCR_NULL_TOL; c++) {
     PetscBool null = PETSC_FALSE;
 
-    if (R->skip[c] || !BCROperatorNeutral(&R->ops[c])) continue;
+    if (R->skip[c] || R->turn.real || !BCROperatorNeutral(&R->ops[c])) continue;
     PetscCall(BCRRowsNull(A, c, &R->ops[c], PETSC_FALSE, &null));
     if (null) continue;
     *good = PETSC_FALSE;
@@ -189,6 +191,7 @@ static PetscErrorCode BCRReadFinish(BCRReader *R, PetscInt c, BCRFit fit)
     op->devcol = c == v->comp ? v->col : 0;
   }
   PetscCall(BCRPlanesEmpty(A, c, op));
+  PetscCall(BCRTurnShift(&R->turn, A, c, op));
   PetscCall(BCRFaultShare(A->comm, BCROperatorCheckDefinite(op), BCR_NO_MEMORY));
   for (PetscInt d = 0; d < 6; d++) varies[d] = op->axis[d / 2].plane[d % 2].inv != NULL;
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, varies, 6, MPI_INT, MPI_MAX, A->comm));
@@ -243,7 +246,10 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) R.boxes = pattern->boxes;
   R.differ = (PetscBool)(pattern && pattern->differ);
-  ierr = BCRRowsOpen(grid, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &R.rows);
+  BCRCallElse(BCRTurnCreate(P, &R.turn), (void)BCRTurnDestroy(&R.turn));
+  if (R.turn.real) again = PETSC_FALSE;
+  ierr = BCRRowsOpen(grid, R.turn.real ? R.turn.real : P, (PetscBool)(again && pattern->full),
+                     (PetscBool)(again && pattern->fitted), &R.rows);
   /* a fit that was chosen by its name is what is wanted */
   R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
   *dof = R.rows.dof;
@@ -255,6 +261,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   PetscCall(PetscFree4(R.stage, R.models, R.skip, R.lines));
   if (pattern && !again && !ierr) pattern->full = BCRRowsFull(&R.rows);
   PetscCall(BCRRowsClose(&R.rows));
+  PetscCall(BCRTurnDestroy(&R.turn));
   if (ierr) PetscCall(BCROperatorDestroy(*dof, &R.ops));
   PetscCall(ierr);
   *ops = R.ops;

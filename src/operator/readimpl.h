@@ -230,4 +230,3 @@ PETSC_INTERN PetscBool BCROperatorNeutral(const BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends,
                                         PetscBool *null);
 PETSC_INTERN double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
-PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);

@@ -323,11 +323,13 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
       "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
     break;
   case BCR_ROW_IMAGINARY:
-    PetscCall(BCRFaultSet(
-      fault, PETSC_ERR_SUP,
-      "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real "
-      "preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
-      (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix is complex: its %g + %g i in %s (the phase of other couplings "
+                          "taken out) is not real. "
+                          "This solver needs couplings of one phase and a constant shift. Give such a preconditioning "
+                          "matrix (second matrix "
+                          "of KSPSetOperators()), for example one with mean coefficients",
+                          (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
     break;
   case BCR_ROW_STENCIL:
     if (BCRRowsNatural(A)) {

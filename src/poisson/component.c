@@ -82,6 +82,7 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
   to->rowscale = rowscale;
   to->devscale = NULL;
   to->apart = NULL;                                      /* component_apart() has the list */
+  to->turn = NULL;                                       /* the caller's affair */
   for (int d = 0; d < 3; d++) axis_forget(&to->axis[d]); /* so that it can be released whatever fails below */
   c->slab = -1;
   c->first = 0;
@@ -237,7 +238,7 @@ static PetscErrorCode component_setup(BCRComponent *c, BCRPrecision precision)
   PetscCall(component_weights(c, precision));
   c->onesremoved[0] = c->onesremoved[1] = 0;
   PetscCall(BCRPlanesSetUp(c));
-  if (precision == BCR_MIXED && c->core >= 0) PetscCall(BCRRefineSetUp(c));
+  if (precision == BCR_MIXED && c->core >= 0 && !c->op.waves) PetscCall(BCRRefineSetUp(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -250,6 +251,7 @@ static PetscBool same_array(PetscInt n, const PetscReal *a, const PetscReal *b)
 PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b)
 {
   if (a->op.shift != b->op.shift || a->op.scale != b->op.scale || a->op.singular != b->op.singular) return PETSC_FALSE;
+  if (a->op.waves != b->op.waves || a->op.tau != b->op.tau) return PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(a, d), *y = BCRComponentAxis(b, d);
 
@@ -303,6 +305,7 @@ PetscBool BCRComponentSameShape(const BCRComponent *c, const BCROperator *op, Pe
 
   *gamma = 1;
   if (op->dim != old->dim || op->singular != old->singular) return PETSC_FALSE;
+  if (op->waves || old->waves) return PETSC_FALSE; /* little of such a solver would last */
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d], *y = BCRComponentAxis(c, d);
 

@@ -40,26 +40,41 @@ struct _n_BCREigen {
   float *tosingle, *fromsingle; /* single: the same in float, and no others */
 };
 
-/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]) of the symmetric tridiagonal matrix with diagonal d and
-   off-diagonal e, which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
+/* Eigenvalues (in d) and eigenvectors (vector k: z[k n + i]; NULL: not wanted) of the symmetric tridiagonal matrix with
+   diagonal d and off-diagonal e, which is overwritten. Not by MRRR, whose vectors are orthogonal to fewer digits */
 static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[], double z[])
 {
-  PetscBLASInt bn, lwork, liwork, info = 0, *iwork;
-  double *work;
+  PetscBLASInt bn, ldz, lwork, liwork, info = 0, *iwork;
+  double *work, none;
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &bn));
-  PetscCall(PetscBLASIntCast(1 + 4 * n + n * n, &lwork));
-  PetscCall(PetscBLASIntCast(3 + 5 * n, &liwork));
+  PetscCall(PetscBLASIntCast(z ? 1 + 4 * n + n * n : 1, &lwork));
+  PetscCall(PetscBLASIntCast(z ? 3 + 5 * n : 1, &liwork));
+  ldz = z ? bn : 1;
   PetscCall(PetscMalloc2(lwork, &work, liwork, &iwork));
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
-  BCRdstevd_("V", &bn, d, e, z, &bn, work, &lwork, iwork, &liwork, &info);
+  BCRdstevd_(z ? "V" : "N", &bn, d, e, z ? z : &none, &ldz, work, &lwork, iwork, &liwork, &info);
   PetscCall(PetscFPTrapPop());
   PetscCall(PetscFree2(work, iwork));
   PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED,
              "The eigenvalues of a general axis of %" PetscInt_FMT
              " unknowns do not converge (LAPACK's stevd returns %" PetscInt_FMT "): are its coefficients finite?",
              n, (PetscInt)info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCREigenValues(const BCRAxis *x, double lambda[])
+{
+  const PetscInt n = x->n;
+  double *off;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &off));
+  for (PetscInt i = 0; i < n; i++) lambda[i] = (double)x->diag[i];
+  for (PetscInt i = 0; i + 1 < n; i++) off[i] = -sqrt((double)x->upper[i]) * sqrt((double)x->lower[i + 1]);
+  BCRCallElse(symmetric_eigenvectors(n, lambda, off, NULL), (void)PetscFree(off));
+  PetscCall(PetscFree(off));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

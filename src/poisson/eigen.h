@@ -14,6 +14,8 @@ typedef struct _n_BCREigen *BCREigen;
 /* single: products in float. singular: the rows of the axis add up to zero, so that one mode is the constant, its
    eigenvalue 0 and its analysis the mean weighted by h, exactly */
 PETSC_INTERN PetscErrorCode BCREigenCreate(const BCRAxis *axis, PetscBool singular, PetscBool single, BCREigen *eigen);
+/* The eigenvalues alone, of an axis whose couplings may vanish one way, in increasing order */
+PETSC_INTERN PetscErrorCode BCREigenValues(const BCRAxis *axis, double lambda[]);
 PETSC_INTERN PetscErrorCode BCREigenDestroy(BCREigen *eigen);
 /* n eigenvalues in increasing order; number of the constant mode, -1: not singular */
 PETSC_INTERN PetscErrorCode BCREigenGetModes(BCREigen eigen, double lambda[], PetscInt *constant);

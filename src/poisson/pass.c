@@ -95,6 +95,57 @@ PetscErrorCode BCRPassSolve(BCRPass *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where both parts have their right-hand sides and solutions: in boxes of their own, or in the caller's vector */
+static BCRField waves_field(const BCRPass *p, int part)
+{
+  BCRField x = field_of(p, p->u);
+
+  if (!p->s->wavesbox[part]) return x;
+  x.v = p->s->wavesbox[part];
+  x.single = PETSC_FALSE;
+  for (int d = 0; d < 3; d++) x.stride[d] = d ? x.stride[d - 1] * p->c->op.axis[d - 1].n : 1;
+  return x;
+}
+
+/* Both parts are prepared before the box is solved, which couples them where the shift is complex */
+PetscErrorCode BCRPassWaves(BCRPass p[])
+{
+  const BCRSolver s = p[0].s;
+  const BCRComponent *c = p[0].c;
+  BCRWaves w = c->core >= 0 ? s->waves[c->core] : NULL;
+  const double *f[2] = {NULL, NULL};
+  double *u[2] = {NULL, NULL};
+  BCRField x[BCR_PARTS];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < BCR_PARTS; k++) {
+    x[k] = waves_field(&p[k], k);
+    p[k].moves = PETSC_FALSE;
+    *p[k].removed = 0;
+    if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
+    if (w) {
+      const PetscBool direct = s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
+
+      if (!direct) PetscCall(s->be->rhs(&p[k], &x[k]));
+      f[k] = direct ? (const double *)field_of(&p[k], p[k].f).v : (const double *)x[k].v;
+      u[k] = (double *)x[k].v;
+    }
+  }
+  if (w && (BCR_PARTS == 1 || c->op.tau != 0)) PetscCall(BCRWavesSolve(w, (double)c->factor, f, u));
+  for (int k = 0; k < BCR_PARTS && w && BCR_PARTS > 1 && c->op.tau == 0; k++) {
+    const double *const g[2] = {f[k], NULL};
+    double *const v[2] = {u[k], NULL};
+
+    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
+  }
+  for (int k = 0; k < BCR_PARTS; k++) {
+    if (w && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
+      PetscCall(s->be->out(&p[k], &x[k]));
+    if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest)
 {
   PetscFunctionBegin;
@@ -135,19 +186,22 @@ static PetscErrorCode solve_launch(void *context, void *stream)
     if (r && r % BCR_SLOTS == 0 && !(s->be->flags & BCR_BACKEND_ASYNC))
       PetscCall(BCRPassRemoved(s, stream, &s->earlier));
     for (PetscInt m = 0; m < s->dof; m++) {
-      for (int part = 0; part < BCR_PARTS; part++) {
-        BCRPass p;
+      BCRPass p[BCR_PARTS];
 
-        p.s = s;
-        p.c = &s->comp[m];
-        p.transpose = (PetscInt)l->call.transpose;
-        p.nodestride = s->dof * BCR_PARTS;
-        p.f = (const PetscReal *)(l->call.f + (size_t)r * l->call.ldf + m) + part;
-        p.u = (PetscReal *)(l->call.u + (size_t)r * l->call.ldu + m) + part;
-        p.stream = stream;
-        p.removed = s->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part;
-        PetscCall(BCRPassSolve(&p));
-        if (BCRComponentOnes(p.c, p.transpose)) PetscCall(s->be->subtract_ones(&p));
+      for (int part = 0; part < BCR_PARTS; part++) {
+        p[part].s = s;
+        p[part].c = &s->comp[m];
+        p[part].transpose = (PetscInt)l->call.transpose;
+        p[part].nodestride = s->dof * BCR_PARTS;
+        p[part].f = (const PetscReal *)(l->call.f + (size_t)r * l->call.ldf + m) + part;
+        p[part].u = (PetscReal *)(l->call.u + (size_t)r * l->call.ldu + m) + part;
+        p[part].stream = stream;
+        p[part].removed = s->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part;
+      }
+      if (s->comp[m].op.waves) PetscCall(BCRPassWaves(p));
+      for (int part = 0; part < BCR_PARTS && !s->comp[m].op.waves; part++) {
+        PetscCall(BCRPassSolve(&p[part]));
+        if (BCRComponentOnes(p[part].c, p[part].transpose)) PetscCall(s->be->subtract_ones(&p[part]));
       }
     }
   }
@@ -160,6 +214,8 @@ static PetscErrorCode solve_begin(Launch *l, void *stream)
 
   PetscFunctionBegin;
   if (s->be->ready) PetscCall(s->be->ready(s));
+  for (PetscInt k = 0; k < s->ncore; k++)
+    if (s->waves[k]) PetscCall(BCRWavesForget(s->waves[k]));
   s->slots = (PetscInt)PetscMin(l->call.nrhs, BCR_SLOTS);
   /* a graph of that many would not be any faster */
   if (l->call.nrhs > BCR_SLOTS) PetscCall(solve_launch(l, stream));

@@ -4,6 +4,7 @@
 #include "backend.h"
 #include "plan.h"
 #include "../base/agree.h"
+#include "../backend/cpu/cpu.h"
 #include "../operator/devscale.h"
 
 PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr, const char what[])
@@ -35,7 +36,7 @@ static PetscErrorCode solver_arrays(BCRSolver s, const BCROperator ops[])
 {
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(s->dof, &s->comp));
-  PetscCall(PetscCalloc2(s->dof, &s->core, s->dof, &s->fallback));
+  PetscCall(PetscCalloc3(s->dof, &s->core, s->dof, &s->fallback, s->dof, &s->waves));
   for (PetscInt m = 0; m < s->dof; m++)
     PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "An operator of dimension %" PetscInt_FMT, ops[m].dim);
@@ -175,12 +176,56 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* In its place, where component c is not definite */
+static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves *waves)
+{
+  const PetscInt slab = PetscMax(0, c->slab);
+  BCRAxis axis[3];
+  const BCRWavesSpec spec = {.comm = s->slabs.comm,
+                             .axis = slab,
+                             .first = c->first,
+                             .m = c->op.axis[slab].n,
+                             .dim = c->op.dim,
+                             .axes = axis,
+                             .shift = (double)c->op.shift,
+                             .tau = (double)c->op.tau,
+                             .isa = s->options.core.isa};
+
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; d++) {
+    axis[d] = *BCRComponentAxis(c, d);
+    axis[d].weight = NULL;
+    if (axis[d].n == 1) axis[d].a = 0;
+  }
+  PetscCall(BCRWavesCreate(&spec, waves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Boxes of their right-hand sides, where the caller's vectors are not such boxes */
+static PetscErrorCode waves_boxes(BCRSolver s)
+{
+  size_t most = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c = &s->comp[m];
+
+    if (!c->op.waves || c->core < 0) continue;
+    if (s->dof * BCR_PARTS > 1 || BCR_REAL_SINGLE || BCRComponentBox(c) != BCRComponentNodes(c))
+      most = PetscMax(most, BCRComponentBox(c) + 64);
+  }
+  for (int k = 0; k < BCR_PARTS && most; k++)
+    PetscCall(BCRSolverArray(s, most * sizeof(double), "the workspace", &s->wavesbox[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Factors and tables of the cores of component c */
 static PetscErrorCode core_setup(BCRSolver s, const BCRComponent *c)
 {
   BCRRanks core = s->core[c->core], fallback = s->fallback[c->core];
 
   PetscFunctionBegin;
+  if (!core) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRRanksSetFactor(core, s->mixed ? (PetscReal)c->norm : c->factor));
   PetscCall(BCRRanksSetUp(core));
   if (fallback) {
@@ -221,7 +266,8 @@ static PetscErrorCode solver_cores(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRComponentSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    PetscCall(core_create(s, c, PETSC_FALSE, &s->core[s->ncore]));
+    if (c->op.waves) PetscCall(waves_create(s, c, &s->waves[s->ncore]));
+    else PetscCall(core_create(s, c, PETSC_FALSE, &s->core[s->ncore]));
     c->core = s->ncore++;
     PetscCall(BCRSolverShare(s, core_setup(s, c), BCR_NO_TABLES));
   }
@@ -236,7 +282,7 @@ static PetscErrorCode solver_trials(BCRSolver s)
   for (PetscInt m = 0; m < s->dof && s->mixed; m++) {
     BCRComponent *c = &s->comp[m];
 
-    if (c->core < 0 || !c->untried) continue;
+    if (c->core < 0 || !c->untried || c->op.waves) continue;
     PetscCall(BCRRefineTrial(s, c));
     c->untried = PETSC_FALSE;
     if (!c->wantdouble || s->fallback[c->core]) continue;
@@ -264,6 +310,7 @@ static PetscErrorCode solver_create(BCRSolver s, const BCROperator ops[], BCROpe
   PetscCall(s->be->create(s));
   PetscCall(solver_tables(s));
   PetscCall(solver_layout(s));
+  PetscCall(waves_boxes(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -326,8 +373,9 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
   for (PetscInt m = 0; m < s->dof && s->core; m++) {
     PetscCall(BCRRanksDestroy(&s->core[m]));
     PetscCall(BCRRanksDestroy(&s->fallback[m]));
+    PetscCall(BCRWavesDestroy(&s->waves[m]));
   }
-  PetscCall(PetscFree2(s->core, s->fallback));
+  PetscCall(PetscFree3(s->core, s->fallback, s->waves));
   for (PetscInt m = 0; m < s->dof && s->comp; m++) {
     BCRComponent *c = &s->comp[m];
 
@@ -339,6 +387,7 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
   if (s->be) {
     PetscCall(s->be->free(s->stage.v));
     PetscCall(s->be->free(s->sum.v));
+    for (int k = 0; k < 2; k++) PetscCall(s->be->free(s->wavesbox[k]));
     PetscCall(s->be->free(s->removed));
     PetscCall(s->be->free(s->copy));
     PetscCall(s->be->destroy(s));
@@ -506,6 +555,32 @@ PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of component m */
+static PetscErrorCode waves_info(BCRSolver s, PetscInt m, BCRSolverInfo *info)
+{
+  const double parts = s->comp[m].op.tau != 0 ? 1 : BCR_PARTS;
+  BCRWavesInfo of;
+
+  PetscFunctionBegin;
+  PetscCall(BCRWavesGetInfo(s->waves[s->comp[m].core], &of));
+  info->flops += parts * of.flops;
+  info->bytes_sent += (size_t)parts * of.sent;
+  info->messages += (size_t)parts * of.messages;
+  info->waves = PETSC_TRUE;
+  info->negative += of.negative;
+  info->left += of.left;
+  info->least = info->least > 0 ? PetscMin(info->least, of.least) : of.least;
+  info->leftpart = PetscMax(info->leftpart, of.removed);
+  info->lefterror = PetscMax(info->lefterror, of.backward);
+  if (m > 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrncpy(info->core.plan, of.plan, sizeof(info->core.plan)));
+  PetscCall(PetscStrncpy(info->core.isa, BCRCpuGetTable(s->options.core.isa, 0)->isa, sizeof(info->core.isa)));
+  if (s->slabs.comm != MPI_COMM_NULL)
+    PetscCall(PetscStrncpy(info->ranks, "whole lines across the slabs are brought to one rank each, and back",
+                           sizeof(info->ranks)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 {
   PetscFunctionBegin;
@@ -514,12 +589,16 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
   info->copies = s->copies;
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
-    const PetscBool direct = !s->mixed || c->ncorrect < 0 ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool direct = !s->mixed || c->ncorrect < 0 || c->op.waves ? PETSC_TRUE : PETSC_FALSE;
     const double solves = direct ? 1 : (s->be->flags & BCR_BACKEND_ASYNC ? c->ncorrect + 1 : 3); /* 3: as a rule */
     BCRRanksInfo core;
 
     component_info(s, c, solves, info);
     if (c->core < 0) continue;
+    if (c->op.waves) {
+      PetscCall(waves_info(s, m, info));
+      continue;
+    }
     PetscCall(BCRRanksGetInfo(s->mixed && direct ? s->fallback[c->core] : s->core[c->core], &core));
     info->flops += BCR_PARTS * solves * core.flops;
     info->bytes_sent += (size_t)(BCR_PARTS * solves) * core.bytes_sent;
@@ -536,6 +615,14 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 
     if (!core) continue;
     PetscCall(BCRRanksGetInfo(core, &of));
+    info->workspace += of.workspace;
+    info->tables += of.tables;
+  }
+  for (PetscInt k = 0; k < s->ncore; k++) {
+    BCRWavesInfo of;
+
+    if (!s->waves[k]) continue;
+    PetscCall(BCRWavesGetInfo(s->waves[k], &of));
     info->workspace += of.workspace;
     info->tables += of.tables;
   }

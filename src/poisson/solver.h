@@ -70,6 +70,11 @@ typedef struct {
   PetscInt doubles; /* mixed precision: components that corrections would not do for, solved in double */
   /* singular operators: size of the constant that the last solve removed from the right-hand side */
   PetscReal removed;
+  /* operators that are not definite (waves.h), of all components: modes whose eigenvalue has a negative real part, the
+     smallest |eigenvalue| over the operator's size, modes that are left out; of the last right-hand sides, how much of
+     them these had, and what that is as a backward error */
+  PetscBool waves;
+  double negative, least, left, leftpart, lefterror;
   char transport[384]; /* several ranks with devices: how messages go, in words */
   char ranks[256];     /* slabs: how the ranks are coupled, in words; empty without slabs */
   PetscBool onepass;   /* slabs on several ranks: this one goes through its rows once, not in two solves */

@@ -8,6 +8,7 @@
 
 #include "solver.h"
 #include "ranks.h"
+#include "waves.h"
 
 #if defined(PETSC_USE_COMPLEX)
   #define BCR_PARTS 2
@@ -146,6 +147,8 @@ struct _n_BCRSolver {
   BCRComponent *comp;
   PetscInt ncore;
   BCRRanks *core, *fallback; /* [ncore]; fallback: in double, for what single precision cannot correct; or NULL */
+  BCRWaves *waves;           /* [ncore] in place of both, where operators are not definite */
+  double *wavesbox[2];       /* boxes for their right-hand sides, where the caller's vector is none; or NULL */
   /* the cores work on stage, one box, not on the caller's vectors; mixed precision: correction, and
      residual where the core has no array for it */
   PetscBool staged;
@@ -255,6 +258,8 @@ PETSC_INTERN PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt
 
 /* pass.c */
 PETSC_INTERN PetscErrorCode BCRPassSolve(BCRPass *p); /* one real field */
+/* Real and imaginary part, p[BCR_PARTS], of an operator that is not definite */
+PETSC_INTERN PetscErrorCode BCRPassWaves(BCRPass p[]);
 PETSC_INTERN PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest);
 
 /* where mixed precision sums: in the box of u, or in s->sum */

@@ -76,6 +76,7 @@ static PetscErrorCode Matrices(void)
   PetscCall(CaseCreate(&bad, &c));
   PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
   PetscCall(CasePC(c.da, c.A, &pc));
+  PetscCall(PCBCRPoissonSetRadix(pc, 4));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "indefinite");
   PetscCall(PCDestroy(&pc));
   PetscCall(CaseDestroy(&c));

@@ -10,6 +10,7 @@
 #include "tri.h"
 #include "recurrence.h"
 #include "compact.h"
+#include "waves.h"
 
 typedef struct {
   const char *isa;
@@ -24,6 +25,7 @@ typedef struct {
   int bundle; /* BL of lanes.h */
   const BCRRecurTable *recur;
   const BCRCompactTable *compact;
+  const BCRWavesTable *waves; /* NULL in single precision */
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine

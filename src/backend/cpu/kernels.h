@@ -47,6 +47,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
     #include "fields_kernels.h"
     #include "recurrence_kernels.h"
     #include "compact_kernels.h"
+    #include "waves_kernels.h"
   #endif
 
   #if BCR_ISA > 0
@@ -76,6 +77,9 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .bundle = BL,
   .recur = &BCRN(BCRRecur),
   .compact = &BCRN(BCRCompact),
+    #if !defined(BCR_REAL_SINGLE)
+  .waves = &BCRN(BCRWaves),
+    #endif
 };
   #endif
 #endif

@@ -1,0 +1,233 @@
+/*
+  Lines of either sign, or with a complex shift: waves.h. In double precision only.
+
+  Row i after those above it have been eliminated is a_i u_i + c_i u_(i+1) = y_i. Of that and the next row the one with
+  the larger entry in column i is kept,
+
+      u_i = z_i - q_i u_(i+1) - r_i u_(i+2),
+
+  and the other one goes on, so that no multiplier exceeds one. r is not zero where rows were swapped.
+*/
+#if !defined(BCR_REAL_SINGLE)
+
+  #define WAVES_VECTORS (BCR_WAVES_BATCH / VL)
+
+typedef int64_t waves_mask __attribute__((vector_size(BCR_VECTOR_BYTES)));
+
+/* a where mask is set, else b */
+BCR_INLINE vec waves_select(waves_mask mask, vec a, vec b)
+{
+  return (vec)(((waves_mask)a & mask) | ((waves_mask)b & ~mask));
+}
+
+BCR_INLINE vec waves_abs(vec a)
+{
+  return (vec)((waves_mask)a & INT64_MAX);
+}
+
+static size_t BCRN(waves_work)(ptrdiff_t n)
+{
+  return 4 * (size_t)n * BCR_WAVES_BATCH;
+}
+
+BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale, double *u,
+                           ptrdiff_t ld, double *work)
+{
+  const ptrdiff_t n = line->n, size = n * BCR_WAVES_BATCH;
+  double *q = work, *r = work + size;
+  vec a[WAVES_VECTORS], c[WAVES_VECTORS], y[WAVES_VECTORS], s[WAVES_VECTORS], f[WAVES_VECTORS];
+
+  for (int v = 0; v < WAVES_VECTORS; v++) {
+    s[v] = vload(sigma + v * VL);
+    f[v] = vload(scale + v * VL);
+    a[v] = line->diag[0] + s[v];
+    c[v] = vset1(-line->upper[0]);
+    y[v] = f[v] * vload(u + v * VL);
+  }
+  for (ptrdiff_t i = 0; i + 1 < n; i++) {
+    const vec l = vset1(-line->lower[i + 1]), e = vset1(i + 2 < n ? -line->upper[i + 1] : 0);
+
+    __builtin_prefetch(u + (i + 1) * ld + BCR_WAVES_BATCH, 1);
+    __builtin_prefetch(u + (i + 1) * ld + BCR_WAVES_BATCH + 8, 1);
+  #pragma GCC unroll 8
+    for (int v = 0; v < WAVES_VECTORS; v++) {
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
+      double *here = u + i * ld + v * VL;
+      const vec d = line->diag[i + 1] + s[v], g = f[v] * vload(here + ld);
+
+      if (pivot) {
+        const waves_mask swap = (waves_mask)(waves_abs(l) > waves_abs(a[v]));
+        const vec inv = 1 / waves_select(swap, l, a[v]), m = waves_select(swap, a[v], l) * inv,
+                  kept = waves_select(swap, d, c[v]), beyond = (vec)((waves_mask)e & swap),
+                  z = waves_select(swap, g, y[v]);
+
+        a[v] = waves_select(swap, c[v], d) - m * kept;
+        c[v] = (e - beyond) - m * beyond;
+        y[v] = waves_select(swap, y[v], g) - m * z;
+        vstore(q + at, kept * inv);
+        vstore(r + at, beyond * inv);
+        vstore(here, z * inv);
+      } else {
+        const vec inv = 1 / a[v], m = l * inv;
+
+        vstore(q + at, c[v] * inv);
+        vstore(here, y[v] * inv);
+        a[v] = d - m * c[v];
+        y[v] = g - m * y[v];
+        c[v] = e;
+      }
+    }
+  }
+  for (int v = 0; v < WAVES_VECTORS; v++) {
+    a[v] = y[v] / a[v]; /* the unknown of the row after, and the one after that */
+    c[v] = vset1(0);
+    vstore(u + (n - 1) * ld + v * VL, a[v]);
+  }
+  for (ptrdiff_t i = n - 2; i >= 0; i--) {
+  #pragma GCC unroll 8
+    for (int v = 0; v < WAVES_VECTORS; v++) {
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL;
+      double *here = u + i * ld + v * VL;
+      vec x = vload(here) - vload(q + at) * a[v];
+
+      if (pivot) x -= vload(r + at) * c[v];
+      c[v] = a[v];
+      a[v] = x;
+      vstore(here, x);
+    }
+  }
+}
+
+static void BCRN(waves_real_lines)(const BCRWavesLine *line, int pivot, const double *sigma, const double *scale,
+                                   double *u, ptrdiff_t ld, double *work)
+{
+  if (pivot) waves_real(line, 1, sigma, scale, u, ld, work);
+  else waves_real(line, 0, sigma, scale, u, ld, work);
+}
+
+/* Complex numbers by their parts */
+typedef struct {
+  vec re, im;
+} wave;
+
+BCR_INLINE wave wave_times(wave a, wave b)
+{
+  const wave p = {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+
+  return p;
+}
+
+BCR_INLINE wave wave_minus(wave a, wave b)
+{
+  const wave d = {a.re - b.re, a.im - b.im};
+
+  return d;
+}
+
+BCR_INLINE wave wave_select(waves_mask mask, wave a, wave b)
+{
+  const wave s = {waves_select(mask, a.re, b.re), waves_select(mask, a.im, b.im)};
+
+  return s;
+}
+
+BCR_INLINE wave wave_inverse(wave a)
+{
+  const vec s = 1 / (a.re * a.re + a.im * a.im);
+  const wave inv = {a.re * s, -a.im * s};
+
+  return inv;
+}
+
+BCR_INLINE wave wave_load(const double *re, const double *im, ptrdiff_t at)
+{
+  const wave a = {vload(re + at), vload(im + at)};
+
+  return a;
+}
+
+BCR_INLINE void wave_store(wave a, double *re, double *im, ptrdiff_t at)
+{
+  vstore(re + at, a.re);
+  vstore(im + at, a.im);
+}
+
+/* The same rows; f, times a real number, is read at `at` */
+BCR_INLINE wave wave_rhs(const double *re, const double *im, const double *scale, ptrdiff_t at)
+{
+  const vec f = vload(scale);
+  const wave g = {f * vload(re + at), f * vload(im + at)};
+
+  return g;
+}
+
+BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double *sigma, double tau, const double *scale,
+                              double *re, double *im, ptrdiff_t ld, double *work)
+{
+  const ptrdiff_t n = line->n, size = n * BCR_WAVES_BATCH;
+  double *qr = work, *qi = work + size, *rr = work + 2 * size, *ri = work + 3 * size;
+
+  for (int v = 0; v < WAVES_VECTORS; v++) {
+    const vec s = vload(sigma + v * VL);
+    wave a = {line->diag[0] + s, vset1(tau)}, c = {vset1(-line->upper[0]), vset1(0)},
+         y = wave_rhs(re, im, scale + v * VL, v * VL);
+
+    for (ptrdiff_t i = 0; i + 1 < n; i++) {
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
+      const wave l = {vset1(-line->lower[i + 1]), vset1(0)}, e = {vset1(i + 2 < n ? -line->upper[i + 1] : 0), vset1(0)},
+                 d = {line->diag[i + 1] + s, vset1(tau)}, g = wave_rhs(re, im, scale + v * VL, here + ld);
+
+      __builtin_prefetch(re + here + ld + BCR_WAVES_BATCH, 1);
+      __builtin_prefetch(im + here + ld + BCR_WAVES_BATCH, 1);
+      if (pivot) {
+        const waves_mask swap = (waves_mask)(l.re * l.re > a.re * a.re + a.im * a.im);
+        const wave inv = wave_inverse(wave_select(swap, l, a)), m = wave_times(wave_select(swap, a, l), inv),
+                   kept = wave_select(swap, d, c), z = wave_select(swap, g, y);
+        const vec beyond = (vec)((waves_mask)e.re & swap);
+
+        a = wave_minus(wave_select(swap, c, d), wave_times(m, kept));
+        c.re = (e.re - beyond) - m.re * beyond;
+        c.im = -m.im * beyond;
+        y = wave_minus(wave_select(swap, y, g), wave_times(m, z));
+        wave_store(wave_times(kept, inv), qr, qi, at);
+        vstore(rr + at, inv.re * beyond);
+        vstore(ri + at, inv.im * beyond);
+        wave_store(wave_times(z, inv), re, im, here);
+      } else {
+        const wave inv = wave_inverse(a), m = {l.re * inv.re, l.re * inv.im};
+
+        vstore(qr + at, c.re * inv.re);
+        vstore(qi + at, c.re * inv.im);
+        wave_store(wave_times(y, inv), re, im, here);
+        a.re = d.re - m.re * c.re;
+        a.im = d.im - m.im * c.re;
+        y = wave_minus(g, wave_times(m, y));
+        c = e;
+      }
+    }
+    a = wave_times(y, wave_inverse(a)); /* the unknown of the row after, and the one after that */
+    c.re = c.im = vset1(0);
+    wave_store(a, re, im, (n - 1) * ld + v * VL);
+    for (ptrdiff_t i = n - 2; i >= 0; i--) {
+      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
+      wave x = wave_minus(wave_load(re, im, here), wave_times(wave_load(qr, qi, at), a));
+
+      if (pivot) x = wave_minus(x, wave_times(wave_load(rr, ri, at), c));
+      c = a;
+      a = x;
+      wave_store(x, re, im, here);
+    }
+  }
+}
+
+static void BCRN(waves_complex_lines)(const BCRWavesLine *line, int pivot, const double *sigma, double tau,
+                                      const double *scale, double *re, double *im, ptrdiff_t ld, double *work)
+{
+  if (pivot) waves_complex(line, 1, sigma, tau, scale, re, im, ld, work);
+  else waves_complex(line, 0, sigma, tau, scale, re, im, ld, work);
+}
+
+static const BCRWavesTable BCRN(BCRWaves) = {BCRN(waves_work), BCRN(waves_real_lines), BCRN(waves_complex_lines)};
+
+  #undef WAVES_VECTORS
+#endif

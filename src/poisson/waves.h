@@ -1,0 +1,55 @@
+/*
+  The box of an operator of either sign, or with a complex shift (Helmholtz): (Tx (+) Ty (+) Tz + shift + i tau) u = f on
+  the host, with
+
+      transforms along all axes but one, a tridiagonal line with pivoting along that for each mode      or
+      transforms along all axes, a division by the eigenvalue of each mode:
+
+  the latter where the line is periodic, and where eigenvalues are zero to BCR_WAVES_LEAST: such modes are left out of
+  right-hand side and solution, and what was left out is told. On ranks lines are along the slabs' axis, and whole lines
+  are brought together on one rank: elimination inside slabs would meet blocks that are singular though the box is not.
+*/
+#pragma once
+
+#include "core.h"
+
+/* Modes whose eigenvalue is below this, relative to the largest row sum of absolute values, are left out */
+#define BCR_WAVES_LEAST 1e-10
+/* What is left out of a right-hand side is told as an error of the solution where its backward error is larger */
+#define BCR_WAVES_TOLD (4096 * PETSC_MACHINE_EPSILON)
+
+typedef struct _n_BCRWaves *BCRWaves;
+
+typedef struct {
+  MPI_Comm comm;       /* MPI_COMM_NULL: no ranks */
+  PetscInt axis;       /* of the slabs */
+  PetscInt first, m;   /* rows of this rank along it; m may be 0 */
+  PetscInt dim;        /* 1 to 3 */
+  const BCRAxis *axes; /* [dim], of the whole box, without planes and weights */
+  double shift, tau;
+  int isa; /* as BCRCoreOptions' */
+} BCRWavesSpec;
+
+typedef struct {
+  double negative; /* modes whose eigenvalue has a negative real part */
+  double least;    /* smallest |eigenvalue|, over the operator's size */
+  double left;     /* modes that are left out */
+  double
+    removed; /* of right-hand sides since BCRWavesForget(), the largest part that was left out, relative to all of it */
+  double backward;  /* and what it is as a backward error */
+  char plan[128];   /* in words */
+  size_t workspace; /* bytes */
+  size_t tables;
+  double flops; /* of one solve of a pair (tau != 0), or of one field */
+  size_t sent;  /* bytes to other ranks in one such solve, */
+  size_t messages;
+} BCRWavesInfo;
+
+/* Collective, as all but GetInfo and Destroy */
+PETSC_INTERN PetscErrorCode BCRWavesCreate(const BCRWavesSpec *spec, BCRWaves *waves);
+/* u = factor (...)^-1 f: u[0] + i u[1], packed boxes of this rank, lower axes first; the second is NULL where tau is zero.
+   u may be f */
+PETSC_INTERN PetscErrorCode BCRWavesSolve(BCRWaves waves, double factor, const double *const f[2], double *const u[2]);
+PETSC_INTERN PetscErrorCode BCRWavesForget(BCRWaves waves);
+PETSC_INTERN PetscErrorCode BCRWavesGetInfo(BCRWaves waves, BCRWavesInfo *info);
+PETSC_INTERN PetscErrorCode BCRWavesDestroy(BCRWaves *waves);
