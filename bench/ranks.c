@@ -6,6 +6,7 @@ static char help[] =
   -nlines <1024,2048,4096>  suite lines: n lines of length n, in slabs along the lines or across them\n\
   -reps <5>        solves of each\n\
   -peers <true>    also FFTW with transposes, CG with PCMG and BoomerAMG\n\
+  -iterative <true>  false: without CG\n\
   -run_view        what was set up\n\
   -csv <file>      adds the results to this file\n\n";
 
@@ -565,7 +566,7 @@ int main(int argc, char **argv)
   },
            count[3] = {2, 1, 3}, reps = 5, given = 2;
   char *suites[2] = {NULL, NULL};
-  PetscBool peers = PETSC_TRUE, found, run[2] = {PETSC_TRUE, PETSC_FALSE};
+  PetscBool peers = PETSC_TRUE, iterative = PETSC_TRUE, found, run[2] = {PETSC_TRUE, PETSC_FALSE};
   PetscMPIInt rank;
   FILE *csv = NULL;
 
@@ -591,6 +592,7 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &peers, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-iterative", &iterative, NULL));
   if (rank == 0)
     PetscCall(BenchOpen("several ranks; lines '# sent' have case, dims, n, solver, ranks, then bytes, messages and "
                         "reductions of the rank that sends most in one solve, and bytes of all ranks",
@@ -611,8 +613,8 @@ int main(int argc, char **argv)
 
       PetscCall(ProblemCreate(d + 2, sizes[d][i], &p));
       PetscCall(Run(&p, "bcrpoisson", "-run_ksp_type preonly -run_pc_type bcrpoisson", reps, csv));
-      if (peers) {
-        PetscCall(Run(&p, "fftw+transposes", "", reps, csv));
+      if (peers) PetscCall(Run(&p, "fftw+transposes", "", reps, csv));
+      if (peers && iterative) {
         PetscCall(Run(&p, "cg+mg", "-run_ksp_type cg -run_pc_type mg", PetscMax(1, reps / 3), csv));
 #if defined(PETSC_HAVE_HYPRE)
         PetscCall(Run(&p, "cg+hypre", "-run_ksp_type cg -run_pc_type hypre -run_pc_hypre_type boomeramg",

@@ -193,7 +193,7 @@ static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscB
                                  PetscScalar *u)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const PetscInt n = bcr->slab ? bcr->dof * bcr->moves.nodes : bcr->n;
+  const PetscInt n = bcr->moves.slab ? bcr->dof * bcr->moves.nodes : bcr->n;
   BCRCapacitanceInfo info;
 
   PetscFunctionBegin;
@@ -240,16 +240,16 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
     f = u;
     ldf = ldu;
   }
-  if (!bcr->slab && !bcr->cap)
+  if (!bcr->moves.slab && !bcr->cap)
     PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
-  for (PetscInt r = 0; r < nrhs && (bcr->slab || bcr->cap); ++r) {
+  for (PetscInt r = 0; r < nrhs && (bcr->moves.slab || bcr->cap); ++r) {
     const PetscScalar *fr = f + (size_t)r * ldf;
     PetscScalar *ur = u + (size_t)r * ldu;
 
-    if (bcr->slab) {
-      PetscCall(BCRMovesTake(&bcr->moves, fr, bcr->slab));
-      PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->slab, bcr->slab));
-      PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, ur));
+    if (bcr->moves.slab) {
+      PetscCall(BCRMovesTake(&bcr->moves, fr));
+      PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->moves.slab, bcr->moves.slab));
+      PetscCall(BCRMovesGive(&bcr->moves, ur));
     } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
   for (PetscInt r = 0; r < nrhs && bcr->turn && transpose; ++r)
@@ -354,7 +354,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscCall(
     BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
   PetscCall(follow(pc, a->place));
-  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->slab))) {
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->moves.slab))) {
     PetscCall(BCRArraysRestore(a));
     PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
   }

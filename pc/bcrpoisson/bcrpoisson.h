@@ -83,7 +83,6 @@ typedef struct {
   BCRPlace place;           /* which node of which grid each row is */
   BCRMoves moves;           /* from the boxes of the grid to the slabs that the solver has */
   PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
-  PetscScalar *slab;        /* a vector in slabs, where they are not in place */
   BCROperator *ops;
   BCRPattern pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;

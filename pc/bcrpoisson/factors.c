@@ -67,7 +67,9 @@ PetscErrorCode BCRFactorsMove(PC pc)
   PetscFunctionBegin;
   if (!bcr->factor || bcr->moves.inplace) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(n, 1), &moved), BCR_NO_MEMORY));
-  PetscCall(BCRMovesTake(&bcr->moves, bcr->factor, moved));
+  PetscCall(BCRMovesTake(&bcr->moves, bcr->factor));
+  PetscCall(PetscArraycpy(moved, bcr->moves.slab, n));
+  PetscCall(BCRMovesRelease(&bcr->moves));
   PetscCall(PetscFree(bcr->factor));
   bcr->factor = moved;
   PetscFunctionReturn(PETSC_SUCCESS);

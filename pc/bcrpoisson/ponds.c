@@ -5,6 +5,7 @@
   pond are not symmetric its left null vector is another one, which is not looked for: the solve fails.
 */
 #include "bcrpoisson.h"
+#include <petscsf.h>
 
 /* Rows of the matrix on this rank, and what is known of the rows of others that they refer to */
 typedef struct {

@@ -12,7 +12,6 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(BCRMovesDestroy(&bcr->moves));
-  PetscCall(PetscFree(bcr->slab));
   for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&bcr->graded[k]));
   PetscCall(BCRPondsDestroy(&bcr->ponds));
   PetscCall(BCRSidesDestroy(&bcr->sides));
@@ -83,7 +82,7 @@ static PetscErrorCode set_slabs(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscInt axis, general;
-  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
@@ -92,16 +91,9 @@ static PetscErrorCode set_slabs(PC pc)
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
-    PetscCall(PetscFree(bcr->slab));
     known = PETSC_FALSE;
   }
-  if (!known) {
-    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, &bcr->moves));
-    if (!bcr->moves.inplace)
-      PetscCall(BCRFaultShare(bcr->place.grid.comm,
-                              PetscMalloc1(PetscMax((size_t)bcr->dof * (size_t)bcr->moves.nodes, 1), &bcr->slab),
-                              BCR_NO_MEMORY));
-  }
+  if (!known) PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, &bcr->moves));
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c)
     PetscCall(BCRMovesTakeOperator(&bcr->place.grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -213,7 +205,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
-  options->inplace = bcr->slab ? PETSC_TRUE : PETSC_FALSE;
+  options->inplace = bcr->moves.slab ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
   if (bcr->device) PetscCall(BCRStartDevice(&options->stream));
@@ -301,7 +293,7 @@ static PetscErrorCode set_capacitance(PC pc)
 
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceDestroy(&bcr->cap));
-  if (!bcr->slab) {
+  if (!bcr->moves.slab) {
     PetscCall(make_capacitance(pc, grid));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -382,6 +374,7 @@ static PetscErrorCode view_plan(PC pc)
 {
   static const char *const names[] = {"-pc_bcrpoisson_view_plan", "-ksp_bcrpoisson_view_plan"};
   const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
 
   PetscFunctionBegin;
   for (int i = 0; i < 2; i++) {
@@ -397,7 +390,13 @@ static PetscErrorCode view_plan(PC pc)
     PetscCheck(ascii, comm, PETSC_ERR_SUP, "%s is for ASCII viewers: give no value, or ascii:file", names[i]);
     PetscCallMPI(MPI_Comm_rank(comm, &rank));
     PetscCall(PetscViewerGetSubViewer(viewer, PETSC_COMM_SELF, &own));
-    if (rank == 0) PetscCall(BCRSolverViewPlan(((PC_BCRPoisson *)pc->data)->solver, own));
+    if (rank == 0 && bcr->moves.carry) {
+      char why[256], how[256];
+
+      PetscCall(BCRMovesDescribe(&bcr->place.grid, &bcr->moves, BCRPoissonGeneralAxis(pc), sizeof(why), why, how));
+      PetscCall(PetscViewerASCIIPrintf(own, "moves: %s%s%s\n", why, how[0] ? "; " : "", how));
+    }
+    if (rank == 0) PetscCall(BCRSolverViewPlan(bcr->solver, own));
     PetscCall(PetscViewerRestoreSubViewer(viewer, PETSC_COMM_SELF, &own));
     PetscCall(PetscViewerFlush(viewer));
     PetscCall(PetscViewerDestroy(&viewer));

@@ -17,10 +17,14 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   const PetscInt general = BCRPoissonGeneralAxis(pc, &forced);
   PetscInt axis = m->axis, cut = 0;
   const char *prefix = NULL;
+  char why[256], how[256];
+  BCRCarryInfo info;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->parts[d] > 1) ++cut;
+  PetscCall(BCRCarryGetInfo(m->carry, &info));
+  PetscCall(BCRMovesDescribe(g, m, general, sizeof(why), why, how));
   if (bcr->place.dm) PetscCall(DMGetOptionsPrefix(bcr->place.dm, &prefix));
   if (cut == 1 && forced)
     PetscCall(PetscViewerASCIIPrintf(
@@ -36,7 +40,9 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
                                    ", each application brings its vectors to slabs and back: %.0f "
                                    "bytes between ranks, %.0f by the rank that sends most\n",
                                    bcr->place.dm ? "DMDA" : "grid", g->parts[0], g->parts[1], g->parts[2],
-                                   bytes * m->moved, bytes * m->most));
+                                   bytes * info.moved, bytes * info.most));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: %s\n", why));
+  if (how[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: %s\n", how));
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->N[axis] < (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
   if (g->N[axis] < (PetscInt)g->size)
@@ -190,7 +196,7 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(bcr->solver, &now));
   memory[WORKSPACE] = (double)bcr->info.workspace;
-  if (bcr->slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
+  if (bcr->moves.slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
   memory[COPIES] = (double)now.copies;

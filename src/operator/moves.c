@@ -32,9 +32,60 @@ static PetscBool BCRMovesStay(const BCRGrid *g, PetscInt cut, PetscInt general, 
            : PETSC_FALSE;
 }
 
+/* Rows of rank p along an axis. nested: those of a part of the boxes, shared out among the ranks that have it, so that
+   boxes and slabs have as much in common as they can; else an equal share of all */
+static void BCRMovesRows(const BCRGrid *g, PetscInt axis, PetscBool nested, PetscInt p, PetscInt *start, PetscInt *len)
+{
+  const PetscInt parts = nested ? g->parts[axis] : 1, group = (PetscInt)g->size / parts, part = p / group,
+                 lo = nested ? g->first[axis][part] : 0, hi = nested ? g->first[axis][part + 1] : g->N[axis];
+
+  BCRMovesShare(hi - lo, group, p % group, start, len);
+  *start += lo;
+}
+
+/* Can rows be shared out so? All ranks with the same ones have to follow one another, and none gets more than a row too
+   many */
+static PetscBool BCRMovesNested(const BCRGrid *g, PetscInt axis)
+{
+  PetscInt start, len;
+
+  for (PetscInt d = axis + 1; d < 3; d++)
+    if (g->parts[d] > 1) return PETSC_FALSE;
+  for (PetscInt p = 0; p < (PetscInt)g->size; p++) {
+    BCRMovesRows(g, axis, PETSC_TRUE, p, &start, &len);
+    if (len > g->N[axis] / (PetscInt)g->size + 1) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* The part of all nodes that would change their rank for slabs along an axis */
+static double BCRMovesFraction(const BCRGrid *g, PetscInt axis)
+{
+  const PetscBool nested = BCRMovesNested(g, axis);
+  double stay = 0;
+
+  for (PetscInt p = 0; p < (PetscInt)g->size; p++) {
+    double common = 1;
+
+    for (PetscInt d = 0, s = 1; d < 3; s *= g->parts[d++]) {
+      PetscInt lo = g->first[d][p / s % g->parts[d]], hi = g->first[d][p / s % g->parts[d] + 1], start, len;
+
+      if (d == axis) {
+        BCRMovesRows(g, axis, nested, p, &start, &len);
+        lo = PetscMax(lo, start);
+        hi = PetscMin(hi, start + len);
+      }
+      common *= (double)PetscMax(0, hi - lo);
+    }
+    stay += common;
+  }
+  return 1 - stay / ((double)g->N[0] * (double)g->N[1] * (double)g->N[2]);
+}
+
 /* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the one
-   with general coefficients, or the slowest (slabs of it are contiguous, and its rows the longest),
-   unless it has so few rows that ranks would idle and another axis has more. */
+   that cannot be transformed (forced), or with general coefficients. Else of those but x, along which lines are solved
+   twice, the one for which the least moves, the slowest of these; but not one with so few rows that ranks would idle if
+   another axis has more. */
 void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool forced, PetscBool device, PetscInt *axis,
                     PetscBool *inplace)
 {
@@ -50,16 +101,19 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool forced, PetscB
   if (cut == 1 && general >= 0 && general != where)
     *inplace = (PetscBool)(!forced && BCRMovesStay(g, where, general, device));
   if (*inplace) return;
-  if (general >= 0) *axis = general;
-  for (d = g->dim - 2; d >= 0 && general < 0; d--)
+  if (general >= 0) {
+    *axis = general;
+    return;
+  }
+  for (d = g->dim - 2; d >= 1; d--)
+    if (g->N[d] >= 2 * (PetscInt)g->size && BCRMovesFraction(g, d) < 0.95 * BCRMovesFraction(g, *axis)) *axis = d;
+  for (d = g->dim - 2; d >= 0; d--)
     if (g->N[*axis] < 2 * (PetscInt)g->size && g->N[d] > g->N[*axis]) *axis = d;
 }
 
 PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, BCRMoves *s)
 {
-  PetscInt ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers = NULL;
-  double mine[2], all[2];
-  PetscLayout layout;
+  PetscInt *first = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
@@ -68,63 +122,81 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   if (s->inplace) {
     s->start = g->lo[s->axis];
     s->len = g->n[s->axis];
-  } else BCRMovesShare(g->N[s->axis], g->size, g->rank, &s->start, &s->len);
-  for (d = 0, s->nodes = 1; d < 3; d++) {
+  } else {
+    PetscCall(BCRFaultShare(g->comm, PetscMalloc1(g->size + 1, &first), BCR_NO_MEMORY));
+    s->nested = BCRMovesNested(g, axis);
+    for (PetscInt p = 0; p < (PetscInt)g->size; p++) BCRMovesRows(g, axis, s->nested, p, &first[p], &s->len);
+    first[g->size] = g->N[axis];
+    s->start = first[g->rank];
+    s->len = first[g->rank + 1] - s->start;
+    BCRCallElse(BCRCarryCreate(g, axis, first, &s->carry), (void)PetscFree(first), (void)PetscMemzero(s, sizeof(*s)));
+    PetscCall(PetscFree(first));
+    s->slab = (PetscScalar *)BCRCarrySlab(s->carry);
+  }
+  s->unit = (size_t)g->dof * sizeof(PetscScalar);
+  s->nodes = 1;
+  for (PetscInt d = 0; d < 3; d++) {
     s->n[d] = d == s->axis ? s->len : g->N[d];
     s->nodes *= s->n[d];
   }
-  if (s->inplace) PetscFunctionReturn(PETSC_SUCCESS);
-  lo[s->axis] = s->start;
-  BCRCallElse(BCRFaultShare(g->comm, PetscMalloc1(s->nodes, &numbers), BCR_NO_MEMORY), (void)PetscFree(numbers),
-              (void)PetscMemzero(s, sizeof(*s)));
-  for (k = 0, ix[2] = lo[2]; ix[2] < lo[2] + s->n[2]; ix[2]++)
-    for (ix[1] = lo[1]; ix[1] < lo[1] + s->n[1]; ix[1]++)
-      for (ix[0] = lo[0]; ix[0] < lo[0] + s->n[0]; ix[0]++) numbers[k++] = BCRGridNumber(g, ix);
-  PetscCall(PetscLayoutCreate(g->comm, &layout));
-  PetscCall(PetscLayoutSetBlockSize(layout, 1));
-  PetscCall(PetscLayoutSetLocalSize(layout, g->n[0] * g->n[1] * g->n[2]));
-  PetscCall(PetscLayoutSetUp(layout));
-  PetscCall(PetscSFCreate(g->comm, &s->sf));
-  PetscCall(PetscSFSetGraphLayout(s->sf, layout, s->nodes, NULL, PETSC_OWN_POINTER, numbers));
-  PetscCall(PetscSFSetUp(s->sf));
-  PetscCall(PetscLayoutDestroy(&layout));
-  PetscCall(PetscFree(numbers));
-  PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &s->unit));
-  PetscCallMPI(MPI_Type_commit(&s->unit));
-  for (d = 0; d < 3; d++)
-    common *= PetscMax(0, PetscMin(g->lo[d] + g->n[d], lo[d] + s->n[d]) - PetscMax(g->lo[d], lo[d]));
-  mine[0] = mine[1] = (double)(g->n[0] * g->n[1] * g->n[2] - common);
-  PetscCallMPI(MPI_Allreduce(&mine[0], &all[0], 1, MPI_DOUBLE, MPI_SUM, g->comm));
-  PetscCallMPI(MPI_Allreduce(&mine[1], &all[1], 1, MPI_DOUBLE, MPI_MAX, g->comm));
-  s->moved = all[0];
-  s->most = all[1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRMovesDestroy(BCRMoves *s)
 {
   PetscFunctionBegin;
-  if (s->sf) {
-    PetscCall(PetscSFDestroy(&s->sf));
-    PetscCallMPI(MPI_Type_free(&s->unit));
-  }
+  PetscCall(BCRCarryDestroy(&s->carry));
   PetscCall(PetscMemzero(s, sizeof(*s)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRMovesTake(const BCRMoves *s, const PetscScalar *box, PetscScalar *slab)
+PetscErrorCode BCRMovesTake(const BCRMoves *s, const PetscScalar *box)
 {
   PetscFunctionBegin;
-  PetscCall(PetscSFBcastBegin(s->sf, s->unit, box, slab, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(s->sf, s->unit, box, slab, MPI_REPLACE));
+  PetscCall(BCRCarryTake(s->carry, s->unit, box));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRMovesGive(const BCRMoves *s, const PetscScalar *slab, PetscScalar *box)
+PetscErrorCode BCRMovesGive(const BCRMoves *s, PetscScalar *box)
 {
   PetscFunctionBegin;
-  PetscCall(PetscSFReduceBegin(s->sf, s->unit, slab, box, MPI_REPLACE));
-  PetscCall(PetscSFReduceEnd(s->sf, s->unit, slab, box, MPI_REPLACE));
+  PetscCall(BCRCarryGive(s->carry, s->unit, box));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesRelease(const BCRMoves *s)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCarryRelease(s->carry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt general, size_t length, char why[],
+                                char how[])
+{
+  BCRCarryInfo info;
+  size_t at;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCarryGetInfo(s->carry, &info));
+  PetscCall(PetscSNPrintf(why, length, "slabs along %c, %s: of the nodes change their rank", "xyz"[s->axis],
+                          general == s->axis ? "along which coefficients vary"
+                          : s->nested        ? "those of each part of the grid on the ranks that have it"
+                                             : "equal ones"));
+  for (PetscInt d = g->dim - 1; d >= 0; d--) {
+    PetscCall(PetscStrlen(why, &at));
+    PetscCall(PetscSNPrintf(why + at, length - at, "%s %.3g along %c", d < g->dim - 1 ? "," : "",
+                            BCRMovesFraction(g, d), "xyz"[d]));
+  }
+  if (info.bymessage < info.moved)
+    PetscCall(PetscSNPrintf(how, length, "through memory that up to %d ranks of a node share", (int)info.ranks));
+  else PetscCall(PetscStrncpy(how, "", length));
+  PetscCall(PetscStrlen(how, &at));
+  if (info.bymessage > 0)
+    PetscCall(PetscSNPrintf(how + at, length - at,
+                            "%s%.3g of it by messages, at most %" PetscInt_FMT " of a rank there and back%s%s",
+                            at ? ", " : "", info.bymessage / info.moved, info.messages, info.refused ? ": " : "",
+                            info.refused ? info.refused : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -204,15 +276,15 @@ static BCRNodeArray BCRNodeArrayOf(const BCRGrid *g, BCROperator *op, PetscInt k
   return a;
 }
 
-/* field, moved: one value for each node of the box and of the slab; part[k]: over the slab's nodes
-   of the arrays that there are. No rank waits for another */
+/* field: one value for each node of the box; part[k]: over the slab's nodes of the arrays that there are. No rank waits for
+   another */
 static PetscErrorCode BCRMovesRoom(const BCRGrid *g, const BCRPart *box, const BCRPart *slab, BCROperator *op,
-                                   const int any[], PetscReal **field, PetscReal **moved, PetscReal *part[])
+                                   const int any[], PetscReal **field, PetscReal *part[])
 {
   PetscInt k;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(BCRPartNodes(box), field, BCRPartNodes(slab), moved));
+  PetscCall(PetscMalloc1(BCRPartNodes(box), field));
   for (k = 0; k < BCR_MOVES_ARRAYS; k++) {
     const BCRNodeArray a = BCRNodeArrayOf(g, op, k);
     const BCRPart to = BCRPartCut(slab, a.begin, a.end);
@@ -226,7 +298,7 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
 {
   BCRPart box, slab;
   PetscInt d, i, k;
-  PetscReal *field = NULL, *moved = NULL, *part[BCR_MOVES_ARRAYS] = {NULL};
+  PetscReal *field = NULL, *part[BCR_MOVES_ARRAYS] = {NULL};
   int has[BCR_MOVES_ARRAYS], any[BCR_MOVES_ARRAYS];
   PetscErrorCode ierr;
 
@@ -240,7 +312,7 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
   for (k = 0; k < BCR_MOVES_ARRAYS; k++)
     has[k] = *BCRNodeArrayOf(g, op, k).array && (k >= 12 || op->axis[k / 4].plane[k / 2 % 2].present);
   PetscCallMPI(MPI_Allreduce(has, any, BCR_MOVES_ARRAYS, MPI_INT, MPI_MAX, g->comm));
-  ierr = BCRFaultShare(g->comm, BCRMovesRoom(g, &box, &slab, op, any, &field, &moved, part), BCR_NO_MEMORY);
+  ierr = BCRFaultShare(g->comm, BCRMovesRoom(g, &box, &slab, op, any, &field, part), BCR_NO_MEMORY);
   for (k = 0; k < BCR_MOVES_ARRAYS && !ierr; k++) {
     const BCRNodeArray a = BCRNodeArrayOf(g, op, k);
     const BCRPart from = BCRPartCut(&box, a.begin, a.end), to = BCRPartCut(&slab, a.begin, a.end);
@@ -248,15 +320,15 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
     if (!any[k]) continue;
     for (i = 0; i < BCRPartNodes(&box); i++) field[i] = a.value;
     if (*a.array) BCRPartCopy(&box, &from, PETSC_TRUE, field, *a.array);
-    PetscCall(PetscSFBcastBegin(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
-    PetscCall(PetscSFBcastEnd(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
-    BCRPartCopy(&slab, &to, PETSC_FALSE, moved, part[k]);
+    PetscCall(BCRCarryTake(s->carry, sizeof(PetscReal), field));
+    BCRPartCopy(&slab, &to, PETSC_FALSE, (PetscReal *)s->slab, part[k]);
+    PetscCall(BCRCarryRelease(s->carry));
     PetscCall(PetscFree(*a.array));
     *a.array = part[k];
     part[k] = NULL;
   }
   for (k = 0; k < BCR_MOVES_ARRAYS; k++) PetscCall(PetscFree(part[k]));
-  PetscCall(PetscFree2(field, moved));
+  PetscCall(PetscFree(field));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,17 +4,17 @@
 */
 #pragma once
 
-#include "grid.h"
+#include "carry.h"
 #include "operator.h"
-#include <petscsf.h>
 
 typedef struct {
   PetscInt axis, start, len; /* rows start .. start + len of the axis are here */
   PetscInt n[3], nodes;      /* the slab */
   PetscBool inplace;         /* the DMDA's own boxes are such slabs: nothing moves */
-  PetscSF sf;                /* else: roots the nodes of the box, leaves those of the slab in natural order */
-  MPI_Datatype unit;         /* a node of a vector */
-  double moved, most;        /* nodes that change their rank: all together, and those of the rank that sends most */
+  BCRCarry carry;            /* else */
+  PetscScalar *slab;         /* where vectors are brought to, not in place */
+  PetscBool nested;          /* the rows of each part of the boxes are those of the ranks that have it */
+  size_t unit;               /* bytes of a node of a vector */
 } BCRMoves;
 
 /* The axis to cut, and whether the boxes are such slabs. general: the axis along which coefficients
@@ -24,9 +24,14 @@ PETSC_INTERN void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBoo
 /* Collective */
 PETSC_INTERN PetscErrorCode BCRMovesCreate(const BCRGrid *grid, PetscInt axis, PetscBool inplace, BCRMoves *moves);
 PETSC_INTERN PetscErrorCode BCRMovesDestroy(BCRMoves *moves);
-/* Vectors, not in place: box to slab, slab to box */
-PETSC_INTERN PetscErrorCode BCRMovesTake(const BCRMoves *moves, const PetscScalar *box, PetscScalar *slab);
-PETSC_INTERN PetscErrorCode BCRMovesGive(const BCRMoves *moves, const PetscScalar *slab, PetscScalar *box);
+/* Not in place: why slabs along that axis, how vectors get there. The same on all ranks */
+PETSC_INTERN PetscErrorCode BCRMovesDescribe(const BCRGrid *grid, const BCRMoves *moves, PetscInt general,
+                                             size_t length, char why[], char how[]);
+/* Collective. Vectors, not in place: box to slab, slab to box; or nothing goes back, when what is in the slab is no longer
+   wanted */
+PETSC_INTERN PetscErrorCode BCRMovesTake(const BCRMoves *moves, const PetscScalar *box);
+PETSC_INTERN PetscErrorCode BCRMovesGive(const BCRMoves *moves, PetscScalar *box);
+PETSC_INTERN PetscErrorCode BCRMovesRelease(const BCRMoves *moves);
 /* What an operator has for single nodes (rowscale, the planes' inv and couplings), from arrays over
    the box to arrays over the slab. Not in place */
 PETSC_INTERN PetscErrorCode BCRMovesTakeOperator(const BCRGrid *grid, const BCRMoves *moves, BCROperator *op);

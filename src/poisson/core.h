@@ -128,10 +128,15 @@ PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis
    The arrays are whole. */
 PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
                                                double previous[], double interface[]);
-/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side,
-   to be taken out, which is known in the part that has the constant mode */
+/* The solution from those of the interface rows (modes times norm), but for its synthesis along the higher of the other axes
+   in three dimensions: BCRCoreBorderFinish(). mean: of the right-hand side, to be taken out, which is known in the part
+   that has the constant mode */
 PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
                                              const double before[], const double x[], double mean);
+/* Before that: the sum of the solution, where it is that of the plane of the constant mode alone. False: it is not */
+PETSC_INTERN PetscBool BCRCoreBorderSum(BCRCore core, const void *u, double *sum);
+/* less: is subtracted from the solution; 0 where there is no such sum */
+PETSC_INTERN PetscErrorCode BCRCoreBorderFinish(BCRCore core, double less, void *u);
 
 typedef struct {
   BCRPlanKind kind;

@@ -481,22 +481,31 @@ static PetscErrorCode host_back(BCRRanks r, void *stream, PetscInt b, const void
   PetscFunctionBegin;
   (void)stream;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->pass == BCR_PASS_ONE)
+  if (r->pass == BCR_PASS_ONE) {
+    double sum;
+
     PetscCall(BCRCoreBorderEnd((BCRCore)r->core, r->batch[b], r->batch[b + 1], f, u, h->before, h->x, h->mean));
-  else if (b == r->nbatch - 1) PetscCall(two_end(r, u));
+    if (b == r->nbatch - 1 && !(r->singular && BCRCoreBorderSum((BCRCore)r->core, u, &sum)))
+      PetscCall(BCRCoreBorderFinish((BCRCore)r->core, 0, u));
+  } else if (b == r->nbatch - 1) PetscCall(two_end(r, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The sum is known from a plane before the last transform, or from all of the solution */
 static PetscErrorCode host_zero_mean(BCRRanks r, void *stream, void *u)
 {
   const PetscInt rows = r->p.mine >= 0 ? BCRRanksMine(r)->m : 0;
-  double sum[2] = {0, 0};
+  double sum[2] = {0, 0}, mean;
+  PetscBool plane = PETSC_FALSE;
 
   PetscFunctionBegin;
   (void)stream;
-  sum[0] = box_add(r, rows, u, NULL, 0);
+  if (rows && r->pass == BCR_PASS_ONE) plane = BCRCoreBorderSum((BCRCore)r->core, u, &sum[0]);
+  if (!plane) sum[0] = box_add(r, rows, u, NULL, 0);
   PetscCallMPI(MPI_Allreduce(sum, sum + 1, 1, MPI_DOUBLE, MPI_SUM, r->comm));
-  (void)box_add(r, rows, u, NULL, -sum[1] / ((double)r->nmodes * (double)r->p.n));
+  mean = sum[1] / ((double)r->nmodes * (double)r->p.n);
+  if (plane) PetscCall(BCRCoreBorderFinish((BCRCore)r->core, mean, u));
+  else (void)box_add(r, rows, u, NULL, -mean);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -49,6 +49,13 @@ typedef struct {
      alone; one of tab and gen is NULL, and gen's scale is left out */
   void (*border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last,
                  void *u, ptrdiff_t ld, void *work);
+  /* out[i] = a w[i] x[i] + b t[i] y[i], rows of n modes: what lines leave in an interface row. x NULL: without its term;
+     t NULL: ones */
+  void (*leave)(ptrdiff_t n, int io, double a, const double *w, const void *x, double b, const double *t, const void *y,
+                double *out);
+  /* edge[i] = a t[i]/w[i] v[i], what an interface adds to the row beside it, and row[i] = b v[i]; t, w NULL: ones */
+  void (*enter)(ptrdiff_t n, int io, double a, const double *t, const double *w, double b, const double *v,
+                double *edge, void *row);
   size_t (*workx)(ptrdiff_t n);
   void (*generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* line k contiguous at u + k*ld */
 } BCRLinesTable;

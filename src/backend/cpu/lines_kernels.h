@@ -369,6 +369,44 @@ static void BCRN(lines_border)(const BCRLinesTab *tab, const BCRLinesGen *gen, i
   lines_border_io(tab, gen, 0, first, last, u, ld, (real *)work);
 }
 
+/* Ends of lines at interfaces. Their rows are few, so that loops that a compiler makes vectors of will do; type: of x, y
+   and row */
+#define LINES_LEAVE(type) \
+  do { \
+    const type *restrict p = (const type *)x, *restrict q = (const type *)y; \
+\
+    if (x && t) \
+      for (ptrdiff_t i = 0; i < n; i++) out[i] = a * w[i] * (double)p[i] + b * t[i] * (double)q[i]; \
+    else if (x) \
+      for (ptrdiff_t i = 0; i < n; i++) out[i] = a * w[i] * (double)p[i] + b * (double)q[i]; \
+    else \
+      for (ptrdiff_t i = 0; i < n; i++) out[i] = b * (double)q[i]; \
+  } while (0)
+
+static void BCRN(lines_leave)(ptrdiff_t n, int io, double a, const double *restrict w, const void *x, double b,
+                              const double *restrict t, const void *y, double *restrict out)
+{
+  if (io) LINES_LEAVE(double);
+  else LINES_LEAVE(real);
+}
+
+static void BCRN(lines_enter)(ptrdiff_t n, int io, double a, const double *restrict t, const double *restrict w,
+                              double b, const double *restrict v, double *restrict edge, void *row)
+{
+  if (t)
+    for (ptrdiff_t i = 0; i < n; i++) edge[i] = a * t[i] / w[i] * v[i];
+  else if (w)
+    for (ptrdiff_t i = 0; i < n; i++) edge[i] = a / w[i] * v[i];
+  else
+    for (ptrdiff_t i = 0; i < n; i++) edge[i] = a * v[i];
+  if (!row) return;
+  if (io)
+    for (ptrdiff_t i = 0; i < n; i++) ((double *)row)[i] = b * v[i];
+  else
+    for (ptrdiff_t i = 0; i < n; i++) ((real *)row)[i] = (real)(b * v[i]);
+}
+#undef LINES_LEAVE
+
 /* Contiguous lines: LSW of them are brought to the lanes, solved and brought back */
 static size_t BCRN(lines_workx)(ptrdiff_t n)
 {
@@ -431,5 +469,5 @@ static void BCRN(lines_generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_
 }
 
 static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip),   BCRN(lines_work),   BCRN(lines_tabled),
-                                             BCRN(lines_general), BCRN(lines_border), BCRN(lines_workx),
-                                             BCRN(lines_generalx)};
+                                             BCRN(lines_general), BCRN(lines_border), BCRN(lines_leave),
+                                             BCRN(lines_enter),   BCRN(lines_workx),  BCRN(lines_generalx)};

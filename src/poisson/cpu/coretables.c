@@ -326,7 +326,10 @@ static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
   }
   PetscCall(tables_means(c));
   if (c->bordered) {
-    for (int e = 0; e < 2; e++) PetscCall(BCRArenaGet(&c->space, c->n[0] * sizeof(double), &c->edge[e]));
+    for (int e = 0; e < 2; e++) {
+      PetscCall(BCRArenaGet(&c->space, c->n[0] * sizeof(double), &c->edge[e]));
+      PetscCall(PetscArrayzero(c->edge[e], c->n[0])); /* an end that is not open stays so */
+    }
     PetscCall(BCRArenaGet(&c->space, 3 * ((size_t)c->n[1] + 2) * sizeof(double), &c->column));
   }
   if (c->poles) PetscCall(BCRArenaGet(&c->space, c->n[0] * sizeof(double), &c->line));

@@ -1,0 +1,515 @@
+#include "carry.h"
+#include "../base/shared.h"
+#include <sched.h>
+#include <string.h>
+
+/* Nodes lo .. lo + n - 1 of each axis */
+typedef struct {
+  PetscInt lo[3], n[3];
+} BCRBlock;
+
+/* What a rank's box and another's slab have in common */
+typedef struct {
+  PetscMPIInt rank;
+  BCRBlock part, slab; /* slab: the whole of it */
+  char *memory;        /* of the slab or, in `from`, of the rank's; NULL: by messages */
+  char *packed;        /* else: the part by itself */
+} BCRPiece;
+
+/* Which take each rank has come to, a line of a cache for each count: only its own rank writes to it */
+enum {
+  PUSHED, /* its box is in the slabs */
+  READY,  /* what is to go back is in its slab */
+  DONE,   /* it has what it wants of all slabs, and has done with its own */
+  COUNTS,
+  BCR_CARRY_LINE = 128
+};
+
+/* Ranks of this computer, for all that is carried between those of a communicator */
+typedef struct {
+  MPI_Comm comm;
+  PetscMPIInt ranks;
+  PetscMPIInt *local; /* [size] number there of each rank, MPI_UNDEFINED: elsewhere */
+} BCRNode;
+
+struct _n_BCRCarry {
+  MPI_Comm comm;
+  BCRNode *node; /* shared */
+  MPI_Win window;
+  MPI_Datatype type; /* all that a vector has for a node */
+  PetscMPIInt tag, rank;
+  BCRBlock box, slab;
+  char *memory; /* this rank's slab */
+  PetscBool mine;
+  uint64_t take; /* takes until now */
+  char **counts; /* [ranks of the node] COUNTS of each */
+  PetscInt nto, nfrom, nbefore, nmessage;
+  BCRPiece *to, *from;       /* of this rank's box, in slabs of others; of this rank's slab, in boxes of others */
+  PetscMPIInt *before;       /* on the node: whoever reads slabs that this rank writes to, and those who have them */
+  MPI_Request *there, *back; /* [nmessage] those of `to` first, which are sends there and receives back */
+  BCRCarryInfo info;
+};
+
+/* ---- what goes where ---- */
+
+static void block_box(const BCRGrid *g, PetscMPIInt p, BCRBlock *b)
+{
+  const PetscInt part[3] = {p % g->parts[0], p / g->parts[0] % g->parts[1], p / (g->parts[0] * g->parts[1])};
+
+  for (PetscInt d = 0; d < 3; d++) {
+    b->lo[d] = g->first[d][part[d]];
+    b->n[d] = g->first[d][part[d] + 1] - b->lo[d];
+  }
+}
+
+static void block_slab(const BCRGrid *g, PetscInt axis, const PetscInt first[], PetscMPIInt p, BCRBlock *b)
+{
+  for (PetscInt d = 0; d < 3; d++) {
+    b->lo[d] = d == axis ? first[p] : 0;
+    b->n[d] = d == axis ? first[p + 1] - first[p] : g->N[d];
+  }
+}
+
+/* Nodes that both have */
+static PetscInt block_meet(const BCRBlock *a, const BCRBlock *b, BCRBlock *c)
+{
+  PetscInt nodes = 1;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    c->lo[d] = PetscMax(a->lo[d], b->lo[d]);
+    c->n[d] = PetscMax(0, PetscMin(a->lo[d] + a->n[d], b->lo[d] + b->n[d]) - c->lo[d]);
+    nodes *= c->n[d];
+  }
+  return nodes;
+}
+
+static PetscInt block_nodes(const BCRBlock *a)
+{
+  return a->n[0] * a->n[1] * a->n[2];
+}
+
+/* Part c, from an array over a to one over b */
+static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const char *from, const BCRBlock *b,
+                       char *to)
+{
+  size_t run = bytes * (size_t)c->n[0], sa[2], sb[2], oa, ob;
+  PetscInt n[2] = {c->n[1], c->n[2]};
+
+  sa[0] = bytes * (size_t)a->n[0];
+  sa[1] = sa[0] * (size_t)a->n[1];
+  sb[0] = bytes * (size_t)b->n[0];
+  sb[1] = sb[0] * (size_t)b->n[1];
+  oa = bytes * (size_t)(c->lo[0] - a->lo[0]) + sa[0] * (size_t)(c->lo[1] - a->lo[1]) +
+       sa[1] * (size_t)(c->lo[2] - a->lo[2]);
+  ob = bytes * (size_t)(c->lo[0] - b->lo[0]) + sb[0] * (size_t)(c->lo[1] - b->lo[1]) +
+       sb[1] * (size_t)(c->lo[2] - b->lo[2]);
+  if (sa[0] == run && sb[0] == run) { /* whole rows in both: one piece of each plane */
+    run *= (size_t)n[0];
+    n[0] = 1;
+    if (sa[1] == run && sb[1] == run) {
+      run *= (size_t)n[1];
+      n[1] = 1;
+    }
+  }
+  for (PetscInt k = 0; k < n[1]; k++)
+    for (PetscInt j = 0; j < n[0]; j++)
+      memcpy(to + ob + (size_t)j * sb[0] + (size_t)k * sb[1], from + oa + (size_t)j * sa[0] + (size_t)k * sa[1], run);
+}
+
+/* ---- set-up ---- */
+
+static PetscErrorCode node_destroy(void *shared)
+{
+  BCRNode *node = (BCRNode *)shared;
+
+  PetscFunctionBegin;
+  if (node->local) PetscCallMPI(MPI_Comm_free(&node->comm));
+  PetscCall(PetscFree(node->local));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective where it is not known yet. all: [size], work */
+static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[], PetscMPIInt local[])
+{
+  BCRNode *node = c->node;
+  MPI_Group group[2];
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &node->comm));
+  node->local = local;
+  PetscCallMPI(MPI_Comm_set_errhandler(node->comm, MPI_ERRORS_RETURN)); /* of windows */
+  PetscCallMPI(MPI_Comm_size(node->comm, &node->ranks));
+  for (PetscMPIInt p = 0; p < size; p++) all[p] = p;
+  PetscCallMPI(MPI_Comm_group(c->comm, &group[0]));
+  PetscCallMPI(MPI_Comm_group(node->comm, &group[1]));
+  PetscCallMPI(MPI_Group_translate_ranks(group[0], size, all, group[1], node->local));
+  for (int k = 0; k < 2; k++) PetscCallMPI(MPI_Group_free(&group[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Memory that all ranks of the node reach: the counts and the slab of each */
+static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
+{
+  const size_t head = COUNTS * BCR_CARRY_LINE;
+  PetscMPIInt ok, some, *model = NULL, flag = 0;
+  MPI_Info info;
+  char *base = NULL;
+
+  PetscFunctionBegin;
+  if (c->node->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Info_create(&info));
+  PetscCallMPI(MPI_Info_set(info, "alloc_shared_noncontig", "true")); /* each part near the rank that has it */
+  ok = MPI_Win_allocate_shared((MPI_Aint)(head + bytes), 1, info, c->node->comm, &base, &c->window) == MPI_SUCCESS;
+  PetscCallMPI(MPI_Info_free(&info));
+  PetscCallMPI(MPI_Allreduce(&ok, &some, 1, MPI_INT, MPI_MIN, c->node->comm));
+  if (!some) { /* a window that some ranks have cannot be freed by them alone */
+    c->window = MPI_WIN_NULL;
+    c->info.refused = "the MPI refused a window of shared memory";
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallMPI(MPI_Win_get_attr(c->window, MPI_WIN_MODEL, &model, &flag));
+  if (!flag || *model != MPI_WIN_UNIFIED) {
+    PetscCallMPI(MPI_Win_free(&c->window));
+    c->info.refused = "what a rank stores in a window of this MPI is not what others load";
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallMPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, c->window));
+  memset(base, 0, head + bytes); /* the first touch */
+  c->memory = base + head;
+  for (PetscMPIInt p = 0; p < c->node->ranks; p++) {
+    MPI_Aint there;
+    int unit;
+
+    PetscCallMPI(MPI_Win_shared_query(c->window, p, &there, &unit, &c->counts[p]));
+  }
+  PetscCallMPI(MPI_Win_sync(c->window)); /* all counts are zero when carry_fill() is done */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The slab of a rank that shares memory with this one, or its own; NULL: neither */
+static char *carry_memory(BCRCarry c, PetscMPIInt p)
+{
+  if (p == c->rank) return c->memory;
+  return c->window != MPI_WIN_NULL && c->node->local[p] != MPI_UNDEFINED
+           ? c->counts[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
+           : NULL;
+}
+
+/* Pieces of this rank's box (side 0) or slab (side 1), those of the ranks after it first, so that not all write to the same
+   slab at a time. piece NULL: only how many */
+static PetscInt carry_pieces(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[], int side,
+                             BCRPiece piece[])
+{
+  PetscInt n = 0;
+
+  for (PetscMPIInt k = 1; k <= g->size; k++) {
+    BCRPiece p = {.rank = (g->rank + k) % g->size, .slab = c->slab};
+    BCRBlock box = c->box;
+
+    if (side) block_box(g, p.rank, &box);
+    else block_slab(g, axis, first, p.rank, &p.slab);
+    if (!block_meet(&box, &p.slab, &p.part)) continue;
+    p.memory = carry_memory(c, p.rank);
+    if (piece) piece[n] = p;
+    n++;
+  }
+  return n;
+}
+
+/* Ranks of the node that read slabs which this rank writes to, and those that have them. want: [size], zeros */
+static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[],
+                                   PetscBool want[])
+{
+  PetscFunctionBegin;
+  if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = -1; k < c->nto; k++) {
+    const PetscMPIInt q = k < 0 ? g->rank : c->to[k].rank;
+    BCRBlock slab, box, part;
+
+    if (!carry_memory(c, q)) continue;
+    want[q] = PETSC_TRUE;
+    block_slab(g, axis, first, q, &slab);
+    for (PetscMPIInt r = 0; r < g->size; r++) {
+      block_box(g, r, &box);
+      if (!want[r] && carry_memory(c, r) && block_meet(&box, &slab, &part)) want[r] = PETSC_TRUE;
+    }
+  }
+  want[g->rank] = PETSC_FALSE;
+  for (PetscMPIInt r = 0; r < g->size; r++) c->nbefore += want[r] ? 1 : 0;
+  PetscCall(PetscMalloc1(c->nbefore, &c->before));
+  for (PetscMPIInt r = 0, k = 0; r < g->size; r++)
+    if (want[r]) c->before[k++] = c->node->local[r];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Persistent messages, there and back */
+static PetscErrorCode carry_messages(BCRCarry c, size_t bytes)
+{
+  PetscInt k = 0;
+
+  PetscFunctionBegin;
+  for (int side = 0; side < 2; side++)
+    for (PetscInt i = 0; i < (side ? c->nfrom : c->nto); i++) c->nmessage += (side ? c->from : c->to)[i].memory ? 0 : 1;
+  PetscCall(PetscMalloc2(c->nmessage, &c->there, c->nmessage, &c->back));
+  for (PetscInt i = 0; i < c->nmessage; i++) c->there[i] = c->back[i] = MPI_REQUEST_NULL;
+  for (int side = 0; side < 2; side++) {
+    for (PetscInt i = 0; i < (side ? c->nfrom : c->nto); i++) {
+      BCRPiece *p = &(side ? c->from : c->to)[i];
+      PetscMPIInt count;
+
+      if (p->memory) continue;
+      PetscCall(PetscMPIIntCast(block_nodes(&p->part), &count));
+      PetscCall(PetscMalloc1(bytes * (size_t)count, &p->packed));
+      for (int back = 0; back < 2; back++) {
+        MPI_Request *request = &(back ? c->back : c->there)[k];
+
+        if (side == back) PetscCallMPI(MPI_Send_init(p->packed, count, c->type, p->rank, c->tag, c->comm, request));
+        else PetscCallMPI(MPI_Recv_init(p->packed, count, c->type, p->rank, c->tag, c->comm, request));
+      }
+      k++;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What no other rank is needed for */
+static PetscErrorCode carry_local(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[], size_t bytes)
+{
+  PetscBool *want;
+
+  PetscFunctionBegin;
+  if (c->window == MPI_WIN_NULL) {
+    PetscCall(PetscMalloc1(PetscMax(bytes * (size_t)block_nodes(&c->slab), 1), &c->memory));
+    c->mine = PETSC_TRUE;
+  }
+  for (int side = 0; side < 2; side++) {
+    PetscInt *n = side ? &c->nfrom : &c->nto;
+
+    PetscCall(PetscMalloc1(carry_pieces(c, g, axis, first, side, NULL), side ? &c->from : &c->to));
+    *n = carry_pieces(c, g, axis, first, side, side ? c->from : c->to);
+  }
+  PetscCall(PetscCalloc1(g->size, &want));
+  PetscCall(carry_before(c, g, axis, first, want));
+  PetscCall(PetscFree(want));
+  PetscCall(carry_messages(c, bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sums and maxima over all ranks; none goes on before all are here */
+static PetscErrorCode carry_info(BCRCarry c)
+{
+  double mine[4] = {0}, all[4];
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < c->nto; i++) {
+    const double nodes = (double)block_nodes(&c->to[i].part);
+
+    if (c->to[i].rank != c->rank) mine[0] += nodes;
+    if (!c->to[i].memory) mine[1] += nodes;
+  }
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, c->comm));
+  c->info.moved = all[0];
+  c->info.bymessage = all[1];
+  mine[1] = (double)c->nmessage;
+  mine[2] = (double)c->node->ranks;
+  mine[3] = c->info.refused ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_MAX, c->comm));
+  c->info.most = all[0];
+  c->info.messages = (PetscInt)all[1];
+  c->info.ranks = (PetscMPIInt)all[2];
+  if (all[3] > 0 && !c->info.refused) c->info.refused = "the MPI of another node has no window of shared memory";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[])
+{
+  const size_t bytes = (size_t)g->dof * sizeof(PetscScalar);
+  PetscMPIInt *all = NULL, *local = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCommDuplicate(g->comm, &c->comm, &c->tag));
+  c->rank = g->rank;
+  block_box(g, g->rank, &c->box);
+  block_slab(g, axis, first, g->rank, &c->slab);
+  ierr = BCRCommGetShared(c->comm, sizeof(*c->node), node_destroy, &c->node);
+  if (!ierr) ierr = PetscMalloc1(g->size, &c->counts);
+  if (!ierr) ierr = PetscMalloc1(g->size, &all);
+  if (!ierr && !c->node->local) ierr = PetscMalloc1(g->size, &local);
+  ierr = BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr && !c->node->local) {
+    ierr = carry_node(c, g->size, all, local);
+    local = NULL;
+  }
+  PetscCall(PetscFree(all));
+  PetscCall(PetscFree(local));
+  PetscCall(ierr);
+  PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
+  PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
+  PetscCallMPI(MPI_Type_commit(&c->type));
+  PetscCall(BCRFaultShare(c->comm, carry_local(c, g, axis, first, bytes), BCR_NO_MEMORY));
+  PetscCall(carry_info(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], BCRCarry *carry)
+{
+  BCRCarry c = NULL;
+
+  PetscFunctionBegin;
+  *carry = NULL;
+  PetscCall(BCRFaultShare(grid->comm, PetscNew(&c), BCR_NO_MEMORY));
+  c->comm = MPI_COMM_NULL;
+  c->window = MPI_WIN_NULL;
+  c->type = MPI_DATATYPE_NULL;
+  BCRCallElse(carry_fill(c, grid, axis, first), (void)BCRCarryDestroy(&c));
+  *carry = c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
+{
+  BCRCarry c = *carry;
+
+  PetscFunctionBegin;
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < c->nmessage && c->there; i++) {
+    if (c->there[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&c->there[i]));
+    if (c->back[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&c->back[i]));
+  }
+  PetscCall(PetscFree2(c->there, c->back));
+  for (PetscInt i = 0; i < c->nto && c->to; i++) PetscCall(PetscFree(c->to[i].packed));
+  for (PetscInt i = 0; i < c->nfrom && c->from; i++) PetscCall(PetscFree(c->from[i].packed));
+  PetscCall(PetscFree(c->to));
+  PetscCall(PetscFree(c->from));
+  PetscCall(PetscFree(c->before));
+  if (c->mine) PetscCall(PetscFree(c->memory));
+  if (c->window != MPI_WIN_NULL) {
+    PetscCallMPI(MPI_Win_unlock_all(c->window));
+    PetscCallMPI(MPI_Win_free(&c->window));
+  }
+  if (c->type != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&c->type));
+  PetscCall(PetscFree(c->counts));
+  if (c->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&c->comm));
+  PetscCall(PetscFree(*carry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void *BCRCarrySlab(BCRCarry c)
+{
+  return c->memory;
+}
+
+PetscErrorCode BCRCarryGetInfo(BCRCarry c, BCRCarryInfo *info)
+{
+  PetscFunctionBegin;
+  *info = c->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- moves ---- */
+
+/* This rank has come so far in its present take */
+static PetscErrorCode carry_tell(BCRCarry c, int count)
+{
+  PetscFunctionBegin;
+  if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Win_sync(c->window));
+  __atomic_store_n((uint64_t *)(c->counts[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take,
+                   __ATOMIC_RELEASE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Until a rank of the node has come so far. Messages of other objects may be what it waits for, so that they have to go on
+   here; ranks may share a core */
+static PetscErrorCode carry_wait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
+{
+  const uint64_t *at = (const uint64_t *)(c->counts[local] + count * BCR_CARRY_LINE);
+  int flag, turns = 0;
+
+  PetscFunctionBegin;
+  while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < take) {
+    if (turns++ < 1000) continue;
+    PetscCallMPI(MPI_Iprobe(MPI_ANY_SOURCE, c->tag, c->comm, &flag, MPI_STATUS_IGNORE));
+    (void)sched_yield();
+  }
+  PetscCallMPI(MPI_Win_sync(c->window));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Messages, there or back: those that come are asked for, those that go are packed and sent. from: box or slab */
+static PetscErrorCode carry_begin(BCRCarry c, int back, size_t bytes, const void *from)
+{
+  MPI_Request *request = back ? c->back : c->there;
+  PetscInt k = 0;
+
+  PetscFunctionBegin;
+  for (int side = 0; side < 2; side++) {
+    for (PetscInt i = 0; i < (side ? c->nfrom : c->nto); i++) {
+      const BCRPiece *p = &(side ? c->from : c->to)[i];
+
+      if (p->memory) continue;
+      if (side == back) block_copy(&p->part, bytes, side ? &c->slab : &c->box, from, &p->part, p->packed);
+      PetscCallMPI(MPI_Start(&request[k++]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode carry_end(BCRCarry c, int back, size_t bytes, void *to)
+{
+  PetscFunctionBegin;
+  if (c->nmessage) PetscCallMPI(MPI_Waitall((PetscMPIInt)c->nmessage, back ? c->back : c->there, MPI_STATUSES_IGNORE));
+  for (PetscInt i = 0; i < (back ? c->nto : c->nfrom); i++) {
+    const BCRPiece *p = &(back ? c->to : c->from)[i];
+
+    if (!p->memory) block_copy(&p->part, bytes, &p->part, p->packed, back ? &c->box : &c->slab, to);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCarryTake(BCRCarry c, size_t bytes, const void *box)
+{
+  PetscFunctionBegin;
+  c->take++;
+  PetscCall(carry_begin(c, 0, bytes, box));
+  for (PetscInt k = 0; k < c->nbefore; k++) PetscCall(carry_wait(c, c->before[k], DONE, c->take - 1));
+  for (PetscInt i = 0; i < c->nto; i++) {
+    const BCRPiece *p = &c->to[i];
+
+    if (p->memory) block_copy(&p->part, bytes, &c->box, box, &p->slab, p->memory);
+  }
+  PetscCall(carry_tell(c, PUSHED));
+  PetscCall(carry_end(c, 0, bytes, c->memory));
+  for (PetscInt i = 0; i < c->nfrom; i++) {
+    const PetscMPIInt q = c->from[i].rank;
+
+    if (c->from[i].memory && q != c->rank) PetscCall(carry_wait(c, c->node->local[q], PUSHED, c->take));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
+{
+  PetscFunctionBegin;
+  PetscCall(carry_tell(c, READY));
+  PetscCall(carry_begin(c, 1, bytes, c->memory));
+  for (PetscInt i = c->nto; i-- > 0;) { /* this rank's own piece is the last of the list */
+    const BCRPiece *p = &c->to[i];
+
+    if (!p->memory) continue;
+    if (p->rank != c->rank) PetscCall(carry_wait(c, c->node->local[p->rank], READY, c->take));
+    block_copy(&p->part, bytes, &p->slab, p->memory, &c->box, box);
+  }
+  PetscCall(carry_end(c, 1, bytes, box));
+  PetscCall(carry_tell(c, DONE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCarryRelease(BCRCarry c)
+{
+  PetscFunctionBegin;
+  PetscCall(carry_tell(c, READY));
+  PetscCall(carry_tell(c, DONE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,160 @@
+/*
+  ranks: 2 4 8
+  quick: 4
+
+  Vectors brought to slabs and back, whatever the MPI has: memory that all ranks share, windows that it refuses, nodes of
+  every other rank and of one with messages between them. Every process grid, several solves one after the other with other
+  right-hand sides, vectors of two components, rows scaled one by one (which are brought to slabs, too). Solutions are
+  held against PETSc's LU on one rank, and PCView() says how vectors get there.
+*/
+#include "distribute.h"
+#include <mpi.h>
+
+typedef enum {
+  ALL_SHARE,
+  REFUSED,
+  MIXED,
+  ALONE,
+  KINDS
+} Node;
+static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank",
+                                         "nodes of one rank"};
+static Node node;
+
+/* The MPI of the program comes here first */
+#undef MPI_Win_allocate_shared
+#undef MPI_Comm_split_type
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win)
+{
+  if (node == REFUSED) return MPI_ERR_NO_MEM;
+  return PMPI_Win_allocate_shared(size, unit, info, comm, base, win);
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part)
+{
+  int rank;
+
+  PMPI_Comm_rank(comm, &rank);
+  if (type == MPI_COMM_TYPE_SHARED && (node == MIXED || node == ALONE))
+    return PMPI_Comm_split(comm, node == MIXED ? rank % 2 : rank, key, part);
+  return PMPI_Comm_split_type(comm, type, key, info, part);
+}
+
+/* What PCView() says of the way, where vectors are moved */
+static PetscErrorCode LookAtView(const Case *c, PC pc)
+{
+  const char *lacks = NULL;
+  PetscMPIInt size;
+  PetscBool moves;
+  char *text;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  moves = strstr(text, "redistributed: ") ? PETSC_TRUE : PETSC_FALSE;
+  if (moves && text[0]) {
+    const PetscBool shares = strstr(text, "of a node share") ? PETSC_TRUE : PETSC_FALSE,
+                    sends = strstr(text, "by messages") ? PETSC_TRUE : PETSC_FALSE,
+                    refused = strstr(text, "the MPI refused a window of shared memory") ? PETSC_TRUE : PETSC_FALSE;
+
+    if (!strstr(text, "change their rank")) lacks = "why slabs lie along that axis";
+    if (node == ALL_SHARE && (!shares || sends || refused)) lacks = "that ranks share memory";
+    if (node == REFUSED && (shares || !sends || !refused)) lacks = "that windows were refused";
+    if (node == MIXED && (!sends || refused)) lacks = "that there are messages between nodes";
+    if (node == ALONE && (shares || !sends || refused)) lacks = "that there are messages alone";
+  }
+  Check(!lacks, "%s, %s: PCView() lacks %s:\n%s", nodes[node], c->what, lacks ? lacks : "", text);
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Solves(Case *c, KSP lu, PetscInt *moved)
+{
+  PC pc;
+  char *text;
+
+  PetscFunctionBegin;
+  PetscCall(CasePC(c->da, c->A, &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(LookAtView(c, pc));
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  *moved += strstr(text, "redistributed: ") ? 1 : 0;
+  free(text);
+  for (int k = 0; k < 4; k++) {
+    PetscReal difference = 0;
+
+    if (k != 3) PetscCall(TestRandom(c->b1)); /* a new right-hand side; the last time another matrix */
+    else {
+      PetscCall(MatScale(c->A, 2));
+      PetscCall(PCSetOperators(pc, c->A, c->A));
+    }
+    PetscCall(KSPSolve(lu, c->b1, c->y1));
+    if (k == 3) PetscCall(VecScale(c->y1, (PetscScalar)0.5));
+    PetscCall(CaseDeal(c, c->b1, c->b));
+    PetscCall(VecSet(c->x, 7));
+    PetscCall(PCApply(pc, c->b, c->x));
+    PetscCall(CaseDifference(c, c->x, c->y1, &difference));
+    Check(difference <= (sizeof(PetscReal) < sizeof(double) ? (PetscReal)5e-4 : (PetscReal)1e-11),
+          "%s, %s, solve %d: differs from LU by %g", nodes[node], c->what, k, (double)difference);
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
+{
+  static const TestProblem problems[] = {
+    {.dim = 2, .n = {13, 18, 1}, .dof = 1, .ends = "ddnd",   .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 1     },
+    {.dim = 3, .n = {9, 8, 11},  .dof = 2, .ends = "ppddcd", .a = {1, 2, 3}, .scale = 1,   .row = 1,   .contrast = 1},
+    {.dim = 3, .n = {10, 9, 8},  .dof = 1, .ends = "dcddrr", .a = {1, 1, 2}, .shift = 0.1, .scale = 1, .row = 3     },
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = size > 4 ? 1 : 0; k < (node == ALL_SHARE && size <= 4 ? sizeof(problems) / sizeof(problems[0]) : 2);
+       k++) {
+    const TestProblem *p = &problems[k];
+    PetscInt parts[3] = {0, 0, 0}, moved = 0;
+    KSP lu;
+    PC pc;
+    Case c;
+
+    PetscCall(CaseCreate(p, &c));
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &lu));
+    PetscCall(KSPSetOperators(lu, c.A1, c.A1));
+    PetscCall(KSPSetType(lu, KSPPREONLY));
+    PetscCall(KSPGetPC(lu, &pc));
+    PetscCall(PCSetType(pc, PCLU));
+    while (TestNextCut(p, (PetscInt)size, parts)) {
+      PetscCall(CaseCut(&c, comm, parts, NULL));
+      PetscCall(Solves(&c, lu, &moved));
+    }
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &moved, 1, MPIU_INT, MPI_MAX, comm)); /* the first rank has the text */
+    Check(moved > 0 || size < 4, "%s: nothing was moved", nodes[node]);
+    PetscCall(KSPDestroy(&lu));
+    PetscCall(CaseDestroy(&c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscMPIInt size;
+  int status;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCall(TestSeed());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  for (int k = 0; k < (size > 4 ? ALONE : KINDS); k++) { /* ranks that share cores take long to make windows */
+    MPI_Comm comm;                                       /* nodes are remembered with it */
+
+    node = (Node)k;
+    PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
+    PetscCall(Problems(comm, size));
+    PetscCallMPI(MPI_Comm_free(&comm));
+  }
+  status = TestEndAll(PETSC_COMM_WORLD);
+  PetscCall(PetscFinalize());
+  return status;
+}
