@@ -391,9 +391,11 @@ static PetscErrorCode view_plan(PC pc)
     PetscCallMPI(MPI_Comm_rank(comm, &rank));
     PetscCall(PetscViewerGetSubViewer(viewer, PETSC_COMM_SELF, &own));
     if (rank == 0 && bcr->moves.carry) {
+      PetscBool forced;
+      const PetscInt general = BCRPoissonGeneralAxis(pc, &forced);
       char why[256], how[256];
 
-      PetscCall(BCRMovesDescribe(&bcr->place.grid, &bcr->moves, BCRPoissonGeneralAxis(pc), sizeof(why), why, how));
+      PetscCall(BCRMovesDescribe(&bcr->place.grid, &bcr->moves, general, sizeof(why), why, how));
       PetscCall(PetscViewerASCIIPrintf(own, "moves: %s%s%s\n", why, how[0] ? "; " : "", how));
     }
     if (rank == 0) PetscCall(BCRSolverViewPlan(bcr->solver, own));
