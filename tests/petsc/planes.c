@@ -15,17 +15,17 @@ static PetscReal VaryZ(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 }
 
 static const TestProblem problems[] = {
-  {3, {128, 192, 6},  1, "ppppcc", {1, 1, 1},   0,   1,  1, 0,   NULL,  NULL},
-  {3, {192, 128, 5},  1, "cccccc", {1, 2, 0.5}, 0,   -3, 1, 0,   NULL,  NULL},
-  {3, {128, 128, 7},  1, "pppppp", {1, 1, 1},   0,   1,  1, 0,   NULL,  NULL},
-  {3, {128, 128, 7},  1, "ppccnn", {1, 1, 1},   0,   1,  1, 0,   NULL,  NULL},
-  {3, {128, 128, 19}, 1, "ccpprr", {1, 1, 1},   0,   2,  1, 0,   NULL,  NULL},
-  {3, {128, 128, 18}, 1, "ccccsr", {1, 1, 1},   0.1, 1,  3, 0,   NULL,  NULL},
-  {3, {128, 192, 8},  1, "DDppdc", {1, 1, 1},   0,   1,  1, 0,   NULL,  NULL},
-  {3, {320, 128, 4},  1, "ccDDnD", {1, 1, 1},   10,  1,  1, 0,   NULL,  NULL},
-  {3, {128, 128, 20}, 1, "ppppdd", {1, 1, 1},   0,   1,  1, 0,   VaryZ, NULL},
-  {3, {128, 128, 20}, 1, "ccppcc", {1, 1, 1},   0,   1,  1, 0,   VaryZ, NULL},
-  {3, {128, 128, 6},  2, "ppppcd", {1, 1, 1},   0,   1,  1, 0.5, NULL,  NULL}
+  {3, {128, 192, 6},  1, "ppppcc", {1, 1, 1},   0,   1,  1, 0, 0,   NULL,  NULL},
+  {3, {192, 128, 5},  1, "cccccc", {1, 2, 0.5}, 0,   -3, 1, 0, 0,   NULL,  NULL},
+  {3, {128, 128, 7},  1, "pppppp", {1, 1, 1},   0,   1,  1, 0, 0,   NULL,  NULL},
+  {3, {128, 128, 7},  1, "ppccnn", {1, 1, 1},   0,   1,  1, 0, 0,   NULL,  NULL},
+  {3, {128, 128, 19}, 1, "ccpprr", {1, 1, 1},   0,   2,  1, 0, 0,   NULL,  NULL},
+  {3, {128, 128, 18}, 1, "ccccsr", {1, 1, 1},   0.1, 1,  3, 0, 0,   NULL,  NULL},
+  {3, {128, 192, 8},  1, "DDppdc", {1, 1, 1},   0,   1,  1, 0, 0,   NULL,  NULL},
+  {3, {320, 128, 4},  1, "ccDDnD", {1, 1, 1},   10,  1,  1, 0, 0,   NULL,  NULL},
+  {3, {128, 128, 20}, 1, "ppppdd", {1, 1, 1},   0,   1,  1, 0, 0,   VaryZ, NULL},
+  {3, {128, 128, 20}, 1, "ccppcc", {1, 1, 1},   0,   1,  1, 0, 0,   VaryZ, NULL},
+  {3, {128, 128, 6},  2, "ppppcd", {1, 1, 1},   0,   1,  1, 0, 0.5, NULL,  NULL}
 };
 
 /* Whether constants are in the null space */
