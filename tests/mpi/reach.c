@@ -39,7 +39,7 @@ static PetscErrorCode Coupling(const BCRSlabRows *p, double lambda, double *larg
   PetscFunctionBegin;
   *largest = 0;
   for (PetscInt i = 0; i < n; i++) {
-    BCRSlabRowsInterface(p, i, lambda, &low[i], &diag[i], &up[i], NULL);
+    BCRSlabRowsInterface(p, i, lambda, 0, &low[i], &diag[i], &up[i], NULL);
     low[i] = -low[i];
     up[i] = -up[i];
   }
