@@ -214,7 +214,7 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOptionsPrefix(ksp, "run_"));
   PetscCall(KSPSetDM(ksp, p.da));
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+  PetscCall(TestKSPSetDMInactive(ksp));
   PetscCall(KSPSetOperators(ksp, p.A, p.A));
   PetscCall(KSPSetType(ksp, KSPPREONLY));
   PetscCall(KSPGetPC(ksp, &pc));

@@ -7,6 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The DM is for the preconditioner, the operators are ours */
+#if PETSC_VERSION_GE(3, 25, 0)
+  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, PETSC_FALSE)
+#else
+  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, PETSC_FALSE)
+#endif
+
 /* The exit status of a program, which says on request how many checks there were. One without any
    is skipped, not passed: 77 is ctest's SKIP_RETURN_CODE (cmake/PETScBCRTests.cmake) */
 static inline int TestStatus(int print, int passed, int failed)

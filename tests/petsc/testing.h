@@ -12,13 +12,6 @@
 #include "src/base/petscbcrimpl.h"
 #include "tests/check.h"
 
-/* The DM is for the preconditioner, the operators are ours */
-#if PETSC_VERSION_GE(3, 25, 0)
-  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, PETSC_FALSE)
-#else
-  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, PETSC_FALSE)
-#endif
-
 static PetscInt TestPassed = 0, TestFailed = 0;
 
 /* One check; says what failed */
