@@ -202,8 +202,9 @@ static PetscErrorCode BCRCrossTry(BCRCross *X, int cross, double *part)
   BCRSurvey *S = X->S;
   BCROperator *op = S->op;
   PetscReal *weight[3];
+  PetscErrorCode ierr;
   PetscBool good;
-  double parts[2];
+  double parts[2] = {0, 0};
 
   PetscFunctionBegin;
   *part = 0;
@@ -216,11 +217,12 @@ static PetscErrorCode BCRCrossTry(BCRCross *X, int cross, double *part)
     weight[d] = op->axis[d].weight;
     op->axis[d].weight = NULL;
   }
-  PetscCall(BCRCrossAsk(S, PETSC_TRUE, &parts[1]));
+  ierr = BCRCrossAsk(S, PETSC_TRUE, &parts[1]);
   for (PetscInt d = 0; d < 3; d++) {
     if (parts[1] > parts[0]) PetscCall(PetscFree(weight[d]));
     else op->axis[d].weight = weight[d];
   }
+  PetscCall(ierr);
   *part = PetscMax(parts[0], parts[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -158,7 +158,7 @@ static PetscErrorCode RefusedMatrix(const Kind *kind)
   KSP ksp;
 
   PetscFunctionBegin;
-  bad.shift = -3;
+  bad.a[0] = NAN;
   PetscCall(TestMatrix(&p, &da, &A));
   PetscCall(NewKSP(kind, da, A, &ksp));
   for (int round = 0; round < 2; round++) {
