@@ -1,7 +1,7 @@
 /* What all tests share: the exit status, a maximum that keeps a NaN, random numbers */
 #pragma once
 
-#include <petscvec.h>
+#include <petscmat.h>
 #include "src/base/petscbcrimpl.h"
 #include <math.h>
 #include <stdint.h>
@@ -31,6 +31,39 @@ static inline int TestStatus(int print, int passed, int failed)
 static inline void TestLargest(double *worst, double e)
 {
   if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
+}
+
+/* A matrix whose rows are out of sight: products are those of A, which the caller keeps */
+static inline PetscErrorCode TestShellMult(Mat shell, Vec x, Vec y)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(shell, &A));
+  PetscCall(MatMult(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode TestShellMultTranspose(Mat shell, Vec x, Vec y)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(shell, &A));
+  PetscCall(MatMultTranspose(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode TestShell(Mat A, Mat *shell)
+{
+  PetscInt m, n;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatCreateShell(PetscObjectComm((PetscObject)A), m, n, PETSC_DETERMINE, PETSC_DETERMINE, A, shell));
+  PetscCall(MatShellSetOperation(*shell, MATOP_MULT, (void (*)(void))TestShellMult));
+  PetscCall(MatShellSetOperation(*shell, MATOP_MULT_TRANSPOSE, (void (*)(void))TestShellMultTranspose));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* max |v_i|, infinite where one is NaN: VecNorm() may lose it on several ranks and on devices */

@@ -55,9 +55,8 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
 static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  MatNullSpace nullspace = NULL;
   BCRSolverInfo info;
-  PetscBool looks;
+  PetscBool looks, given = PETSC_FALSE;
   Vec y;
   PC its;
 
@@ -66,9 +65,8 @@ static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
   if (!bcr->waves || bcr->otherwise.pc || bcr->info.left == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetPC(ksp, &its));
   if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
-  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
-  if (nullspace) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRPoissonNullSpaceGiven(pc, &given));
+  if (given) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecDuplicate(b, &y));
   BCRCallElse(PCApply(pc, b, y), (void)VecDestroy(&y));
   PetscCall(VecDestroy(&y));

@@ -145,6 +145,17 @@ PETSC_INTERN PetscInt BCRPoissonUnchosenFit(PC pc);
 /* The axis along which coefficients vary, -1: none. Of several, or of components that have different ones, one that
    cannot be transformed (forced), else one that the grid is cut along, else the longest */
 PETSC_INTERN PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced);
+/* Has the user said what the matrix does to nothing (MatSetNullSpace(), MatSetTransposeNullSpace())? */
+static inline PetscErrorCode BCRPoissonNullSpaceGiven(PC pc, PetscBool *given)
+{
+  MatNullSpace nullspace = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
+  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
+  *given = nullspace ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 /* user.c, collective: the operator that the user describes, the same for each component */
 PETSC_INTERN PetscErrorCode BCRPoissonUserOperator(PC pc);
 /* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */

@@ -178,13 +178,12 @@ static PetscErrorCode check_waves(PC pc)
 static PetscErrorCode check_product(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  MatNullSpace nullspace = NULL;
+  PetscBool given = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (!bcr->product || bcr->info.core.left_out == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetTransposeNullSpace(pc->mat, &nullspace));
-  if (!nullspace) PetscCall(MatGetNullSpace(pc->mat, &nullspace));
-  PetscCheck(nullspace, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+  PetscCall(BCRPoissonNullSpaceGiven(pc, &given));
+  PetscCheck(given, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
              "The operator of box stencils is numerically singular: %" PetscInt64_FMT
              " of its modes have an eigenvalue below 1e-10 of the largest, beside the constant: attach the null space "
              "to the matrix (MatSetNullSpace()), or change the shift",

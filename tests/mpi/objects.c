@@ -291,16 +291,6 @@ static PetscErrorCode Singular(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
-{
-  Mat A;
-
-  PetscFunctionBegin;
-  PetscCall(MatShellGetContext(S, &A));
-  PetscCall(MatMult(A, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Formats of matrices, and none with the operator given */
 static PetscErrorCode Matrices(void)
 {
@@ -325,10 +315,8 @@ static PetscErrorCode Matrices(void)
       Mat B;
       PC pc;
 
-      if (t == 2) {
-        PetscCall(MatCreateShell(PETSC_COMM_WORLD, c.n, c.n, PETSC_DETERMINE, PETSC_DETERMINE, c.A, &B));
-        PetscCall(MatShellSetOperation(B, MATOP_MULT, (void (*)(void))ShellMult));
-      } else {
+      if (t == 2) PetscCall(TestShell(c.A, &B));
+      else {
         if (t == 1) PetscCall(MatSetOption(c.A, MAT_SYMMETRIC, PETSC_TRUE));
         if (size == 1) continue; /* tests/petsc has those of one rank */
         PetscCall(MatConvert(c.A, types[t], MAT_INITIAL_MATRIX, &B));

@@ -220,38 +220,6 @@ static PetscErrorCode Say(const Problem *p, PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Multiply(Mat shell, Vec x, Vec y)
-{
-  Mat A;
-
-  PetscFunctionBegin;
-  PetscCall(MatShellGetContext(shell, &A));
-  PetscCall(MatMult(A, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MultiplyTranspose(Mat shell, Vec x, Vec y)
-{
-  Mat A;
-
-  PetscFunctionBegin;
-  PetscCall(MatShellGetContext(shell, &A));
-  PetscCall(MatMultTranspose(A, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Shell(Mat A, Mat *shell)
-{
-  PetscInt m;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetLocalSize(A, &m, NULL));
-  PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, PETSC_DETERMINE, PETSC_DETERMINE, A, shell));
-  PetscCall(MatShellSetOperation(*shell, MATOP_MULT, (void (*)(void))Multiply));
-  PetscCall(MatShellSetOperation(*shell, MATOP_MULT_TRANSPOSE, (void (*)(void))MultiplyTranspose));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Other numbers each time and in each row, of one sequence that all ranks have */
 static PetscErrorCode Fill(Vec v)
 {
@@ -349,7 +317,7 @@ static PetscErrorCode Solve(Problem *p)
   if (p->along >= 0) timed++;
   PetscCall(Grid(p, &da));
   PetscCall(Matrix(p, da, &A));
-  PetscCall(Shell(A, &shell));
+  PetscCall(TestShell(A, &shell));
   PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
   PetscCall(Say(p, pc));
   PetscCall(PCSetUp(pc));
@@ -409,7 +377,7 @@ static PetscErrorCode Wrong(void)
   for (int d = 0; d < 2; d++) UniformRows(&p.axis[d]);
   PetscCall(Grid(&p, &da));
   PetscCall(Matrix(&p, da, &A));
-  PetscCall(Shell(A, &shell));
+  PetscCall(TestShell(A, &shell));
   PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
   PetscCall(PCSetOptionsPrefix(pc, "mine_"));
   memcpy(other, diag, sizeof(diag));
@@ -502,7 +470,7 @@ static PetscErrorCode Options(PetscBool solver)
   for (int d = 0; d < 2; d++) UniformRows(&p.axis[d]);
   PetscCall(Grid(&p, &da));
   PetscCall(Matrix(&p, da, &A));
-  PetscCall(Shell(A, &shell));
+  PetscCall(TestShell(A, &shell));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOperators(ksp, shell, shell));
   PetscCall(KSPSetDM(ksp, da));

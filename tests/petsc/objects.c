@@ -555,17 +555,6 @@ static PetscErrorCode NewValues(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A is the operator; its rows are out of sight */
-static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
-{
-  Mat A;
-
-  PetscFunctionBegin;
-  PetscCall(MatShellGetContext(S, &A));
-  PetscCall(MatMult(A, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PCBCRPoissonEnd EndOf(char c)
 {
   return c == 'n'   ? PCBCRPOISSON_NEUMANN
@@ -597,14 +586,12 @@ static PetscErrorCode UserOperator(void)
     Mat A, S;
     PC pc;
     KSP lu, ksp;
-    PetscInt n, its;
+    PetscInt its;
     Vec b, x, ref;
     PetscReal error;
 
     PetscCall(TestMatrix(&p, &da, &A));
-    PetscCall(MatGetSize(A, &n, NULL));
-    PetscCall(MatCreateShell(PETSC_COMM_SELF, n, n, n, n, A, &S));
-    PetscCall(MatShellSetOperation(S, MATOP_MULT, (void (*)(void))ShellMult));
+    PetscCall(TestShell(A, &S));
     PetscCall(MatCreateVecs(A, &x, &b));
     PetscCall(VecDuplicate(x, &ref));
     PetscCall(TestRandom(b));
