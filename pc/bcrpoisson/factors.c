@@ -33,6 +33,7 @@ static void take_out(PC_BCRPoisson *bcr, PetscInt c)
   for (PetscInt i = 0; i < x->m; ++i)
     for (PetscInt k = x->start[i], at = NUMBER(x->row[i]); k < x->start[i + 1]; ++k) x->value[k] /= s[at];
   for (PetscInt i = 0; i < x->links; ++i) x->linkvalue[i] /= s[NUMBER(x->linkrow[i])];
+  for (PetscInt i = 0; i < x->shores; ++i) x->shorevalue[i] /= s[NUMBER(x->shore[i])];
   for (PetscInt i = 0; i < x->runs; ++i)
     for (PetscInt k = 0, at = NUMBER(x->run[i]); k < x->length[i]; ++k) bcr->factor[c + bcr->dof * (at + k)] = 1;
 #undef NUMBER

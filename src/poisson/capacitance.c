@@ -85,6 +85,23 @@ static PetscErrorCode mask_product(BCRCapacitance cap, const BCRSparse *A, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* f~, for which the solution of A~ in the mask is zero, becomes that for which it is a number c all over the mask of a component.
+   Rows of the fluid with columns of the mask have the sum 0 then: else values of one sign in the mask were a layer of sources
+   around it, M f~ as much larger than u as there are nodes across the box, and the solution a difference of such numbers. Collective */
+static PetscErrorCode mask_lift(BCRCapacitance cap, PetscScalar *rhs)
+{
+  const BCRBlock shares = {cap->dof, cap->shares, cap->beside, 0};
+  const BCRSpread x = field_spread(cap, rhs);
+
+  PetscFunctionBegin;
+  PetscCall(mask_product(cap, &cap->rim, 1, x, PETSC_FALSE, list_spread(cap->beside)));
+  PetscCall(cap->c.ops->dots(&cap->c, cap->shores, 1, &shares, cap->sums));
+  PetscCall(BCRNumbersSum(&cap->c, cap->dof, cap->sums));
+  PetscCall(cap->c.be->put(cap->c.stream, cap->level, cap->sums, (size_t)cap->dof * sizeof(PetscScalar)));
+  PetscCall(mask_product(cap, &cap->lift, 1, list_spread(cap->level), PETSC_TRUE, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
@@ -99,6 +116,7 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
     PetscCall(mask_product(cap, &cap->links[0], -1, x, PETSC_TRUE, x));
   }
   PetscCall(mask_product(cap, &cap->back[0], 0, inside, PETSC_FALSE, x));
+  if (!transpose && cap->shore) PetscCall(mask_lift(cap, rhs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -782,7 +800,8 @@ static PetscErrorCode arrays_destroy(BCRCapacitance cap)
 {
   PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
                             &cap->w.v,    &cap->change.v, &cap->ghost,
-                            &cap->inside, &cap->vector,   &cap->exchange.packed};
+                            &cap->inside, &cap->vector,   &cap->exchange.packed,
+                            &cap->shares, &cap->beside,   &cap->level};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
@@ -805,7 +824,10 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
     {&cap->w.v,             cap->m                   },
     {&cap->change.v,        cap->m                   },
     {&cap->ghost,           cap->ghosts              },
-    {&cap->exchange.packed, cap->exchange.wanted.rows}
+    {&cap->exchange.packed, cap->exchange.wanted.rows},
+    {&cap->shares,          cap->dof * cap->shores   },
+    {&cap->beside,          cap->shores              },
+    {&cap->level,           cap->dof                 }
   };
 
   PetscScalar **written[] = {&cap->rhs, &cap->unit, &cap->inside}; /* before anything is read there */
@@ -819,6 +841,9 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->ones));
   PetscCall(cap->c.be->put(cap->c.stream, cap->ones, cap->one, (size_t)cap->m * sizeof(PetscReal)));
+  if (cap->shore)
+    PetscCall(
+      cap->c.be->put(cap->c.stream, cap->shares, cap->share, (size_t)(cap->dof * cap->shores) * sizeof(PetscScalar)));
   cap->last = -1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -831,11 +856,12 @@ static void lists_create(BCRCapacitance cap)
   cap->masks[0] = (BCRSparse){.rows = cap->masked, .from = cap->mask, .value = cap->inverse};
   cap->masks[1] = (BCRSparse){.rows = cap->masked, .from = cap->mask};
   cap->back[0] = (BCRSparse){.rows = cap->masked, .to = cap->mask};
+  cap->rim = (BCRSparse){.rows = cap->shores, .from = cap->lift.to};
   cap->back[1] = (BCRSparse){.rows = cap->masked, .to = cap->mask, .from = cap->mask, .value = cap->inverse};
 }
 
 enum {
-  LISTS = 12
+  LISTS = 14
 };
 
 static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
@@ -845,6 +871,8 @@ static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
   for (int k = 0; k < 10; k++) list[k] = pairs[k / 2] + k % 2;
   list[10] = &cap->exchange.wanted;
   list[11] = &cap->exchange.back;
+  list[12] = &cap->lift;
+  list[13] = &cap->rim;
 }
 
 /* An array, and its copy in other memory */
@@ -987,6 +1015,8 @@ PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *capacitance)
     for (int t = 0; t < 2; t++) PetscCall(cap->c.be->free(cap->terms[t]));
   }
   for (int t = 0; t < 2; t++) PetscCall(BCRSparseFree(&cap->links[t]));
+  PetscCall(BCRSparseFree(&cap->lift));
+  PetscCall(PetscFree(cap->share));
   PetscCall(BCRSparseFree(&cap->from[0]));
   PetscCall(BCRSparseFree(&cap->into[1]));
   PetscCall(BCRGhostsDestroy(&cap->exchange));

@@ -12,7 +12,7 @@
 #define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
 /* The same in units of what rounding leaves of the solution, if that is less */
-#define BCR_CAPACITANCE_FINE  30
+#define BCR_CAPACITANCE_FINE  33
 #define BCR_CAPACITANCE_STEPS 300 /* products at most */
 #define BCR_CAPACITANCE_LARGE 100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
@@ -51,6 +51,12 @@ struct _n_BCRCapacitance {
   BCRSparse back[2];  /* its entries of a field from those, over d of themselves */
   BCRSparse links[2]; /* of the mask's columns, and transposed */
   PetscBool linked;   /* some rank has links */
+  PetscBool shore;    /* some rank has rows of the fluid with columns of the mask in A~. Then: */
+  PetscInt shores;    /* of these on this rank */
+  BCRSparse lift;     /* what A~ makes of a 1 in all of a component's mask: in these rows, then in the mask */
+  BCRSparse rim;      /* a field's entries in these rows */
+  PetscScalar *share; /* [dof][shores] of each of these entries in the component's level, on the host */
+  PetscScalar *shares, *beside, *level; /* the same where the numbers are; [shores]; [dof] */
   PetscInt borders;
   BCRBorder *border;           /* [borders], their numbers w0 are shared ones of the system */
   PetscScalar *terms[2];       /* [borders][m] */
