@@ -665,27 +665,48 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
   }
 }
 
+/* The null vectors have nothing but ones on this rank. axis: the left ones of the axes */
+static PetscBool null_plain(const BCROperator *op, PetscReal *const axis[3])
+{
+  PetscBool plain = op->rowscale ? PETSC_FALSE : PETSC_TRUE;
+
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &op->axis[d];
+
+    if (x->plane[0].present || x->plane[1].present || x->weight) return PETSC_FALSE;
+    for (PetscInt i = 0; i < x->n; i++) plain = (PetscBool)(plain && axis[d][i] == 1);
+  }
+  return plain;
+}
+
 /* The vectors of border b. Collective */
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
   const PetscInt *n = layout->n, nodes = n[0] * n[1] * n[2];
   PetscReal *axis[3] = {NULL, NULL, NULL};
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscBool plain = PETSC_FALSE;
 
   PetscFunctionBegin;
-  ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
-  if (!ierr) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
   for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
+  if (!ierr) plain = null_plain(op, axis);
+  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
+  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
   BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
               (void)PetscFree(axis[2]));
   for (PetscInt k = 0; k < n[2]; k++)
-    for (PetscInt j = 0; j < n[1]; j++) {
+    for (PetscInt j = 0; j < n[1] && !plain; j++) {
       const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
 
       null_line(op, layout, axis, ix, b->right + at, b->left + at);
     }
   for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscReal null_entry(const PetscReal *r, PetscInt node)
+{
+  return r ? r[node] : 1;
 }
 
 /* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other
@@ -697,14 +718,14 @@ static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpo
   const BCRSparse *G = &cap->from[0];
 
   if (cap->exchange.sf && !transpose)
-    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? r[i] : 0;
+    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? null_entry(r, i) : 0;
   else if (transpose)
     for (PetscInt i = 0; i < cap->m; i++) {
-      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? r[cap->row[i] / dof] : 0;
+      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? null_entry(r, cap->row[i] / dof) : 0;
     }
   else
     for (PetscInt k = 0; k < G->start[cap->m]; k++)
-      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? r[G->from[k] / dof] : 0;
+      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? null_entry(r, G->from[k] / dof) : 0;
 }
 
 /* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1, terms[2]. The
@@ -902,6 +923,7 @@ static PetscErrorCode move_borders(BCRCapacitance cap, BCRNumbers *c)
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(2 * cap->borders + 2, &v));
   for (PetscInt b = 0; b < cap->borders; b++) {
+    if (!cap->border[b].right) continue;
     v[n++] = (Moved){(void **)&cap->border[b].right, NULL, nodes};
     v[n++] = (Moved){(void **)&cap->border[b].left, NULL, nodes};
   }

@@ -276,11 +276,14 @@ static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const Petsc
   for (PetscInt k = 0; k < count[MASKED]; k++) cap->masked += mask[k].col;
   PetscCall(PetscMalloc2(cap->m, &cap->scale, cap->m, &cap->one));
   PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
-  for (PetscInt k = 0, at = 0; k < count[MASKED]; k++)
-    for (PetscInt i = 0; i < mask[k].col; i++, at++) {
-      cap->mask[at] = mask[k].row - first + cap->dof * i;
-      cap->inverse[at] = mask[k].value;
-    }
+  for (PetscInt k = 0, at = 0; k < count[MASKED]; at += mask[k++].col) {
+    const PetscInt row = mask[k].row - first, dof = cap->dof, rows = mask[k].col;
+    PetscInt *to = cap->mask + at;
+    PetscReal *inverse = cap->inverse + at;
+
+    for (PetscInt i = 0; i < rows; i++) to[i] = row + dof * i;
+    for (PetscInt i = 0; i < rows; i++) inverse[i] = mask[k].value;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,7 +24,8 @@
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
   PetscInt component;
-  PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
+  PetscReal *right,
+    *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them; NULL: both are all one */
   PetscReal unit[2], norm; /* units of the border's terms unit[0] G^T r and unit[1] E^T l, and their 2-norm in these */
   PetscReal magnitude;     /* of its row of the right-hand side */
 } BCRBorder;
