@@ -4,6 +4,7 @@
   device has its factors where vectors are read. Not for singular operators, where what is removed is a constant of f.
 */
 #include "bcrpoisson.h"
+#include <string.h>
 
 static PetscBool factor_out(const PC_BCRPoisson *bcr, PetscInt c)
 {
@@ -15,13 +16,15 @@ static PetscBool factor_out(const PC_BCRPoisson *bcr, PetscInt c)
                      bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION);
 }
 
-/* How many of n numbers are the first one, from that on */
+/* How many of n numbers are the first one, from that on: blocks that are what they are one number further are of one number */
 static PetscInt alike(PetscInt n, const PetscReal s[])
 {
-  PetscInt i = 0;
+  enum {
+    BLOCK = 64
+  };
+  PetscInt i = 1;
 
-  for (int other = 0; i + 8 <= n && !other; i += other ? 0 : 8)
-    for (int k = 0; k < 8; ++k) other |= s[i + k] != s[0];
+  while (i + BLOCK <= n && !memcmp(s + i, s + i - 1, BLOCK * sizeof(*s))) i += BLOCK;
   while (i < n && s[i] == s[0]) ++i;
   return i;
 }
@@ -31,13 +34,19 @@ static void take_out(PC_BCRPoisson *bcr, PetscInt c)
 {
   const BCRGrid *g = &bcr->place.grid;
   const PetscReal *s = bcr->ops[c].rowscale;
-  const PetscInt n = bcr->n / bcr->dof;
+  const PetscInt dof = bcr->dof, n = bcr->n / dof;
+  PetscScalar *to = bcr->factor + c;
   BCRDiffer x = bcr->ops[c].differ;
   PetscInt ix[3];
 
   for (PetscInt i = 0, end; i < n; i = end) { /* few are different */
+    const PetscReal inverse = 1 / s[i];
+
     end = i + alike(n - i, s + i);
-    for (PetscInt k = i; k < end; ++k) bcr->factor[c + bcr->dof * k] = 1 / s[i];
+    if (dof == 1)
+      for (PetscInt k = i; k < end; ++k) to[k] = inverse;
+    else
+      for (PetscInt k = i; k < end; ++k) to[dof * k] = inverse;
   }
 #define NUMBER(node) \
   (BCRGridNaturalNode(g, node, ix), ix[0] - g->lo[0] + g->n[0] * (ix[1] - g->lo[1] + g->n[1] * (ix[2] - g->lo[2])))

@@ -621,10 +621,21 @@ static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const 
     for (PetscInt i = 0; i < n && factor; i++) l[i] /= factor[i];
   }
   for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
-    const PetscInt node[3] = {i, ix[1], ix[2]};
-
-    if (i < at[0] || i >= end) null_at(op, g, axis, node, &right[i - ix[0]], &left[i - ix[0]]);
+    if (i == at[0] && end > i) i = end;
+    if (i < ix[0] + g->n[0]) null_at(op, g, axis, (PetscInt[]){i, ix[1], ix[2]}, &right[i - ix[0]], &left[i - ix[0]]);
   }
+}
+
+/* That line has what the one before it along y has */
+static PetscBool null_repeats(const BCROperator *op, PetscReal *const axis[3], PetscInt y)
+{
+  const BCRAxis *x = &op->axis[1];
+  const PetscInt i = y - (x->plane[0].present ? 1 : 0);
+
+  for (int d = 0; d < 3; d += 2)
+    if (op->axis[d].plane[0].present || op->axis[d].plane[1].present) return PETSC_FALSE;
+  return (PetscBool)(!op->rowscale && i > 0 && i < x->n && axis[1][i] == axis[1][i - 1] &&
+                     (!x->weight || x->weight[i] == x->weight[i - 1]));
 }
 
 /* The diagonal of the operator's row at node ix of the layout, about: of the box inside */
@@ -698,7 +709,10 @@ static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, 
     for (PetscInt j = 0; j < n[1] && !plain; j++) {
       const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
 
-      null_line(op, layout, axis, ix, b->right + at, b->left + at);
+      if (j > 0 && null_repeats(op, axis, ix[1])) {
+        PetscCall(PetscArraycpy(b->right + at, b->right + at - n[0], n[0]));
+        PetscCall(PetscArraycpy(b->left + at, b->left + at - n[0], n[0]));
+      } else null_line(op, layout, axis, ix, b->right + at, b->left + at);
     }
   for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
