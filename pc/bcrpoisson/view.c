@@ -196,7 +196,13 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(bcr->solver, &now));
   memory[WORKSPACE] = (double)bcr->info.workspace;
-  if (bcr->moves.slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
+  if (bcr->moves.carry && bcr->device) {
+    BCRCarryInfo info;
+
+    PetscCall(BCRCarryGetInfo(bcr->moves.carry, &info));
+    memory[WORKSPACE] += (double)info.bytes;
+  } else if (bcr->moves.slab)
+    memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
   memory[COPIES] = (double)now.copies;
