@@ -227,10 +227,11 @@ static PetscErrorCode solve_moved(PC pc, PetscMemType where, void *stream, Petsc
 
   PetscFunctionBegin;
   if (BCR_HAVE_CUDA && bcr->device) {
-    PetscScalar *slab = (PetscScalar *)BCRCarryDeviceSlab(bcr->moves.carry);
+    PetscScalar *rhs = (PetscScalar *)BCRCarryDeviceSlab(bcr->moves.carry, PETSC_FALSE),
+                *solution = (PetscScalar *)BCRCarryDeviceSlab(bcr->moves.carry, PETSC_TRUE);
 
     PetscCall(BCRCarryDeviceTake(bcr->moves.carry, where, stream, f));
-    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, slab, slab));
+    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, rhs, solution));
     PetscCall(BCRCarryDeviceGive(bcr->moves.carry, where, stream, u));
   } else {
     PetscCall(BCRMovesTake(&bcr->moves, f));

@@ -204,7 +204,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
-  options->inplace = bcr->moves.slab ? PETSC_TRUE : PETSC_FALSE;
+  options->inplace = bcr->moves.slab && !bcr->device ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
   if (bcr->device) PetscCall(BCRStartDevice(&options->stream));

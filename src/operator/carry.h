@@ -16,7 +16,7 @@ typedef struct {
   PetscMPIInt ranks;   /* the most of one node */
   const char *refused; /* why there is none, NULL: there is, or each rank has a computer of its own */
   const char *device;  /* between vectors of devices: the transport of messages; NULL: between those of the host */
-  size_t bytes;        /* device: of the slab and of packed messages, on this rank */
+  size_t bytes;        /* device: of both slabs and of packed messages, on this rank */
 } BCRCarryInfo;
 
 /* Collective. Rank p has rows first[p] .. first[p + 1] - 1 of the axis, whole across the others */
@@ -40,7 +40,8 @@ PETSC_INTERN PetscErrorCode BCRCarryDeviceCreate(BCRCarry carry, size_t bytes, v
                                                  PetscBool maps);
 PETSC_INTERN PetscErrorCode BCRCarryDeviceDestroy(BCRCarry carry); /* collective, as BCRCarryDestroy() */
 PETSC_INTERN PetscErrorCode BCRCarryDeviceGetInfo(BCRCarry carry, BCRCarryInfo *info);
-PETSC_INTERN void *BCRCarryDeviceSlab(BCRCarry carry);
+/* What is taken comes to the first; what is given is to be in the second, so that no solve is in place */
+PETSC_INTERN void *BCRCarryDeviceSlab(BCRCarry carry, PetscBool given);
 /* Launched on the stream, which goes on with what is there; where: the memory that the box is in, on each rank as it is */
 PETSC_INTERN PetscErrorCode BCRCarryDeviceTake(BCRCarry carry, PetscMemType where, void *stream, const void *box);
 PETSC_INTERN PetscErrorCode BCRCarryDeviceGive(BCRCarry carry, PetscMemType where, void *stream, void *box);

@@ -22,14 +22,18 @@ typedef enum {
   LISTS
 } List;
 
+enum {
+  BCR_CARRY_ALIGN = 512 /* as cudaMalloc() has it */
+};
+
 struct _n_BCRCarryDevice {
   BCRTransport transport;
   BCRDeviceArena arena;
-  BCRStream stream; /* the last one */
-  PetscBool shares; /* ranks of this node map the slabs of one another */
-  PetscBool sends;  /* some rank of all has messages */
-  PetscBool own;    /* the slab is an allocation of its own */
-  char *slab;
+  BCRStream stream;          /* the last one */
+  PetscBool shares;          /* ranks of this node map the slabs of one another */
+  PetscBool sends;           /* some rank of all has messages */
+  PetscBool own;             /* the slab is an allocation of its own */
+  char *slab[2];             /* what is taken, what is given: a solve in two dimensions copies where they are one */
   void *box;                 /* copy of a vector of the host, made for the first one */
   size_t unit, room;         /* bytes of a node; of the box */
   int word;                  /* bytes of what kernels copy */
@@ -59,15 +63,15 @@ static PetscErrorCode device_slab(BCRCarry c, BCRCarryDevice d, size_t bytes, To
   PetscFunctionBegin;
   memset(told, 0, sizeof(*told));
   if (!d->shares) {
-    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "a slab", &d->slab));
+    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "slabs", &d->slab[0]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  error = BCRCudaShare(bytes, &d->slab, told->slab);
-  PetscCheck(d->slab, PETSC_COMM_SELF, PETSC_ERR_MEM,
-             "The CUDA device has no room for a slab of %zu bytes (CUDA says: %s)", bytes, BCRCudaErrorString(error));
+  error = BCRCudaShare(bytes, &d->slab[0], told->slab);
+  PetscCheck(d->slab[0], PETSC_COMM_SELF, PETSC_ERR_MEM,
+             "The CUDA device has no room for slabs of %zu bytes (CUDA says: %s)", bytes, BCRCudaErrorString(error));
   d->own = PETSC_TRUE;
   for (int k = 0; k < COUNTS && !error; k++) error = BCRCudaShareEvent(&d->event[k], told->event[k]);
-  if (!error) error = BCRCudaPut(d->slab, &c->rank, sizeof(c->rank), d->stream); /* for the others to look at */
+  if (!error) error = BCRCudaPut(d->slab[0], &c->rank, sizeof(c->rank), d->stream); /* for the others to look at */
   if (error) d->info.refused = "CUDA gives no handle of its memory";
   told->good = error ? 0 : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -135,6 +139,12 @@ static ptrdiff_t part_words(const BCRCarryDevice d, const BCRBlock *b)
   return (ptrdiff_t)(d->unit / (size_t)d->word) * b->n[0] * b->n[1] * b->n[2];
 }
 
+/* Of an array over a slab, the next of which begins behind it */
+static size_t slab_bytes(const BCRCarryDevice d, const BCRBlock *slab)
+{
+  return ((size_t)part_words(d, slab) * (size_t)d->word + BCR_CARRY_ALIGN - 1) / BCR_CARRY_ALIGN * BCR_CARRY_ALIGN;
+}
+
 /* Part b of an array over a: where it begins there, and how far rows and planes are apart */
 static void part_place(const BCRCarryDevice d, const BCRBlock *a, const BCRBlock *b, ptrdiff_t *at, ptrdiff_t stride[2])
 {
@@ -183,11 +193,11 @@ static PetscErrorCode device_parts(BCRCarry c, BCRCarryDevice d, BCRCudaPart *li
       const BCRBlock *b = &p->part;
 
       if (BCRCarryReaches(c, d->shares, p->rank)) {
-        char *slab = p->rank == c->rank ? d->slab : (char *)d->peer[c->node->local[p->rank]];
+        char *slab = p->rank == c->rank ? d->slab[0] : (char *)d->peer[c->node->local[p->rank]];
 
         if (side) continue; /* the other rank does it */
         part_add(d, list, PUSH, b, &c->box, NULL, &p->slab, slab);
-        part_add(d, list, FETCH, b, &p->slab, slab, &c->box, NULL);
+        part_add(d, list, FETCH, b, &p->slab, slab + slab_bytes(d, &p->slab), &c->box, NULL);
       } else {
         BCRMessage *m = &d->message[side][d->nmessage[side]++];
 
@@ -195,8 +205,8 @@ static PetscErrorCode device_parts(BCRCarry c, BCRCarryDevice d, BCRCudaPart *li
         m->p = packed;
         m->bytes = (size_t)part_words(d, b) * (size_t)d->word;
         packed += m->bytes;
-        part_add(d, list, side ? PACK : PUSH, b, side ? &c->slab : &c->box, side ? d->slab : NULL, b, m->p);
-        part_add(d, list, side ? UNPACK : FETCH, b, b, m->p, side ? &c->slab : &c->box, side ? d->slab : NULL);
+        part_add(d, list, side ? PACK : PUSH, b, side ? &c->slab : &c->box, side ? d->slab[1] : NULL, b, m->p);
+        part_add(d, list, side ? UNPACK : FETCH, b, b, m->p, side ? &c->slab : &c->box, side ? d->slab[0] : NULL);
       }
     }
   }
@@ -211,7 +221,7 @@ static PetscErrorCode device_parts(BCRCarry c, BCRCarryDevice d, BCRCudaPart *li
 static PetscErrorCode device_fill(BCRCarry c, BCRCarryDevice d, PetscBool maps)
 {
   const PetscInt most = c->nto + c->nfrom;
-  const size_t bytes = d->unit * (size_t)(c->slab.n[0] * c->slab.n[1] * c->slab.n[2]);
+  const size_t bytes = 2 * slab_bytes(d, &c->slab);
   BCRCudaPart *list[LISTS] = {NULL};
   BCRTransportInfo transport;
   PetscErrorCode ierr;
@@ -222,6 +232,7 @@ static PetscErrorCode device_fill(BCRCarry c, BCRCarryDevice d, PetscBool maps)
   if (!maps) d->info.refused = "a transport was asked for";
   else if (c->node->ranks > 1 && !d->shares) d->info.refused = c->info.refused;
   PetscCall(BCRFaultShare(c->comm, device_slab(c, d, bytes, &told), BCR_NO_MEMORY));
+  d->slab[1] = d->slab[0] + bytes / 2;
   if (d->shares) PetscCall(device_share(c, d, &told));
   ierr = PetscMalloc1(LISTS * most, &list[0]);
   for (int l = 1; l < LISTS && !ierr; l++) list[l] = list[0] + l * most;
@@ -266,7 +277,7 @@ PetscErrorCode BCRCarryDeviceDestroy(BCRCarry c)
     PetscCallMPI(MPI_Barrier(c->node->comm));
   }
   for (int k = 0; k < COUNTS; k++) PetscCallBCRCuda(BCRCudaEventDestroy(d->event[k]));
-  if (d->own) PetscCallBCRCuda(BCRCudaFree(d->slab));
+  if (d->own) PetscCallBCRCuda(BCRCudaFree(d->slab[0]));
   for (int side = 0; side < 2; side++) PetscCall(PetscFree(d->message[side]));
   PetscCall(BCRDeviceArenaFree(&d->arena));
   PetscCall(BCRTransportDestroy(&d->transport));
@@ -281,9 +292,9 @@ PetscErrorCode BCRCarryDeviceGetInfo(BCRCarry c, BCRCarryInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void *BCRCarryDeviceSlab(BCRCarry c)
+void *BCRCarryDeviceSlab(BCRCarry c, PetscBool given)
 {
-  return c->device->slab;
+  return c->device->slab[given];
 }
 
 /* ---- moves ---- */

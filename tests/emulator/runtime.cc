@@ -918,7 +918,7 @@ API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsign
 
   RETURN_IF_BROKEN();
   memcpy(&h, &handle, sizeof(h));
-  if (h.process == getpid()) return done(cudaErrorInvalidContext); /* as CUDA has it */
+  if (h.process == getpid()) return done(cudaErrorDeviceUninitialized); /* as CUDA has it */
   file = open(("/proc/" + std::to_string(h.process) + "/fd/" + std::to_string(h.file)).c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return done(cudaErrorMapBufferObjectFailed);
   char *base = (char *)mmap(NULL, room(h.bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
