@@ -167,6 +167,13 @@ static void part_add(BCRCarryDevice d, BCRCudaPart *list[], List l, const BCRBlo
   p->n[0] = (int)((PetscInt)(d->unit / (size_t)d->word) * b->n[0]);
   p->n[1] = (int)b->n[1];
   p->n[2] = (int)b->n[2];
+  for (int k = 0; k < 2 && p->n[0] == p->fromstride[0] && p->n[0] == p->tostride[0]; k++) { /* whole rows in both */
+    p->n[0] *= p->n[1];
+    p->n[1] = p->n[2];
+    p->n[2] = 1;
+    p->fromstride[0] = p->fromstride[1];
+    p->tostride[0] = p->tostride[1];
+  }
   d->most[l] = PetscMax(d->most[l], part_words(d, b));
 }
 
@@ -302,7 +309,7 @@ void *BCRCarryDeviceSlab(BCRCarry c, PetscBool given)
 static PetscErrorCode device_launch(const BCRCarryDevice d, List l, const void *from, void *to)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaCarry(d->stream, d->word, d->n[l], d->parts[l], d->most[l], from, to));
+  PetscCallBCRCuda(BCRCudaCarry(d->stream, d->word, d->n[l], d->parts[l], d->most[l], l == FETCH, from, to));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

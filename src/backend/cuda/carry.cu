@@ -6,13 +6,15 @@ enum {
   THREADS = 256,
   EACH = 4, /* words of a row that a thread has on their way at a time */
   CHUNK = EACH * BCR_WARP,
+  LINE = 128,   /* bytes of a line of memory */
   BLOCKS = 1024 /* of a part, at most */
 };
 
-/* Warps have chunks of rows; rows of fewer words than a warp has threads are counted through, word by word */
+/* Warps have chunks of rows, which begin where lines of memory do on the side that may be another device's; rows of fewer
+   words than a warp has threads are counted through, word by word */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-  carry_parts(const BCRCudaPart *__restrict__ parts, const T *from, T *to)
+  carry_parts(const BCRCudaPart *__restrict__ parts, int fetch, const T *from, T *to)
 {
   const BCRCudaPart p = parts[blockIdx.y];
   const T *f = (p.from ? (const T *)p.from : from) + p.fromat;
@@ -29,13 +31,15 @@ static __global__ void __launch_bounds__(THREADS)
     }
     return;
   }
-  const unsigned chunks = (n + CHUNK - 1) / CHUNK, all = chunks * rows * planes,
+  const unsigned chunks = (n + LINE / (unsigned)sizeof(T) - 1 + CHUNK - 1) / CHUNK, all = chunks * rows * planes,
                  step = gridDim.x * (THREADS / BCR_WARP), lane = threadIdx.x % BCR_WARP;
 
   for (unsigned i = blockIdx.x * (THREADS / BCR_WARP) + (unsigned)bcr_warp(); i < all; i += step) {
-    const unsigned row = i / chunks, x = i % chunks * CHUNK + lane, j = row % rows, k = row / rows;
+    const unsigned row = i / chunks, j = row % rows, k = row / rows;
     const T *fr = f + j * p.fromstride[0] + k * p.fromstride[1];
     T *tr = t + j * p.tostride[0] + k * p.tostride[1], v[EACH];
+    /* below zero, and so too large, before the row's first word */
+    const unsigned x = i % chunks * CHUNK + lane - (unsigned)((fetch ? (size_t)fr : (size_t)tr) % LINE / sizeof(T));
 
 #pragma unroll
     for (unsigned e = 0; e < EACH; e++)
@@ -46,15 +50,15 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-int BCRCudaCarry(BCRStream stream, int word, int n, const BCRCudaPart *parts, ptrdiff_t most, const void *from,
-                 void *to)
+int BCRCudaCarry(BCRStream stream, int word, int n, const BCRCudaPart *parts, ptrdiff_t most, int fetch,
+                 const void *from, void *to)
 {
   const dim3 grid(bcr_blocks(most, THREADS * EACH, BLOCKS), (unsigned)n);
 
   if (n < 1) return 0;
   if (word == 8)
-    carry_parts<<<grid, THREADS, 0, bcr_stream(stream)>>>(parts, (const unsigned long long *)from,
+    carry_parts<<<grid, THREADS, 0, bcr_stream(stream)>>>(parts, fetch, (const unsigned long long *)from,
                                                           (unsigned long long *)to);
-  else carry_parts<<<grid, THREADS, 0, bcr_stream(stream)>>>(parts, (const unsigned *)from, (unsigned *)to);
+  else carry_parts<<<grid, THREADS, 0, bcr_stream(stream)>>>(parts, fetch, (const unsigned *)from, (unsigned *)to);
   return bcr_done();
 }

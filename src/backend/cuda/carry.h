@@ -18,8 +18,9 @@ typedef struct {
   int n[3];
 } BCRCudaPart;
 
-/* n parts that have nothing in common, a list on the device; word: bytes, 4 or 8; most: words of the largest part */
-BCR_CUDA_API int BCRCudaCarry(BCRStream stream, int word, int n, const BCRCudaPart *parts, ptrdiff_t most,
+/* n parts that have nothing in common, a list on the device; word: bytes, 4 or 8; most: words of the largest part; fetch:
+   from, and not to, may be the memory of other devices */
+BCR_CUDA_API int BCRCudaCarry(BCRStream stream, int word, int n, const BCRCudaPart *parts, ptrdiff_t most, int fetch,
                               const void *from, void *to);
 
 #if defined(__cplusplus)
