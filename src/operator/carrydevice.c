@@ -22,6 +22,14 @@ typedef enum {
   LISTS
 } List;
 
+/* PUSHED and READY of the counts are events, too. DONE is for moves on the host alone, since each rank has one slab for what
+   is taken and one for what is given: a rank stores in the first again when it has waited for READY of the solve that reads
+   it, and a solve writes to the second again when it has waited for PUSHED of those who fetch from it, which is behind
+   their fetching */
+enum {
+  EVENTS = 2
+};
+
 enum {
   BCR_CARRY_ALIGN = 512 /* as cudaMalloc() has it */
 };
@@ -37,8 +45,8 @@ struct _n_BCRCarryDevice {
   void *box;                 /* copy of a vector of the host, made for the first one */
   size_t unit, room;         /* bytes of a node; of the box */
   int word;                  /* bytes of what kernels copy */
-  void *event[COUNTS];       /* this rank's */
-  void **theirs;             /* [COUNTS * ranks of the node] those of others, mapped; or NULL */
+  void *event[EVENTS];       /* this rank's */
+  void **theirs;             /* [EVENTS * ranks of the node] those of others, mapped; or NULL */
   void **peer;               /* [ranks of the node] slabs of others, mapped, or NULL where nothing goes there */
   BCRCudaPart *parts[LISTS]; /* on the device */
   int n[LISTS], nmessage[2];
@@ -50,7 +58,7 @@ struct _n_BCRCarryDevice {
 /* What a rank tells the others of its node */
 typedef struct {
   PetscMPIInt good;
-  unsigned char slab[BCR_CUDA_HANDLE], event[COUNTS][BCR_CUDA_HANDLE];
+  unsigned char slab[BCR_CUDA_HANDLE], event[EVENTS][BCR_CUDA_HANDLE];
 } Told;
 
 /* ---- set-up ---- */
@@ -70,7 +78,7 @@ static PetscErrorCode device_slab(BCRCarry c, BCRCarryDevice d, size_t bytes, To
   PetscCheck(d->slab[0], PETSC_COMM_SELF, PETSC_ERR_MEM,
              "The CUDA device has no room for slabs of %zu bytes (CUDA says: %s)", bytes, BCRCudaErrorString(error));
   d->own = PETSC_TRUE;
-  for (int k = 0; k < COUNTS && !error; k++) error = BCRCudaShareEvent(&d->event[k], told->event[k]);
+  for (int k = 0; k < EVENTS && !error; k++) error = BCRCudaShareEvent(&d->event[k], told->event[k]);
   if (!error) error = BCRCudaPut(d->slab[0], &c->rank, sizeof(c->rank), d->stream); /* for the others to look at */
   if (error) d->info.refused = "CUDA gives no handle of its memory";
   told->good = error ? 0 : 1;
@@ -84,8 +92,8 @@ static PetscErrorCode device_map(BCRCarry c, BCRCarryDevice d, const Told all[])
   for (PetscMPIInt q = 0; q < c->node->ranks; q++) {
     if (!all[q].good) PetscFunctionReturn(PETSC_ERR_GPU);
     if (q == c->node->local[c->rank]) continue;
-    for (int k = 0; k < COUNTS; k++)
-      if (BCRCudaShareEventOpen(all[q].event[k], &d->theirs[COUNTS * q + k])) PetscFunctionReturn(PETSC_ERR_GPU);
+    for (int k = 0; k < EVENTS; k++)
+      if (BCRCudaShareEventOpen(all[q].event[k], &d->theirs[EVENTS * q + k])) PetscFunctionReturn(PETSC_ERR_GPU);
   }
   for (PetscInt i = 0; i < c->nto; i++) {
     const PetscMPIInt p = c->to[i].rank, q = c->node->local[p];
@@ -104,7 +112,7 @@ static PetscErrorCode device_unmap(BCRCarry c, BCRCarryDevice d)
 {
   PetscFunctionBegin;
   for (PetscMPIInt q = 0; q < c->node->ranks; q++) {
-    for (int k = 0; k < COUNTS && d->theirs; k++) PetscCallBCRCuda(BCRCudaEventDestroy(d->theirs[COUNTS * q + k]));
+    for (int k = 0; k < EVENTS && d->theirs; k++) PetscCallBCRCuda(BCRCudaEventDestroy(d->theirs[EVENTS * q + k]));
     if (d->peer) PetscCallBCRCuda(BCRCudaShareClose(d->peer[q]));
   }
   PetscCall(PetscFree2(d->theirs, d->peer));
@@ -120,7 +128,7 @@ static PetscErrorCode device_share(BCRCarry c, BCRCarryDevice d, const Told *tol
 
   PetscFunctionBegin;
   ierr = PetscMalloc1(c->node->ranks, &all);
-  if (!ierr) ierr = PetscCalloc2(COUNTS * c->node->ranks, &d->theirs, c->node->ranks, &d->peer);
+  if (!ierr) ierr = PetscCalloc2(EVENTS * c->node->ranks, &d->theirs, c->node->ranks, &d->peer);
   PetscCall(BCRFaultShare(c->node->comm, ierr, BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allgather((void *)told, sizeof(*told), MPI_BYTE, all, sizeof(*told), MPI_BYTE, c->node->comm));
   good = device_map(c, d, all) == PETSC_SUCCESS ? 1 : 0; /* an answer, not an error */
@@ -283,7 +291,7 @@ PetscErrorCode BCRCarryDeviceDestroy(BCRCarry c)
     PetscCall(device_unmap(c, d));
     PetscCallMPI(MPI_Barrier(c->node->comm));
   }
-  for (int k = 0; k < COUNTS; k++) PetscCallBCRCuda(BCRCudaEventDestroy(d->event[k]));
+  for (int k = 0; k < EVENTS; k++) PetscCallBCRCuda(BCRCudaEventDestroy(d->event[k]));
   if (d->own) PetscCallBCRCuda(BCRCudaFree(d->slab[0]));
   for (int side = 0; side < 2; side++) PetscCall(PetscFree(d->message[side]));
   PetscCall(BCRDeviceArenaFree(&d->arena));
@@ -321,7 +329,7 @@ static PetscErrorCode device_wait(BCRCarry c, PetscMPIInt local, int count, uint
   PetscFunctionBegin;
   if (!d->shares) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRCarryWait(c, local, count, take));
-  PetscCallBCRCuda(BCRCudaStreamWait(d->stream, d->theirs[COUNTS * local + count]));
+  PetscCallBCRCuda(BCRCudaStreamWait(d->stream, d->theirs[EVENTS * local + count]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -329,7 +337,7 @@ static PetscErrorCode device_wait(BCRCarry c, PetscMPIInt local, int count, uint
 static PetscErrorCode device_tell(BCRCarry c, int count, PetscErrorCode mine)
 {
   const BCRCarryDevice d = c->device;
-  const int error = d->shares && !mine ? BCRCudaEventRecord(&d->event[count], d->stream) : 0;
+  const int error = d->shares && count < EVENTS && !mine ? BCRCudaEventRecord(&d->event[count], d->stream) : 0;
 
   PetscFunctionBegin;
   PetscCall(BCRCarryTell(c, count));
@@ -367,7 +375,6 @@ static PetscErrorCode device_push(BCRCarry c, PetscMemType where, const void *bo
   PetscFunctionBegin;
   PetscCall(device_box(d, where, &there));
   if (there != box && d->room) PetscCallBCRCuda(BCRCudaPut(there, box, d->room, d->stream));
-  for (PetscInt k = 0; k < c->nbefore; k++) PetscCall(device_wait(c, c->before[k], DONE, c->take - 1));
   PetscCall(device_launch(d, PUSH, there, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -377,6 +384,7 @@ PetscErrorCode BCRCarryDeviceTake(BCRCarry c, PetscMemType where, void *stream, 
   const BCRCarryDevice d = c->device;
 
   PetscFunctionBegin;
+  if (stream != d->stream) PetscCallBCRCuda(BCRCudaSynchronize(d->stream)); /* the order above is that of one stream */
   d->stream = stream;
   c->take++;
   PetscCall(device_exchange(d, 0, device_tell(c, PUSHED, device_push(c, where, box))));
