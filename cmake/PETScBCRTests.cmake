@@ -280,6 +280,7 @@ function(petscbcr_add_program_tests)
   petscbcr_add_script_test(scripts-mismatch LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/mismatch.sh" "${CMAKE_BINARY_DIR}/mismatch")
   petscbcr_add_script_test(scripts-release LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/release.sh" "${plugin}")
   petscbcr_add_script_test(man-pages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/manpages.sh")
+  petscbcr_add_script_test(docs-pages LABELS scripts COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/docs/site/pages.py" "${CMAKE_BINARY_DIR}/docs-source")
   petscbcr_add_script_test(plots LABELS scripts COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/plots.py" "${CMAKE_BINARY_DIR}/plots")
 
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)
