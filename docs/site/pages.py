@@ -13,6 +13,9 @@ import pictures
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = {  # file of the repository: page of the site
+    "docs/fits.md": "fits.md",
+    "docs/using.md": "using.md",
+    "docs/building.md": "building.md",
     "docs/options.md": "options.md",
     "docs/grids.md": "grids.md",
     "docs/accuracy.md": "accuracy.md",
