@@ -501,10 +501,11 @@ def reduction(args):
         panel.set_ylabel("time with radix 2 over radix 4")
         if dim == 3:
             panel.set_yscale("log", base=2)
-            panel.set_yticks([1, 2, 4])
-            panel.set_yticklabels(["1", "2", "4"])
+            panel.set_yticks([1, 2, 4, 8])
+            panel.set_yticklabels(["1", "2", "4", "8"])
+            panel.set_ylim(1, 14)
         else:
-            panel.set_ylim(0.9, 2.0)
+            panel.set_ylim(0.9, 2.2)
         grid(panel, sizes)
     places = [("one CPU core", args.device.upper(), "without transfers", "-"), ("one CPU core", "staged", "with transfers", "--")]
     sizes = set()
@@ -517,10 +518,11 @@ def reduction(args):
     grid(panels[2], sizes)
     panels[2].axhline(1, color=GREY, linewidth=1)
     panels[2].set_yscale("log")
+    panels[2].set_ylim(bottom=0.03)
     panels[2].set_title("radix 4")
     panels[2].set_ylabel("time on a core over time on the GPU")
-    for panel in panels:
-        panel.legend(fontsize=6, frameon=False)
+    for panel, place in zip(panels, ("upper right", "upper right", "lower right")):
+        panel.legend(fontsize=6, frameon=False, loc=place)
     save(figure, args, "paper000_radix", files, ([], []), 1)
     text = lambda *key: "%.4g" % times[key] if key in times else ""
     for dim in (2, 3):

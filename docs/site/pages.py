@@ -29,6 +29,7 @@ DOCUMENTS = {  # file of the repository: page of the site
     "bench/README.md": "bench.md",
     "packaging/README.md": "packaging.md",
     "packaging/python/README.md": "python.md",
+    "packaging/petsc/README.md": "petsc.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
