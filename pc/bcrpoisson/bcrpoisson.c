@@ -39,7 +39,9 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
 . -pc_bcrpoisson_scale s                                  - its scale
-- -pc_bcrpoisson_robin b,...                              - values of its Robin ends, see `PCBCRPoissonSetOperatorRobin()`
+. -pc_bcrpoisson_robin b,...                              - values of its Robin ends, see `PCBCRPoissonSetOperatorRobin()`
+. -pc_bcrpoisson_mixed xy[,xz,yz,xyz]                     - factors of products of its axes, see `PCBCRPoissonSetOperatorMixed()`
+- -pc_bcrpoisson_shift_imaginary tau                      - imaginary part of its shift (complex scalars), see `PCBCRPoissonSetOperatorShiftImaginary()`
 
   Level: beginner
 
