@@ -239,8 +239,10 @@ static PetscErrorCode problem_random(Problem *q)
 static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
 {
   const BCRPlanSpec spec = {
-    q->dim, q->axis, q->stride, shift, q->singular, q->options.precision, &q->options, -1, {PETSC_FALSE, PETSC_FALSE},
-    NULL
+    q->dim,      q->axis,     q->stride,
+    shift,       q->singular, q->options.precision,
+    &q->options, -1,          {PETSC_FALSE, PETSC_FALSE},
+    NULL,        PETSC_FALSE
   };
   BCRPlanLimits limits[2];
 
@@ -478,8 +480,8 @@ static PetscErrorCode several(void)
     BCRPlanLimitsCuda(&device, &limits[1]);
     for (int b = 0; b < 2; b++) {
       const BCRPlanSpec spec = {
-        problem[i].dim, axis, stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
-                NULL
+        problem[i].dim, axis,       stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
+        NULL,           PETSC_FALSE
       };
       BCRPlan p = NULL;
       PetscErrorCode ierr;
