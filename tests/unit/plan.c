@@ -516,6 +516,70 @@ static PetscErrorCode several(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Operators of either sign, transformed along all axes: of both backends the signs and sizes of all eigenvalues, one by
+   one, and modes that are left out */
+static PetscErrorCode signs(PetscInt t)
+{
+  BCRPlan plan[2];
+  BCRPlanLimits limits[2];
+  double lowest = 0, above = PETSC_MAX_REAL, size = 0;
+  Problem q;
+
+  PetscFunctionBegin;
+  do PetscCall(problem_random(&q));
+  while (q.singular || (double)q.axis[0].n * PetscMax(q.axis[1].n, 1) * PetscMax(q.axis[2].n, 1) > 3e5);
+  q.options.radix = 0;
+  q.options.precision = BCR_DOUBLE;
+  BCRPlanLimitsHost(-1, PETSC_FALSE, &limits[0]);
+  BCRPlanLimitsCuda(&device, &limits[1]);
+  for (int pass = 0; pass < 2; pass++) { /* the second time an eigenvalue is the shift */
+    const PetscReal shift = (PetscReal)(pass ? -lowest : -8 * TestUniform());
+    const BCRPlanSpec spec = {
+      q.dim, q.axis,    q.stride, shift, PETSC_FALSE, BCR_DOUBLE, &q.options, -1, {PETSC_FALSE, PETSC_FALSE},
+      NULL,  PETSC_TRUE
+    };
+
+    for (int b = 0; b < 2; b++) {
+      double negative = 0, left = 0, least = PETSC_MAX_REAL;
+      BCRPlan p;
+
+      PetscCall(BCRPlanCreate(&spec, &limits[b], &plan[b]));
+      p = plan[b];
+      size = fabs((double)shift);
+      for (PetscInt d = 0; d < q.dim; d++) size += q.axis[d].n > 1 && !q.axis[d].lower ? 4 * (double)q.axis[d].a : 0;
+      for (PetscInt k = 0; k < p->n[2]; k++)
+        for (PetscInt j = 0; j < p->n[1]; j++)
+          for (PetscInt i = 0; i < p->n[0] && p->dim; i++) {
+            const PetscInt at[3] = {i, j, k};
+            double v = (double)shift + p->fixed;
+
+            for (PetscInt d = 0; d < p->dim; d++) v += (double)p->axis[d].a * p->lambda[d][at[d]];
+            negative += v < -p->tol ? 1 : 0;
+            left += fabs(v) <= p->tol ? 1 : 0;
+            least = PetscMin(least, fabs(v));
+            if (fabs(v) < above) {
+              above = fabs(v);
+              lowest = v - (double)shift;
+            }
+          }
+      TestCheck(p->kind == (p->dim ? BCR_PLAN_SPECTRAL : BCR_PLAN_POINT), "signs, %d: plan %s", (int)t,
+                BCRPlanKinds[p->kind]);
+      if (!p->dim) continue;
+      TestCheck(p->negative == (PetscInt64)negative && p->left_out == (PetscInt64)left &&
+                  fabs(p->symbol_min - least) <= 1e-14 * size,
+                "signs, %d of %s: %d negative, %d left out, smallest %g, not %g, %g, %g", (int)t, b ? "cuda" : "cpu",
+                (int)p->negative, (int)p->left_out, p->symbol_min, negative, left, least);
+      TestCheck(p->symbol_size >= size && p->symbol_size <= size + 6 * (double)q.dim && (!pass || p->left_out > 0),
+                "signs, %d: size %g of %g, %d left out", (int)t, p->symbol_size, size, (int)p->left_out);
+      TestCheck(!BCRPlanDividesWithin(p) || !p->left_out, "signs, %d: nobody sees what is left out", (int)t);
+    }
+    for (int b = 0; b < 2; b++) PetscCall(BCRPlanDestroy(&plan[b]));
+    above = PETSC_MAX_REAL;
+  }
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(q.axis[d].lower, q.axis[d].diag, q.axis[d].upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 2000, seen[2][BCR_PLAN_KINDS] = {{0}};
@@ -526,6 +590,7 @@ int main(int argc, char **argv)
   PetscCall(random_problems(cases, seen));
   PetscCall(known());
   PetscCall(several());
+  for (PetscInt t = 0; t < 60; t++) PetscCall(signs(t));
   for (int b = 0; b < 2; b++)
     for (int k = 0; k < BCR_PLAN_KINDS; k++)
       if (seen[b][k]) printf("%s: %d of %s\n", b ? "cuda" : "cpu", (int)seen[b][k], BCRPlanKinds[k]);

@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(BCR_SUM_THREADS) left_rows(BCRCudaBox b, BCRCu
     const SymbolLine l = symbol_line(s, 0, j, k);
 
     for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) {
-      const double norm = fabs(symbol_norm(s, l, 0, i) / s.factor), p = symbol_value(s, l, 0, i), x = (double)v[i * b.stride[0]],
-                   f = norm != 0 ? norm * x * x : 0;
+      const double norm = fabs(symbol_norm(s, l, 0, i) / s.factor), p = symbol_value(s, l, 0, i),
+                   x = (double)v[i * b.stride[0]], f = norm != 0 ? norm * x * x : 0;
 
       sum[1] += f;
       if (fabs(p) > s.tol) sum[2] += f / (p * p);
@@ -86,8 +86,8 @@ int BCRCudaLeftOut(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol 
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
 
-  BCR_CUDA_TYPE(single, left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u,
-                                                                                       partial));
+  BCR_CUDA_TYPE(single,
+                left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u, partial));
   left_largest<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, size, result);
   return bcr_done();
 }

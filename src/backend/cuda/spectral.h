@@ -19,8 +19,8 @@ typedef struct {
   double c[8];
   const double *lambda[3], *norm[3]; /* of the places of each axis; NULL: 0 and 1 */
   double factor, tol;
-  int pin[3];           /* place of the constant of a singular operator, or -1: */
-  double *removed;      /* gets what lies there times removedfactor */
+  int pin[3];      /* place of the constant of a singular operator, or -1: */
+  double *removed; /* gets what lies there times removedfactor */
   double removedfactor;
 } BCRCudaSymbol;
 BCR_CUDA_API int BCRCudaDivide(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single,

@@ -38,7 +38,7 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
 static PetscBool moves(BCRPlan p, PetscInt d)
 {
   return d > 0 && (p->transform[d] == BCR_TRANSFORM_DENSE || p->transform[d] == BCR_TRANSFORM_EIGEN) ? PETSC_TRUE
-                                                                                                      : PETSC_FALSE;
+                                                                                                     : PETSC_FALSE;
 }
 
 /* By the axes alone */
@@ -147,8 +147,7 @@ PetscErrorCode BCRDeviceSpectralDivide(BCRDeviceCore c, BCRStream stream, const 
     box.stride[e] = c->placestride[e];
   }
   if (c->left && p->left_out)
-    PetscCallBCRCuda(
-      BCRCudaLeftOut(stream, &box, &c->symbol, c->single, w->at, p->symbol_size, c->left + 2, c->left));
+    PetscCallBCRCuda(BCRCudaLeftOut(stream, &box, &c->symbol, c->single, w->at, p->symbol_size, c->left + 2, c->left));
   PetscCallBCRCuda(BCRCudaDivide(stream, &box, &c->symbol, c->single, (void *)w->at));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
