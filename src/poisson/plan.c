@@ -416,11 +416,12 @@ void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
 /* ---- stages ---- */
 
 /* One line of n unknowns along axis d, one direction: 5/2 n log2 n as is usual for real transforms, 2 n^2
-   for a product with a matrix */
+   for a product with a matrix, half of that for two of half the size (which devices do not have) */
 static double transform_flops(BCRPlan p, BCRTransformKind kind, PetscInt d)
 {
   const double n = (double)p->n[d];
 
+  if (kind == BCR_TRANSFORM_EIGEN && !p->limits.cuda && BCREigenFolds(p->eigen[d])) return n * n;
   return kind == BCR_TRANSFORM_PRODUCT || kind == BCR_TRANSFORM_DENSE || kind == BCR_TRANSFORM_EIGEN
            ? 2 * n * n
            : 2.5 * n * log2(n);
@@ -715,7 +716,8 @@ static PetscErrorCode plan_schedule_text(BCRPlan p, char text[], size_t size)
 
 static const char *by(BCRPlan p, PetscInt d)
 {
-  return p->eigen[d] ? " (eigenvectors)" : "";
+  if (!p->eigen[d]) return "";
+  return BCREigenFolds(p->eigen[d]) ? " (eigenvectors, even and odd)" : " (eigenvectors)";
 }
 
 static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
