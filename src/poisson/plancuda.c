@@ -150,7 +150,7 @@ static void spectral_choose(BCRPlan p)
     if (p->axis[d].lower) general = PETSC_TRUE;
     if (p->axis[d].lower || d == 0) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
-    if (d == p->dim - 1 && BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+    if (d == p->dim - 1 && p->dim < 3 && BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
     else p->transform[d] = across_choose(p, d);
   }
   if (!general && !p->options.plain && p->dim > 1 && p->stride[0] == 1 && p->n[0] >= p->limits.row)

@@ -398,9 +398,10 @@ static __device__ __forceinline__ void held_passes(const Plan &p, const Load &fi
   }
 }
 
-/* H elements a thread */
+/* H elements a thread. With a division they and the modes take more than 64 registers: an H200 then took 151 us for 127^3, and
+   five times the memory traffic */
 template <typename T, int WAY, int H, int NT, int MINB>
-__global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
+__global__ void __launch_bounds__(NT, WAY == DIVISION ? 1 : MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
   const int step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step,
