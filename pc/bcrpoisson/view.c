@@ -242,7 +242,7 @@ static PetscErrorCode view_waves(const PC_BCRPoisson *bcr, PetscViewer viewer)
                            "numerically singular: %.0f modes, whose eigenvalues are below %g of that, are left "
                            "out of solutions; of the last right-hand side they had %g of its size, which leaves "
                            "a backward error of %g\n",
-                           info.left, BCR_WAVES_LEAST, info.leftpart, info.lefterror));
+                           info.left, BCR_MODES_LEAST, info.leftpart, info.lefterror));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

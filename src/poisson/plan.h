@@ -100,6 +100,7 @@ typedef struct {
   PetscInt along;         /* axis whose rows go on on other ranks, -1: none */
   PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
+  PetscBool waves;        /* the sum of the axes and the shift, of either sign, for plan SPECTRAL */
 } BCRPlanSpec;
 
 struct _n_BCRPlan {
@@ -114,7 +115,8 @@ struct _n_BCRPlan {
   char label[3];       /* x, y or z */
   BCRAxis axis[3];     /* copies; weights of a singular one */
   double shift, fixed; /* fixed: what the axes of one unknown add */
-  PetscBool product;   /* mixed[], sets of the plan's axes */
+  PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
+  PetscBool waves;     /* product, whose sets are the axes themselves */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
@@ -155,7 +157,7 @@ struct _n_BCRPlan {
   } ring;            /* RING: whether there are kernels for the planes */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
-  double symbol_min, tol;
+  double symbol_min, symbol_size, tol;
   PetscInt64 negative, left_out;
 
   PetscInt nstages;
@@ -202,6 +204,9 @@ static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
+/* SPECTRAL on a device: the last axis is transformed, divided and transformed back in one pass. Not where somebody wants
+   to know what was left out */
+PETSC_INTERN PetscBool BCRPlanDividesWithin(BCRPlan plan);
 /* SPECTRAL: the axis that is transformed last, the ranks' or that of the largest stride */
 static inline PetscInt BCRPlanSpectralLast(BCRPlan p)
 {

@@ -206,6 +206,14 @@ static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const
   BCRDeviceCore *c = (BCRDeviceCore *)core;
 
   PetscFunctionBegin;
+  if (r->product || r->waves) {
+    PetscCheck(r->p.nparts == 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Devices of several ranks have no plan for box stencils and indefinite operators: use "
+               "-pc_bcrpoisson_backend cpu or auto");
+    PetscCall(BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride,
+                                          &r->options, r->stream, c));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!border) {
     PetscCall(BCRDeviceCoreCreate(r->dim, axes, shift, singular, r->stride, &r->options, r->stream, c));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -850,6 +858,13 @@ static PetscErrorCode device_destroy(BCRRanks r)
 }
 
 /* Of devices alone */
+
+PetscErrorCode BCRRanksForget(BCRRanks r, void *stream)
+{
+  PetscFunctionBegin;
+  if (r->core) PetscCall(BCRDeviceCoreForget((BCRDeviceCore)r->core, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode BCRRanksReserveInput(BCRRanks r)
 {
