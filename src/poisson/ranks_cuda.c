@@ -397,6 +397,23 @@ static PetscErrorCode device_local(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A singular operator: the mean of the solution is that of planes of the constant mode if all ranks have such planes. Its
+   shift, and so its plan, is the same for good */
+static PetscErrorCode mean_plane(BCRRanks r)
+{
+  DeviceRanks *d = state(r);
+  PetscMPIInt plane = 1;
+  BCRCudaBox box;
+  size_t at;
+
+  PetscFunctionBegin;
+  if (!r->singular) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.mine >= 0) plane = r->core && BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &plane, 1, MPI_INT, MPI_MIN, r->comm));
+  d->meanplane = plane ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Interfaces in one another's memory, if there may be: all ranks find the same */
 static PetscErrorCode device_connect(BCRRanks r)
 {
@@ -406,6 +423,7 @@ static PetscErrorCode device_connect(BCRRanks r)
   void **base;
 
   PetscFunctionBegin;
+  PetscCall(mean_plane(r));
   if (!solves_all(r)) {
     r->nocoupling[BCR_COUPLING_WINDOW] = r->nocoupling[BCR_COUPLING_GATHER] =
       "with more than 8 parts (BCR_CUDA_GATHER) each would solve too many systems";
@@ -532,29 +550,13 @@ static PetscErrorCode two_arrays(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A singular operator: the mean of the solution is that of planes of the constant mode if all ranks have such planes */
-static PetscErrorCode mean_plane(BCRRanks r)
-{
-  DeviceRanks *d = state(r);
-  PetscMPIInt plane = 1;
-  BCRCudaBox box;
-  size_t at;
-
-  PetscFunctionBegin;
-  d->meanplane = PETSC_FALSE;
-  if (!r->singular) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->p.mine >= 0) plane = r->pass == BCR_PASS_ONE && BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at) ? 1 : 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &plane, 1, MPI_INT, MPI_MIN, r->comm));
-  d->meanplane = plane ? PETSC_TRUE : PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode device_tables(BCRRanks r)
 {
   DeviceRanks *d = state(r);
 
   PetscFunctionBegin;
-  PetscCall(mean_plane(r));
+  PetscCheck(!d->meanplane || r->p.mine < 0 || r->pass == BCR_PASS_ONE, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "A plan with the mean of a plane is not solved in one pass");
   PetscCall(border_messages(r));
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->pass == BCR_PASS_TWO) PetscCall(two_arrays(r));
