@@ -452,6 +452,20 @@ static void stages_spectral(BCRPlan p, double N)
   }
 }
 
+PetscBool BCRPlanMeanInLines(BCRPlan p)
+{
+  const PetscInt line = p->kind == BCR_PLAN_RING ? p->line : p->blocks;
+
+  if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
+  if (p->kind != BCR_PLAN_RING && p->kind != BCR_PLAN_LEVEL0 && p->kind != BCR_PLAN_LEVEL0_ROWS) return PETSC_FALSE;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    const int half = (BCREndGetRule(p->axis[d].end[0]).weight < 1) + (BCREndGetRule(p->axis[d].end[1]).weight < 1);
+
+    if (d != line && half && !(BCRPlanIsLevel0(p->kind) && d == 0 && half == 2)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
@@ -553,8 +567,7 @@ static void plan_stages(BCRPlan p)
     }
   }
   if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
-  /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
-  if (p->singular && p->dim && p->kind != BCR_PLAN_RING) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+  if (p->singular && p->dim && !BCRPlanMeanInLines(p)) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
 /* Which modes are divided by. Where the symbol changes its sign all modes are looked at */

@@ -14,9 +14,9 @@
 #include "level0.cuh"
 
 enum {
-  ROWS_K = 4,            /* columns of a thread */
-  ROWS_CH = 32 * ROWS_K, /* most columns of a warp */
-  ROWS_WARPS = 16        /* of a block, at most */
+  ROWS_K = 4,                     /* columns of a thread */
+  ROWS_CH = BCR_CUDA_LEVEL0_ROWS, /* most columns of a warp */
+  ROWS_WARPS = 16                 /* of a block, at most */
 };
 /* in shared memory: the group's, two separators, two for what is stored */
 #define ROWS_OF(R) ((R) + 4)
@@ -99,6 +99,9 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
                        p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
+  const bool sums = !BACK && p.sums && (int)blockIdx.z == p.subplane;
+  double green = 0;
+  unsigned inside = 0, half = 0;
   /* carry: what the separator before has from its left, BACK = 0 */
   T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
@@ -146,6 +149,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       if (mine == CH || q * 32 + lane < mine) to[c0 + q * 32 + lane] = row[rows_at<T>(q * 32 + lane)];
   };
 
+  if (sums) level0_own<K>(p, c0 + K * lane, c0, c0 + mine, &inside, &half);
   load_rows(first);
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
@@ -224,6 +228,16 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       else {
 #pragma unroll
         for (int i = 0; i < K; i++) x[r][i] = 0;
+      }
+    }
+    if (!BACK && sums) {
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        T v = 0;
+
+#pragma unroll
+        for (int i = 0; i < K; i++) v += (half >> i & 1 ? (T)0.5 : (T)1) * x[r][i];
+        green += tab[BCR_CUDA_LEVEL0_GREEN(8) + r] * v;
       }
     }
     if (BACK) {
@@ -383,6 +397,14 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         x[j][i] = v + mu * b[i];
       }
     }
+    if (!BACK && sums && half) {
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+#pragma unroll
+        for (int j = 0; j < R; j++)
+          if (half >> i & 1) green += tab[BCR_CUDA_LEVEL0_ENDS(8) + j] / (1 - s.mu[j] * s.mu[j]) * x[j][i];
+      }
+    }
     if (!BACK) {
       T v[K], w[K], sep[K];
 
@@ -456,6 +478,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     __syncwarp();
     store(S + (ptrdiff_t)(last - 1) * p.ldd, carry);
   }
+  if (!BACK && sums) level0_sum(p, green, nw);
 }
 
 template <typename T, int NW, int BACK>
