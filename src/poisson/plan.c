@@ -458,11 +458,9 @@ PetscBool BCRPlanMeanInLines(BCRPlan p)
 
   if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
   if (p->kind != BCR_PLAN_RING && p->kind != BCR_PLAN_LEVEL0 && p->kind != BCR_PLAN_LEVEL0_ROWS) return PETSC_FALSE;
-  for (PetscInt d = 0; d < p->dim; d++) {
-    const int half = (BCREndGetRule(p->axis[d].end[0]).weight < 1) + (BCREndGetRule(p->axis[d].end[1]).weight < 1);
-
-    if (d != line && half && !(BCRPlanIsLevel0(p->kind) && d == 0 && half == 2)) return PETSC_FALSE;
-  }
+  for (PetscInt d = BCRPlanIsLevel0(p->kind) ? 1 : 0; d < p->dim; d++)
+    for (int e = 0; e < 2; e++)
+      if (d != line && BCREndGetRule(p->axis[d].end[e]).weight < 1) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 

@@ -179,7 +179,7 @@ PETSC_INTERN BCRReductionSpec BCRPlanReductionSpec(BCRPlan plan, const BCRAxis a
 PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 
 /* Whether the kernels of the lines see to the mean of a singular operator's solution, on a device: where it is that of the
-   constant mode's line, all rows along other axes having one weight, or the ends along the rows of level 0 are two nodes */
+   constant mode's line, unknowns along other axes having one weight, those along the rows of level 0 any */
 PETSC_INTERN PetscBool BCRPlanMeanInLines(BCRPlan plan);
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);

@@ -92,7 +92,7 @@ static void box_ring(Box *b)
   }
 }
 
-/* Singular operators for level 0 of a device: three kinds of ends of each axis, both the same, but those of the rows */
+/* Singular operators for level 0 of a device: ends of three kinds */
 static void box_mean(Box *b, PetscInt number)
 {
   static const PetscInt sizes[2][10] = {
@@ -109,7 +109,7 @@ static void box_mean(Box *b, PetscInt number)
     b->n[d] = x->n = d && d == b->dim - 2 ? 32 + lrand48() % 8 : sizes[d > 0][lrand48() % 10];
     x->a = lrand48() % 3 ? 1 : exp(2 * rnd());
     for (int e = 0; e < 2; e++) x->end[e] = ends[number % 3];
-    if (d == b->dim - 1 && number % 3) x->end[1] = ends[1 + lrand48() % 2]; /* of the lines */
+    if (number % 3 && (d == b->dim - 1 || (d == 0 && lrand48() % 3 == 0))) x->end[1] = ends[1 + lrand48() % 2];
   }
 }
 
@@ -404,8 +404,8 @@ int main(int argc, char **argv)
         const BCRPrecision io = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
         const double factor = lrand48() % 2 ? 1 : -2.5;
-        const PetscBool constant = device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f is removed */
-        double tol = (single ? 5e-7 : 5e-15) * (constant ? 8 : 1);
+        const PetscBool constant = device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f, of which transforms have errors */
+        double tol = (single ? 5e-7 : 5e-15) * (constant ? 16 : 1);
         BCRCoreOptions options;
         BCRCore core = NULL;
         BCRCoreInfo info;

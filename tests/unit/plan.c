@@ -388,7 +388,7 @@ static PetscErrorCode known(void)
 }
 
 /* A singular operator takes the stages that it takes with a shift on a device, and their bytes, where the lines see to the
-   mean of its solution; elsewhere there is one more stage. p, c, n: ends of each axis */
+   mean of its solution; elsewhere there is one more stage. p, c, n: ends of each axis; m: n and c */
 static PetscErrorCode means(void)
 {
   static const struct {
@@ -403,6 +403,7 @@ static PetscErrorCode means(void)
     {2, {1025, 1023, 1}, "nn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
     {2, {1025, 1024, 1}, "np",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
     {2, {1024, 1025, 1}, "cn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {158, 129, 1},   "mm",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
     {2, {20, 1025, 1},   "cn",  BCR_PLAN_FOURIER,     PETSC_FALSE},
     {3, {256, 256, 100}, "ppc", BCR_PLAN_RING,        PETSC_TRUE },
     {3, {3000, 64, 200}, "pcc", BCR_PLAN_LEVEL0,      PETSC_TRUE },
@@ -429,6 +430,7 @@ static PetscErrorCode means(void)
       q.axis[d].end[0] = q.axis[d].end[1] = end == 'p'   ? BCR_END_PERIODIC
                                             : end == 'c' ? BCR_END_CELL_NEUMANN
                                                          : BCR_END_NEUMANN;
+      if (end == 'm') q.axis[d].end[1] = BCR_END_CELL_NEUMANN;
       q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] : 1;
     }
     PetscCall(plans(&q, 0.1, plan[0]));

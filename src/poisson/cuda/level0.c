@@ -112,31 +112,42 @@ static void group_green(PetscInt h, BCREnd end, PetscBool high, double green[])
   }
 }
 
-/* Where both ends of the rows are nodes and mirrors: what modes with the same sign in both columns have in these columns.
-   unit: of the constant mode's solution for a sum of 1/a over all unknowns */
+/* Where ends of the rows are nodes and mirrors: what each mode has in these columns, with a weight of 1/2. unit: of the
+   constant mode's solution for a sum of 1/a over all unknowns */
 static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
 {
   const BCRPlan p = c->plan;
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const BCRDeviceOrder *o = &c->roworder;
   const PetscInt nk = o->count;
+  BCRAxisModes modes;
   double *ends;
   void *count;
 
   PetscFunctionBegin;
+  (void)BCRAxisModesDescribe(x->n, x->end[0], x->end[1], &modes);
   PetscCall(PetscCalloc1(3 * nk, &ends));
   for (PetscInt k = 0; k < nk; k++) {
     const int m = o->mode[k];
     const double delta = m > 0 ? x->a * p->lambda[0][m] / y->a : 0;
+    double both = 0; /* half of the mode's values there */
 
-    if (m <= 0 || m % 2) continue;
-    /* each column with a weight of 1/2 */
-    ends[k] = unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
+    if (m <= 0) continue;
+    for (int e = 0; e < 2; e++) {
+      PetscInt64 num, den;
+      long double c, s;
+
+      if (!(BCREndGetRule(x->end[e]).weight < 1)) continue;
+      (void)BCRAxisModesGetPhase(&modes, m, e ? x->n - 1 : 0, &num, &den);
+      BCRUnit(num, 2 * den, &c, &s);
+      both += 0.5 * (double)c;
+    }
+    ends[k] = both * unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
     for (int e = 0; e < 2; e++) { /* the end row, of which the right-hand sides' sum has half */
       const double reach = (double)p->separators.gapend[e] * 2 * asinh(0.5 * sqrt(delta));
 
       if (BCREndGetRule(y->end[e]).weight < 1)
-        ends[(1 + e) * nk + k] = 0.5 * unit * y->a / scale * o->gain[k] / cosh(reach);
+        ends[(1 + e) * nk + k] = 0.5 * both * unit * y->a / scale * o->gain[k] / cosh(reach);
     }
   }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, 3 * nk, ends, &c->sep.ends));
@@ -197,7 +208,8 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, weights, &c->sep.weights));
   PetscCall(PetscFree(weights));
-  if (BCREndGetRule(p->axis[0].end[0]).weight < 1) PetscCall(ends_tables(c, scale, c->sep.sumfactor));
+  if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
+    PetscCall(ends_tables(c, scale, c->sep.sumfactor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
