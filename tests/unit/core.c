@@ -295,7 +295,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
 static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error,
                       double *mean)
 {
-  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift), sum = 0;
+  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift);
+  long double sum = 0;
 
   for (PetscInt d = 0; d < 3; d++)
     if (b->n[d] > 1) A += b->axis[d].lower ? 12 : 4 * b->axis[d].a;
@@ -327,7 +328,7 @@ static void box_check(const Box *b, double factor, double removed, const double 
       }
   *error = r / (A * umax + fmax_);
   umax = PetscMax(umax, fmax_ / A); /* more where most of the right-hand side was removed */
-  *mean = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
+  *mean = fabs((double)sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -404,7 +405,8 @@ int main(int argc, char **argv)
         const BCRPrecision io = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
         const double factor = lrand48() % 2 ? 1 : -2.5;
-        const PetscBool constant = device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f, of which transforms have errors */
+        const PetscBool constant =
+          device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f, of which transforms have errors */
         double tol = (single ? 5e-7 : 5e-15) * (constant ? 16 : 1);
         BCRCoreOptions options;
         BCRCore core = NULL;
