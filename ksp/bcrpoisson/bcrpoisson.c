@@ -14,7 +14,7 @@
 . -ksp_bcrpoisson_transport (auto|mpi|nccl|host)    - as `-pc_bcrpoisson_transport`
 . -ksp_bcrpoisson_precision (double|single|mixed)   - as `-pc_bcrpoisson_precision`
 . -ksp_bcrpoisson_operator (matrix|user)            - as `-pc_bcrpoisson_operator`
-. -ksp_bcrpoisson_fit (auto|scaled|average|exact)   - as `-pc_bcrpoisson_fit`
+. -ksp_bcrpoisson_fit (auto|scaled|average|profile|exact) - as `-pc_bcrpoisson_fit`
 . -ksp_bcrpoisson_capacitance (auto|off|extension)            - as `-pc_bcrpoisson_capacitance`
 . -ksp_bcrpoisson_capacitance_max_rows rows         - as `-pc_bcrpoisson_capacitance_max_rows`
 . -ksp_bcrpoisson_recursive (off|on)                - as `-pc_bcrpoisson_recursive`

@@ -324,10 +324,11 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
 
   Input Parameters:
 + pc  - the preconditioner
-- fit - `PCBCRPOISSON_FIT_AUTO`, `PCBCRPOISSON_FIT_SCALED`, `PCBCRPOISSON_FIT_AVERAGE` or `PCBCRPOISSON_FIT_EXACT`
+- fit - `PCBCRPOISSON_FIT_AUTO`, `PCBCRPOISSON_FIT_SCALED`, `PCBCRPOISSON_FIT_AVERAGE`, `PCBCRPOISSON_FIT_PROFILE`
+        or `PCBCRPOISSON_FIT_EXACT`
 
   Options Database Key:
-. -pc_bcrpoisson_fit (auto|scaled|average|exact) - the fit
+. -pc_bcrpoisson_fit (auto|scaled|average|profile|exact) - the fit
 
   Level: intermediate
 

@@ -13,8 +13,8 @@ const char *const PCBCRPoissonPrecisions[] = {
   "double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
 const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoissonOperatorSource",
                                                    "PCBCRPOISSON_OPERATOR_", NULL};
-const char *const PCBCRPoissonFits[] = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_",
-                                        NULL};
+const char *const PCBCRPoissonFits[] = {"auto",  "scaled",          "average",           "profile",
+                                        "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_", NULL};
 const char *const PCBCRPoissonCapacitances[] = {
   "auto", "off", "extension", "PCBCRPoissonCapacitance", "PCBCRPOISSON_CAPACITANCE_", NULL};
 const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_neumann",  "cell_dirichlet",

@@ -14,6 +14,7 @@ typedef enum {
   BCR_FIT_AUTO,
   BCR_FIT_SCALED,
   BCR_FIT_AVERAGE,
+  BCR_FIT_PROFILE,
   BCR_FIT_EXACT
 } BCRFit;
 
