@@ -103,6 +103,7 @@ static void box_mean(Box *b, PetscInt number)
 
   b->dim = number % 4 == 3 ? 3 : 2;
   b->singular = PETSC_TRUE;
+  for (PetscInt d = b->dim; d < 3; d++) b->n[d] = b->axis[d].n = 1;
   for (PetscInt d = 0; d < b->dim; d++, number /= 3) {
     BCRAxis *x = &b->axis[d];
 

@@ -26,6 +26,7 @@ struct RowsShared {
   /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse:
      1/(1 - e e both^2), 1/(1 - both) */
   T mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64];
+  T green[8], ends[8]; /* weights in p.sums */
   /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
   T step[5][8], reach[8][32], tail[8][32];
   /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0,
@@ -173,6 +174,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     s.inverse[i] = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
     s.share[0][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + i] : 0;
     s.share[1][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + 8 + i] : 0;
+    s.green[i] = i < h ? tab[BCR_CUDA_LEVEL0_GREEN(8) + i] : 0;
+    s.ends[i] = i < h ? c * tab[BCR_CUDA_LEVEL0_ENDS(8) + i] : 0;
     s.out[i] = i < h ? c * (R == 7 ? tab[BCR_CUDA_LEVEL0_OUT(8) + i] : (T)1) : 0;
   }
   if (R != 7)
@@ -237,7 +240,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 
 #pragma unroll
         for (int i = 0; i < K; i++) v += (half >> i & 1 ? (T)0.5 : (T)1) * x[r][i];
-        green += tab[BCR_CUDA_LEVEL0_GREEN(8) + r] * v;
+        green += s.green[r] * v;
       }
     }
     if (BACK) {
@@ -399,10 +402,12 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     }
     if (!BACK && sums && half) {
 #pragma unroll
-      for (int i = 0; i < K; i++) {
+      for (int j = 0; j < R; j++) {
+        T v = 0;
+
 #pragma unroll
-        for (int j = 0; j < R; j++)
-          if (half >> i & 1) green += tab[BCR_CUDA_LEVEL0_ENDS(8) + j] / (1 - s.mu[j] * s.mu[j]) * x[j][i];
+        for (int i = 0; i < K; i++) v += half >> i & 1 ? x[j][i] : (T)0;
+        green += s.ends[j] * v;
       }
     }
     if (!BACK) {

@@ -95,7 +95,7 @@ static __device__ __forceinline__ double over_chunks(double v)
    mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
    of this one by their right-hand sides. g: the plane */
 template <typename T, int MODES>
-static __device__ __noinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
 {
   __shared__ double parts[WARPS];
   __shared__ int all;
@@ -137,12 +137,13 @@ static __device__ __noinline__ void sep_mean(const BCRCudaSepLines &p, T *g, con
     g[i * p.ld] = (T)((double)__ldcg(g + i * p.ld) - sum);
 }
 
-/* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular
+/* PLAIN: 0 periodic, 1 not, 2: and p.more is added, 3: singular, either; OPEN: open ends, 2: of a singular
    operator, whose mean is known */
 template <typename T, int K, int MODES, int PLAIN, int OPEN>
 __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3))
   sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
+  constexpr bool RING = PLAIN == 0 || PLAIN == 3, SINGULAR = PLAIN == 3;
   constexpr int PARTS = 32 / MODES; /* chunks of a warp */
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double part[WARPS], ofends[4][MODES], added[2][MODES], ended[WARPS];
@@ -195,11 +196,11 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     for (int i = 0; i < K; i++)
       if (i >= skip) x[i] += more[i * p.ld];
   }
-  if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
+  if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   /* the whole block knows */
-  const bool pinned = !PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
+  const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
 
-  if (!PLAIN && p.ends && p.pinplane == (int)blockIdx.y) {
+  if (SINGULAR && p.ends && p.pinplane == (int)blockIdx.y) {
     double sum = 0;
 
 #pragma unroll
@@ -346,7 +347,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     left += added[0][m];
     right += added[1][m];
   }
-  if (!PLAIN && p.periodic) {
+  if (RING && p.periodic) {
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
     if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
@@ -386,7 +387,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (!PLAIN && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
@@ -487,8 +488,8 @@ static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStr
     return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, stream, *p, g, red)
                             : (int)e;
   }
-  if (p->periodic || p->pin >= 0)
-    return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, stream, *p, g, red);
+  if (p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 3, 0>, grid, threads, 0, stream, *p, g, red);
+  if (p->periodic) return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, stream, *p, g, red);
   return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, stream, *p, g, red);
 }
 
