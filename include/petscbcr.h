@@ -392,6 +392,10 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorTimes(PC, DMDirection *, DMDi
                                                          const PetscReal *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorRobin(PC, PetscInt, const PetscReal[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorRobin(PC, PetscInt *, const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorMixed(PC, PetscInt, const PetscReal[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorMixed(PC, PetscInt *, const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorShiftImaginary(PC, PetscReal);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorShiftImaginary(PC, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGrid(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGridProcessors(PC, PetscInt, const PetscInt[]);

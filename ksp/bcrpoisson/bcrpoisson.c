@@ -29,7 +29,9 @@
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`
 . -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`
-- -ksp_bcrpoisson_robin b,...                       - as `-pc_bcrpoisson_robin`
+. -ksp_bcrpoisson_robin b,...                       - as `-pc_bcrpoisson_robin`
+. -ksp_bcrpoisson_mixed xy[,xz,yz,xyz]              - as `-pc_bcrpoisson_mixed`
+- -ksp_bcrpoisson_shift_imaginary tau               - as `-pc_bcrpoisson_shift_imaginary`
 
   Level: beginner
 

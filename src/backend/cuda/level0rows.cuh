@@ -14,9 +14,9 @@
 #include "level0.cuh"
 
 enum {
-  ROWS_K = 4,                     /* columns of a thread */
-  ROWS_CH = BCR_CUDA_LEVEL0_ROWS, /* most columns of a warp */
-  ROWS_WARPS = 16                 /* of a block, at most */
+  ROWS_K = 4,            /* columns of a thread */
+  ROWS_CH = 32 * ROWS_K, /* most columns of a warp */
+  ROWS_WARPS = 16        /* of a block, at most */
 };
 /* in shared memory: the group's, two separators, two for what is stored */
 #define ROWS_OF(R) ((R) + 4)
@@ -26,7 +26,6 @@ struct RowsShared {
   /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse:
      1/(1 - e e both^2), 1/(1 - both) */
   T mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64];
-  T green[8], ends[8]; /* weights in p.sums */
   /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
   T step[5][8], reach[8][32], tail[8][32];
   /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0,
@@ -100,9 +99,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
                        p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
-  const bool sums = !BACK && p.sums && (int)blockIdx.z == p.subplane;
-  double green = 0;
-  unsigned inside = 0, half = 0;
   /* carry: what the separator before has from its left, BACK = 0 */
   T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
@@ -150,7 +146,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       if (mine == CH || q * 32 + lane < mine) to[c0 + q * 32 + lane] = row[rows_at<T>(q * 32 + lane)];
   };
 
-  if (sums) level0_own<K>(p, c0 + K * lane, c0, c0 + mine, &inside, &half);
   load_rows(first);
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
@@ -174,8 +169,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     s.inverse[i] = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
     s.share[0][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + i] : 0;
     s.share[1][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + 8 + i] : 0;
-    s.green[i] = i < h ? tab[BCR_CUDA_LEVEL0_GREEN(8) + i] : 0;
-    s.ends[i] = i < h ? c * tab[BCR_CUDA_LEVEL0_ENDS(8) + i] : 0;
     s.out[i] = i < h ? c * (R == 7 ? tab[BCR_CUDA_LEVEL0_OUT(8) + i] : (T)1) : 0;
   }
   if (R != 7)
@@ -231,16 +224,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       else {
 #pragma unroll
         for (int i = 0; i < K; i++) x[r][i] = 0;
-      }
-    }
-    if (!BACK && sums) {
-#pragma unroll
-      for (int r = 0; r < R; r++) {
-        T v = 0;
-
-#pragma unroll
-        for (int i = 0; i < K; i++) v += (half >> i & 1 ? (T)0.5 : (T)1) * x[r][i];
-        green += s.green[r] * v;
       }
     }
     if (BACK) {
@@ -400,16 +383,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         x[j][i] = v + mu * b[i];
       }
     }
-    if (!BACK && sums && half) {
-#pragma unroll
-      for (int j = 0; j < R; j++) {
-        T v = 0;
-
-#pragma unroll
-        for (int i = 0; i < K; i++) v += half >> i & 1 ? x[j][i] : (T)0;
-        green += s.ends[j] * v;
-      }
-    }
     if (!BACK) {
       T v[K], w[K], sep[K];
 
@@ -483,7 +456,6 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     __syncwarp();
     store(S + (ptrdiff_t)(last - 1) * p.ldd, carry);
   }
-  if (!BACK && sums) level0_sum(p, green, nw);
 }
 
 template <typename T, int NW, int BACK>

@@ -166,11 +166,8 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   const BCRLineRows *rows = &p->separators;
   const BCRAxis *y = &p->axis[p->blocks];
   const PetscBool ring = BCREndIsPeriodic(y->end[0]) ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool whole = c->kind == BCR_PLAN_LEVEL0_ROWS ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt n = rows->n, columns = shape->columns - 2 * c->level0.halo,
-                 tiles = whole ? 1 : (p->n[0] + columns - 1) / columns,
-                 warps =
-                   whole ? (p->n[0] + BCR_CUDA_LEVEL0_ROWS - 1) / BCR_CUDA_LEVEL0_ROWS : shape->columns / shape->K / 32;
+  const PetscInt n = rows->n, columns = shape->columns - 2 * c->level0.halo, tiles = (p->n[0] + columns - 1) / columns,
+                 warps = shape->columns / shape->K / 32;
   const BCRDeviceOrder *o = &c->roworder;
   double *weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
   PetscInt constant = 0;
@@ -235,7 +232,7 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
                          *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
       v[BCR_CUDA_LEVEL0_INVERSE(M)] = 1 / scale;
-      if (k == 0 && p->singular)
+      if (k == 0 && kind && p->singular)
         group_green(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, v + BCR_CUDA_LEVEL0_GREEN(M));
       if (h[kind] < 1) continue;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
@@ -243,8 +240,6 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
         const double delta = (shift + y->a * lambda[j]) / x->a, mu = 1 / (1 + BCRRootGap(delta)), w = mu / rx;
 
         v[j] = mu;
-        for (PetscInt i = 0; i < h[kind]; i++)
-          v[BCR_CUDA_LEVEL0_ENDS(M) + j] += 0.5 * S[M * i + j] * w * (kind ? 1 : 2. / Q);
         if (kind == 0) {
           for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++) l->steps[j] = PetscMax(l->steps[j], q + 1);
           share[j] = 2. / Q * sin((j + 1) * M_PI / Q) * w;
@@ -252,6 +247,7 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
         } else {
           share[j] = S[j] * w;
           share[M + j] = S[M * (h[kind] - 1) + j] * w;
+          for (PetscInt i = 0; i < h[kind]; i++) v[BCR_CUDA_LEVEL0_ENDS(M) + j] += 0.5 * S[M * i + j] * w;
           for (PetscInt i = 0; i < h[kind]; i++) {
             v[BCR_CUDA_LEVEL0_A(M) + M * j + i] = A[M * j + i];
             v[BCR_CUDA_LEVEL0_S(M) + M * i + j] = S[M * i + j] * w * scale;
