@@ -490,6 +490,12 @@ static void stages_spectral(BCRPlan p, double N)
   }
 }
 
+PetscBool BCRPlanMeanInLines(BCRPlan p)
+{
+  if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
+  return p->kind == BCR_PLAN_RING || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
@@ -599,8 +605,7 @@ static void plan_stages(BCRPlan p)
   }
   if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
   else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
-  /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
-  if (p->singular && p->dim && p->kind != BCR_PLAN_RING && !mean)
+  if (p->singular && p->dim && !mean && !BCRPlanMeanInLines(p))
     stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 

@@ -181,6 +181,8 @@ PETSC_INTERN BCRReductionSpec BCRPlanReductionSpec(BCRPlan plan, const BCRAxis a
 
 PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 
+/* Whether the kernels of the lines see to the mean of a singular operator's solution, on a device */
+PETSC_INTERN PetscBool BCRPlanMeanInLines(BCRPlan plan);
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 /* Where the lines have numbers t: what they multiply, which is not in that shift then */

@@ -14,10 +14,10 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache; boxes by the
-   number of their general axes */
+   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache, of singular
+   operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nrings = 0,
-                nspectral = 0, ngeneral[4] = {0};
+                nmean = 0, nspectral = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -92,6 +92,28 @@ static void box_ring(Box *b)
   }
 }
 
+/* Singular operators for level 0 of a device: ends of three kinds */
+static void box_mean(Box *b, PetscInt number)
+{
+  static const PetscInt sizes[2][10] = {
+    {33, 63, 64, 65, 97, 127, 128, 129, 191, 257},
+    {17, 24, 25, 31, 32, 33,  61,  65,  97,  127}
+  };
+  static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_NEUMANN};
+
+  b->dim = number % 4 == 3 ? 3 : 2;
+  b->singular = PETSC_TRUE;
+  for (PetscInt d = b->dim; d < 3; d++) b->n[d] = b->axis[d].n = 1;
+  for (PetscInt d = 0; d < b->dim; d++, number /= 3) {
+    BCRAxis *x = &b->axis[d];
+
+    b->n[d] = x->n = d && d == b->dim - 2 ? 32 + lrand48() % 8 : sizes[d > 0][lrand48() % 10];
+    x->a = lrand48() % 3 ? 1 : exp(2 * rnd());
+    for (int e = 0; e < 2; e++) x->end[e] = ends[number % 3];
+    if (number % 3 && (d == b->dim - 1 || (d == 0 && lrand48() % 3 == 0))) x->end[1] = ends[1 + lrand48() % 2];
+  }
+}
+
 /* Makes axis d of a random box general: cells of random widths, couplings over cell sizes; it may be a ring, of widths
    1 and 2, so that rounding leaves it symmetrisable */
 static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
@@ -137,9 +159,10 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
    Dirichlet ends, or boxes for other plans of the device. number: not negative for planes whose separators are an axis
    of their own; successive numbers go through all pairs of ends with each other: the random numbers of seeds that are
    multiples of 8 do not. several: two axes are general, at least. sixteen: planes for level 0 of radix 16 on the
-   device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring() */
+   device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring(); mean: not
+   negative for box_mean() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
-                       PetscBool sixteen, PetscBool tall, PetscBool ring)
+                       PetscBool sixteen, PetscBool tall, PetscBool ring, PetscInt mean)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -228,7 +251,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
   }
-  if (several || (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0)) { /* general axes */
+  if (mean >= 0) {
+    box_mean(b, mean);
+    any = PETSC_TRUE;
+    dirichlet = PETSC_FALSE;
+  } else if (several || (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0)) { /* general axes */
     const PetscInt first = ring ? 2 : (PetscInt)(lrand48() % b->dim), second = several ? (first + 1) % b->dim : first;
 
     for (PetscInt d = 0; d < b->dim; d++)
@@ -248,9 +275,10 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     b->shift = 0;
   }
   b->shift = (double)(PetscReal)b->shift;
+  if (mean >= 0) b->shift = 0;
   if (!any && b->shift <= 0) b->shift = 1;
   if (b->shift != 0 || !any) b->singular = PETSC_FALSE;
-  b->stride[0] = lrand48() % 8 ? 1 : 2;
+  b->stride[0] = mean >= 0 || lrand48() % 8 ? 1 : 2;
   pad[0] = (PetscInt)(lrand48() % 3);
   pad[1] = (PetscInt)(lrand48() % 3);
   if ((pad[0] + pad[1]) % 2 == 0) pad[0] = pad[1] = 0; /* half of the boxes are one piece of memory */
@@ -268,7 +296,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
 static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error,
                       double *mean)
 {
-  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift), sum = 0;
+  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift);
+  long double sum = 0;
 
   for (PetscInt d = 0; d < 3; d++)
     if (b->n[d] > 1) A += b->axis[d].lower ? 12 : 4 * b->axis[d].a;
@@ -299,7 +328,8 @@ static void box_check(const Box *b, double factor, double removed, const double 
         sum += u[q];
       }
   *error = r / (A * umax + fmax_);
-  *mean = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
+  umax = PetscMax(umax, fmax_ / A); /* more where most of the right-hand side was removed */
+  *mean = fabs((double)sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -373,7 +403,7 @@ int main(int argc, char **argv)
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
-               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE);
+               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
@@ -381,7 +411,9 @@ int main(int argc, char **argv)
         const BCRPrecision io = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
         const double factor = lrand48() % 2 ? 1 : -2.5;
-        double tol = single ? 5e-7 : 5e-15;
+        const PetscBool constant =
+          device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f, of which transforms have errors */
+        double tol = (single ? 5e-7 : 5e-15) * (constant ? 16 : 1);
         BCRCoreOptions options;
         BCRCore core = NULL;
         BCRCoreInfo info;
@@ -399,7 +431,7 @@ int main(int argc, char **argv)
           options.radix = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
-        if (device && (spectral || t % 32 == 14 || t % 16 == 6)) options.radix = 0;
+        if (device && (spectral || t % 32 == 14 || t % 16 == 6 || t % 16 == 2)) options.radix = 0;
         if (device && t % 8 == 3) {
           options.radix = 0;
           options.level0 = 16;
@@ -418,7 +450,7 @@ int main(int argc, char **argv)
         }
         PetscCall(PetscCalloc6(b.size, &f, b.size, &u, b.size, &g, b.size, &before, b.size, &ff, b.size, &uu));
         for (size_t i = 0; i < b.size; i++) {
-          f[i] = rnd();
+          f[i] = rnd() + (constant ? 1e6 : 0);
           if (io == BCR_SINGLE) f[i] = ff[i] = (float)f[i];
           g[i] = f[i];
         }
@@ -431,6 +463,7 @@ int main(int argc, char **argv)
 #endif
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
+          if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
@@ -492,10 +525,12 @@ int main(int argc, char **argv)
          (int)ngeneral[3], (int)nrings);
   if (cases >= 1000 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
-    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d\n", (int)nchip,
-           (int)nsixteen, (int)nring);
+    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, singular at level 0: "
+           "%d\n",
+           (int)nchip, (int)nsixteen, (int)nring, (int)nmean);
   if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
-  if (device && cases >= 1000 && (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0)) failed++;
+  if (device && cases >= 1000 && (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nmean < 40))
+    failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
 }

@@ -399,6 +399,67 @@ static PetscErrorCode known(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A singular operator takes the stages that it takes with a shift on a device, and their bytes, where the lines see to the
+   mean of its solution; elsewhere there is one more stage. p, c, n: ends of each axis; m: n and c */
+static PetscErrorCode means(void)
+{
+  static const struct {
+    PetscInt dim, n[3];
+    const char *ends;
+    BCRPlanKind kind;
+    PetscBool lines;
+  } problem[] = {
+    {2, {4096, 4096, 1}, "pp",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {1024, 1024, 1}, "cc",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {4096, 251, 1},  "pc",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {1025, 1023, 1}, "nn",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {1025, 1024, 1}, "np",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {1024, 1025, 1}, "cn",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {158, 129, 1},   "mm",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
+    {2, {20, 1025, 1},   "cn",  BCR_PLAN_FOURIER, PETSC_FALSE},
+    {3, {256, 256, 100}, "ppc", BCR_PLAN_RING,    PETSC_TRUE }
+  };
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problem); i++) {
+    Problem q;
+    BCRPlan plan[2][2];
+    PetscInt more;
+
+    PetscCall(PetscMemzero(&q, sizeof(q)));
+    q.dim = problem[i].dim;
+    q.options.isa = -1;
+    q.options.precision = BCR_DOUBLE;
+    for (PetscInt d = 0; d < q.dim; d++) {
+      const char end = problem[i].ends[d];
+
+      q.axis[d].n = problem[i].n[d];
+      q.axis[d].a = 1;
+      q.axis[d].end[0] = q.axis[d].end[1] = end == 'p'   ? BCR_END_PERIODIC
+                                            : end == 'c' ? BCR_END_CELL_NEUMANN
+                                                         : BCR_END_NEUMANN;
+      if (end == 'm') q.axis[d].end[1] = BCR_END_CELL_NEUMANN;
+      q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] : 1;
+    }
+    PetscCall(plans(&q, 0.1, plan[0]));
+    q.singular = PETSC_TRUE;
+    PetscCall(plans(&q, 0, plan[1]));
+    more = plan[1][1]->nstages - plan[0][1]->nstages;
+    TestCheck(plan[1][1]->kind == problem[i].kind && plan[0][1]->kind == problem[i].kind,
+              "singular %s: %s, with a shift %s, instead of %s", problem[i].ends, BCRPlanKinds[plan[1][1]->kind],
+              BCRPlanKinds[plan[0][1]->kind], BCRPlanKinds[problem[i].kind]);
+    TestCheck(more == (problem[i].lines ? 0 : 1), "singular %s: %d stages more than with a shift", problem[i].ends,
+              (int)more);
+    for (PetscInt s = 0; s < plan[0][1]->nstages && more >= 0; s++)
+      TestCheck(plan[1][1]->stage[s].kind == plan[0][1]->stage[s].kind &&
+                  plan[1][1]->stage[s].bytes == plan[0][1]->stage[s].bytes,
+                "singular %s: stage %d is not that with a shift", problem[i].ends, (int)s);
+    for (int b = 0; b < 2; b++)
+      for (int s = 0; s < 2; s++) PetscCall(BCRPlanDestroy(&plan[s][b]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A general axis whose couplings up are `up` times those down: cond V is up^((n - 1)/2) */
 static PetscErrorCode axis_skew(PetscInt n, double up, BCRAxis *a)
 {
@@ -700,6 +761,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCall(random_problems(cases, seen));
   PetscCall(known());
+  PetscCall(means());
   PetscCall(several());
   for (PetscInt t = 0; t < 60; t++) PetscCall(signs(t));
   for (PetscInt n = 2; n < 48; n++) PetscCall(eigenvectors(n, n % 5 == 4, n % 3 == 0, n % 4 == 1));

@@ -245,6 +245,33 @@ static __device__ __forceinline__ void level0_reach(const Level0Modes<T, K, R> &
   }
 }
 
+/* Of a thread's columns, from c on, bits: those in the tile; of these the ones that are nodes and mirrors, with half of the
+   weight of others */
+template <int K>
+static __device__ __forceinline__ void level0_own(const BCRCudaLevel0 &p, int c, int begin, int end, unsigned *mine,
+                                                  unsigned *half)
+{
+  const int low = p.mirror[0].sign > 0 && p.mirror[0].distance == 0 ? 0 : -1,
+            high = p.mirror[1].sign > 0 && p.mirror[1].distance == 0 ? p.nx - 1 : -1;
+
+  *mine = *half = 0;
+#pragma unroll
+  for (int i = 0; i < K; i++, c++) {
+    const unsigned own = c >= begin && c < end;
+
+    *mine |= own << i;
+    *half |= (own && (c == low || c == high) ? 1u : 0u) << i;
+  }
+}
+
+/* The number of this warp in p.sums */
+static __device__ __forceinline__ void level0_sum(const BCRCudaLevel0 &p, double v, int warps)
+{
+#pragma unroll
+  for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
+  if ((threadIdx.x & 31) == 0) p.sums[(blockIdx.y * gridDim.x + blockIdx.x) * warps + (threadIdx.x >> 5)] = v;
+}
+
 /* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i =
    x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread; neither recurrence needs the
    other: both go over the lanes of a warp together and, through shared memory (ex, other memory the
@@ -380,6 +407,9 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
              outside = c0 >= columnend + H;
   const T inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
   unsigned minus = 0; /* columns with the other sign */
+  const bool sums = p.sums && (int)blockIdx.z == p.subplane;
+  unsigned mine = 0, half = 0;
+  double green = 0; /* of the tile's columns */
   T x[R][K], carry[K] = {}, sub = 0;
 
   if (!ARGS) {
@@ -396,6 +426,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     }
     __syncwarp();
   }
+
+  if (!BACK && R == 7) level0_own<K>(p, c0 + lane * K, columnbegin, columnend, &mine, &half);
 
   /* from, to: the first row of the group that is next or in registers, in f from where loads of
      this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on. The
@@ -557,8 +589,33 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
         for (int r = 0; r < R; r++) x[r][i] = minus >> i & 1 ? -x[r][i] : x[r][i];
       }
     }
+    if (!BACK && R == 7 && sums) { /* with other radices no operator is singular */
+      T v = 0;
+
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+        T s = (T)(0.125 * Q * Q) * x[R / 2][i];
+
+#pragma unroll
+        for (int r = 0; r < R / 2; r++) s += (T)(0.5 * (r + 1) * (R - r)) * (x[r][i] + x[R - 1 - r][i]);
+        if (!inner && half >> i & 1) s *= (T)0.5;
+        v += mine >> i & 1 ? s : (T)0;
+      }
+      green += v;
+    }
     if (!BACK && p.early && it + 1 == last) bcr_go_after();
     level0_lines<USUAL, NW>(m, x, ex[(it - first) & 1], reach, (const T *)NULL);
+    if (!BACK && R == 7 && sums && !inner) {
+      /* 1/(4 sin^2((j + 1) pi/16)) */
+      const double w[4] = {6.568535592272046, 0.8099572022108876, 0.36161567304292236, 0.25989153247414504};
+
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+        if (half >> i & 1)
+          green += m.share[0] * w[0] * x[0][i] + m.share[2] * w[1] * x[2][i] + m.share[4] * w[2] * x[4][i] +
+                   m.share[6] * w[3] * x[6][i];
+      }
+    }
     if (!BACK) {
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -610,6 +667,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     __syncwarp();
     store(D + (ptrdiff_t)(last - 1) * p.ldd + c0 + lane, out);
   }
+  if (!BACK && R == 7 && sums) level0_sum(p, green, NW);
 }
 
 #include "level0end.cuh"

@@ -33,14 +33,17 @@ extern "C" {
    BCR_CUDA_LEVEL0_TAB(m) numbers, m = BCR_CUDA_LEVEL0_MOST(radix) the most rows of a group; m of
    them each: mu, weights of the modes in what the separator on the left gets, on the right
    (regular: unused), scale of the solution (regular); then the matrices of analysis and synthesis,
-   m x m, of groups that are not regular; the inverse of the scale that separators in u have */
+   m x m, of groups that are not regular; the inverse of the scale that separators in u have;
+   weights of the rows and of the modes of such groups in `sums` */
 #define BCR_CUDA_LEVEL0_MOST(radix) ((radix) > 8 ? 16 : 8)
 #define BCR_CUDA_LEVEL0_SHARE(m)    (m)
 #define BCR_CUDA_LEVEL0_OUT(m)      (3 * (m))
 #define BCR_CUDA_LEVEL0_A(m)        (4 * (m))
 #define BCR_CUDA_LEVEL0_S(m)        ((4 + (m)) * (m))
 #define BCR_CUDA_LEVEL0_INVERSE(m)  ((4 + 2 * (m)) * (m))
-#define BCR_CUDA_LEVEL0_TAB(m)      ((5 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_GREEN(m)    ((5 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_ENDS(m)     ((6 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_TAB(m)      ((7 + 2 * (m)) * (m))
 #define BCR_CUDA_LEVEL0_MODES       15 /* of a regular group, at most */
 /* Unknowns of a row that radix 4 takes, at most. Rows of 511 and 1023 were timed on an H200 (commit 18db7f0): a row
    then is one tile of BCR_LEVEL0_RADIX4_256x5, which has 1280 columns with its halo */
@@ -68,6 +71,10 @@ typedef struct {
   const double *sub;
   double subfactor;
   int subplane;
+  /* device, elimination of one plane with radix 8: a number for each warp of each block, together the sum of f with weights
+     p (8 - p)/2 in row p = 1, 2, ... of a regular group, those of the tables in others. A column that is a node and a mirror
+     has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
+  double *sums;
   int shape;          /* BCR_LEVEL0_128x7, ... */
   const void *before; /* open[0]: solution in the row before the first */
   int early;          /* the transforms that follow, or came before, have a multiprocessor each */

@@ -68,6 +68,10 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   const T inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)],
           sub = BACK && p.sub && (int)blockIdx.z == p.subplane ? (T)(p.subfactor * *p.sub) : (T)0;
 
+  const bool sums = !BACK && p.sums && (int)blockIdx.z == p.subplane;
+  unsigned mine = 0, half = 0;
+  double green = 0; /* of the tile's columns */
+
 #pragma unroll 1
   for (int i = 0; i < K; i++) { /* right-hand side, continued beyond the ends of the row */
     const int c = cols[lane * K + i];
@@ -80,6 +84,17 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
       if (BACK && r == 0) v += inverse * own[(Q + 1) * CH + i];
       if (BACK && r == h - 1) v += inverse * own[Q * CH + i];
       own[r * CH + i] = sign * v;
+    }
+  }
+  if (!BACK && sums) {
+    level0_own<K>(p, c0 + lane * K, columnbegin, columnend, &mine, &half);
+#pragma unroll 1
+    for (int r = 0; r < h; r++) {
+      T s = 0;
+
+#pragma unroll
+      for (int i = 0; i < K; i++) s += mine >> i & 1 ? (half >> i & 1 ? (T)0.5 : (T)1) * own[r * CH + i] : (T)0;
+      green += tab[BCR_CUDA_LEVEL0_GREEN(M) + r] * s;
     }
   }
 #pragma unroll 1
@@ -133,6 +148,11 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
         v[K - 1 - i] = t;
       }
     }
+    if (!BACK && sums && half) {
+#pragma unroll
+      for (int i = 0; i < K; i++)
+        if (half >> i & 1) green += tab[BCR_CUDA_LEVEL0_ENDS(M) + j] * v[i];
+    }
 #pragma unroll
     for (int r = 0; r < (BACK ? Q : 2); r++) {
       const T w = tab[(BACK ? BCR_CUDA_LEVEL0_S(M) : BCR_CUDA_LEVEL0_SHARE(M)) + M * r + j];
@@ -141,6 +161,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
       for (int i = 0; i < K; i++) y[r][i] += w * v[i];
     }
   }
+  if (!BACK && sums) level0_sum(p, green, NW);
 #pragma unroll
   for (int r = 0; r < (BACK ? Q : 2); r++) {
 #pragma unroll

@@ -82,15 +82,71 @@ static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const 
   beyond(p, k, after, before, g, add);
 }
 
-/* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular
+/* Of the numbers of a mode in the lanes of a warp */
+template <int MODES>
+static __device__ __forceinline__ double over_chunks(double v)
+{
+#pragma unroll
+  for (int s = MODES; s < 32; s *= 2) v += __shfl_xor_sync(0xffffffffu, v, s);
+  return v;
+}
+
+/* The constant that leaves the sum of the solution at zero, from what all blocks have stored: by the block of the pinned
+   mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
+   of this one by their right-hand sides. g: the plane */
+template <typename T, int MODES>
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
+{
+  __shared__ double parts[WARPS];
+  __shared__ int all;
+  const int lane = threadIdx.x & 31, w = threadIdx.x >> 5, nw = blockDim.x >> 5, k = blockIdx.x * MODES + lane;
+  double sum = 0, total = 0;
+
+  if (!p.ends && (int)blockIdx.x != p.pin / MODES) return;
+  __syncthreads();
+  if (p.ends) {
+    if (w == 0) {
+      if (lane < warps) total = ended[lane];
+      if (lane < MODES && k < p.nk)
+        total += p.ends[p.nk + k] * (double)g[k] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld + k];
+      total = over_chunks<1>(total);
+      if (lane == 0) {
+        p.parts[blockIdx.x] = total;
+        __threadfence();
+        all = atomicAdd(p.count, 1) == (int)gridDim.x - 1;
+      }
+    }
+    __syncthreads();
+    if (!all) return;
+    __threadfence();
+    if (threadIdx.x == 0) *p.count = 0;
+    for (int q = threadIdx.x; q < (int)gridDim.x; q += blockDim.x) sum += __ldcg(p.parts + q);
+  }
+  total = 0;
+  g += p.pin;
+  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) total += p.sums[q];
+  sum += p.sumfactor * total;
+  for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x) sum += p.weights[i] * (double)__ldcg(g + i * p.ld);
+  sum = over_chunks<1>(sum);
+  if (lane == 0) parts[w] = sum;
+  __syncthreads();
+  sum = -p.sumfactor * p.sumones * (double)(T)__ldcg(p.removed + 1); /* as f loses it */
+  for (int q = 0; q < nw; q++) sum += parts[q];
+  sum /= p.rows;
+  for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x)
+    g[i * p.ld] = (T)((double)__ldcg(g + i * p.ld) - sum);
+}
+
+/* PLAIN: 0 periodic, 1 not, 2: and p.more is added, 3: singular, either; OPEN: open ends, 2: of a singular
    operator, whose mean is known */
 template <typename T, int K, int MODES, int PLAIN, int OPEN>
 __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3))
   sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
+  constexpr bool RING = PLAIN == 0 || PLAIN == 3, SINGULAR = PLAIN == 3;
   constexpr int PARTS = 32 / MODES; /* chunks of a warp */
   __shared__ double2 ends[WARPS][MODES];
-  __shared__ double part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
+  __shared__ double part[WARPS], ofends[4][MODES], added[2][MODES], ended[WARPS];
   const int lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5,
             ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
   /* first chunk that is not empty; rows of this one that are none; rows of chunk f */
@@ -140,20 +196,31 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     for (int i = 0; i < K; i++)
       if (i >= skip) x[i] += more[i * p.ld];
   }
-  if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
+  if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   /* the whole block knows */
-  if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) {
-    double sum = 0, total = 0;
+  const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
+
+  if (SINGULAR && p.ends && p.pinplane == (int)blockIdx.y) {
+    double sum = 0;
 
 #pragma unroll
     for (int i = 0; i < K; i++) sum += x[i];
-    if (m == p.pin % MODES) part[ch] = sum;
+    if (p.periodic && ch == 0) sum += gl;
+    sum = over_chunks<1>(k < p.nk ? p.ends[k] * sum : 0);
+    if (lane == 0) ended[w] = sum;
+  }
+  if (pinned) {
+    double sum = 0;
+
+#pragma unroll
+    for (int i = 0; i < K; i++) sum += x[i];
+    sum = over_chunks<MODES>(sum);
+    if (lane == p.pin % MODES) part[w] = sum;
     __syncthreads();
     sum = p.periodic ? gl : 0;
-    for (int q = 0; q < nw * PARTS; q++) sum += part[q];
-    for (int i = 0; i < p.n + p.periodic; i++) total += p.ones[i];
+    for (int q = 0; q < nw; q++) sum += part[q];
     if (m == p.pin % MODES) {
-      const double mean = sum / total;
+      const double mean = sum / p.total;
 
 #pragma unroll
       for (int i = 0; i < K; i++)
@@ -280,7 +347,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     left += added[0][m];
     right += added[1][m];
   }
-  if (!PLAIN && p.periodic) {
+  if (RING && p.periodic) {
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
     if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
@@ -320,32 +387,31 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
 
-/* any length: a thread a mode */
+/* any length: a thread a mode. Returns what its right-hand side has in the sum of the solution: ends of BCRCudaSepLines */
 template <typename T>
-static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
+static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
 {
   const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
   const double mu = t[0], hs = t[p.nk];
-  double y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
+  double y = 0, X1 = 0, pw = 1, gl = 0, mean = 0, all = 0;
   const bool pinned = k == p.pin && (int)blockIdx.y == p.pinplane;
 
   g += blockIdx.y * p.plane + k;
   if (pinned && p.border) mean = p.removed[0] / p.removedfactor;
   else if (pinned) {
-    double sum = 0, total = 0;
+    double sum = 0;
 
-    for (int i = 0; i < p.n + p.periodic; i++) {
-      sum += (double)g[i * p.ld];
-      total += p.ones[i];
-    }
-    mean = sum / total;
+    for (int i = 0; i < p.n + p.periodic; i++) sum += (double)g[i * p.ld];
+    mean = sum / p.total;
     p.removed[0] = mean * p.removedfactor;
     p.removed[1] = mean * p.subfactor;
   }
+  for (int i = 0; i < p.n + p.periodic && p.ends; i++) all += (double)g[i * p.ld];
   if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[p.n] : 0);
   for (int i = 0; i < p.n; i++) {
     y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * p.ones[i] : 0)) + mu * y;
@@ -385,14 +451,22 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     g[i * p.ld] = (T)R;
   }
   if (p.periodic) g[p.n * p.ld] = (T)xl;
+  return p.ends ? p.ends[k] * all : 0;
 }
 
 template <typename T>
 __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
 {
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  const int k = blockIdx.x * LONG_MODES + threadIdx.x;
+  __shared__ double ended;
+  double v = 0;
 
-  if (k < p.nk) sep_long_line(p, g, red, k);
+  if (k < p.nk) v = sep_long_line(p, g, red, k);
+  if (p.weights && p.pinplane == (int)blockIdx.y) {
+    v = over_chunks<1>(v);
+    if (threadIdx.x == 0) ended = v;
+    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1);
+  }
   if (red.window.n) window_done(red.window.turn);
 }
 
@@ -414,8 +488,8 @@ static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStr
     return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, stream, *p, g, red)
                             : (int)e;
   }
-  if (p->periodic || p->pin >= 0)
-    return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, stream, *p, g, red);
+  if (p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 3, 0>, grid, threads, 0, stream, *p, g, red);
+  if (p->periodic) return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, stream, *p, g, red);
   return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, stream, *p, g, red);
 }
 

@@ -24,9 +24,20 @@ typedef struct {
   /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size
      goes to removed[0], for its mode to removed[1] */
   int pin, pinplane;
-  const double *ones; /* [n + periodic], what a right-hand side of ones is there */
-  double removedfactor, subfactor;
+  const double *ones; /* [n + periodic], what a right-hand side of ones is there; total: their sum */
+  double total, removedfactor, subfactor;
   double *removed;
+  /* the solution of that mode gets a constant so that the sum over all `rows` rows of the plane, the eliminated ones too,
+     is zero: of the separators with weights [n + periodic], and sumfactor times what is left of the nsums numbers
+     (BCRCudaLevel0.sums) less sumones times removed[1]. NULL: it is left open */
+  const double *weights, *sums;
+  int nsums, rows;
+  double sumfactor, sumones;
+  /* where other modes are in that sum, too: ends [3][nk] times the sum of the right-hand sides, times the solution of the
+     first row, of the last one; NULL: they are not. parts: a number for each block; count: 0 before and after */
+  const double *ends;
+  double *parts;
+  int *count;
   /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after,
      which is row n of g then, and in the row before, the next one of g, for modes in another order:
      position k of a plane has mode of[plane][k] there (or none, -1), factor[plane][k] times as large.

@@ -93,6 +93,123 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Weights of the right-hand sides [h] in the sum of the rows of a group's solution, that of the constant mode along the row
+   between separators that are zero, for unit coupling */
+static void group_green(PetscInt h, BCREnd end, PetscBool high, double green[])
+{
+  double lambda[16], A[256], S[256];
+
+  if (h < 1) return;
+  BCRLevel0GroupModes(h, end, high, 16, lambda, A, S);
+  for (PetscInt p = 0; p < h; p++) {
+    green[p] = 0;
+    for (PetscInt j = 0; j < h; j++) {
+      double sum = 0;
+
+      for (PetscInt q = 0; q < h; q++) sum += S[16 * q + j];
+      green[p] += sum * A[16 * j + p] / lambda[j];
+    }
+  }
+}
+
+/* Where ends of the rows are nodes and mirrors: what each mode has in these columns, with a weight of 1/2. unit: of the
+   constant mode's solution for a sum of 1/a over all unknowns */
+static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
+{
+  const BCRPlan p = c->plan;
+  const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
+  const BCRDeviceOrder *o = &c->roworder;
+  const PetscInt nk = o->count;
+  BCRAxisModes modes;
+  double *ends;
+  void *count;
+
+  PetscFunctionBegin;
+  (void)BCRAxisModesDescribe(x->n, x->end[0], x->end[1], &modes);
+  PetscCall(PetscCalloc1(3 * nk, &ends));
+  for (PetscInt k = 0; k < nk; k++) {
+    const int m = o->mode[k];
+    const double delta = m > 0 ? x->a * p->lambda[0][m] / y->a : 0;
+    double both = 0; /* half of the mode's values there */
+
+    if (m <= 0) continue;
+    for (int e = 0; e < 2; e++) {
+      PetscInt64 num, den;
+      long double c, s;
+
+      if (!(BCREndGetRule(x->end[e]).weight < 1)) continue;
+      (void)BCRAxisModesGetPhase(&modes, m, e ? x->n - 1 : 0, &num, &den);
+      BCRUnit(num, 2 * den, &c, &s);
+      both += 0.5 * (double)c;
+    }
+    ends[k] = both * unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
+    for (int e = 0; e < 2; e++) { /* the end row, of which the right-hand sides' sum has half */
+      const double reach = (double)p->separators.gapend[e] * 2 * asinh(0.5 * sqrt(delta));
+
+      if (BCREndGetRule(y->end[e]).weight < 1)
+        ends[(1 + e) * nk + k] = 0.5 * both * unit * y->a / scale * o->gain[k] / cosh(reach);
+    }
+  }
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, 3 * nk, ends, &c->sep.ends));
+  PetscCall(PetscFree(ends));
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(double), "tables", &c->sep.parts));
+  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
+  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
+  c->sep.count = (int *)count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The numbers with which the line of the constant mode leaves the mean of the solution at zero: docs/method.md, section 8 */
+static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape)
+{
+  const BCRPlan p = c->plan;
+  const BCRLineRows *rows = &p->separators;
+  const BCRAxis *y = &p->axis[p->blocks];
+  const PetscBool ring = BCREndIsPeriodic(y->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt n = rows->n, columns = shape->columns - 2 * c->level0.halo, tiles = (p->n[0] + columns - 1) / columns,
+                 warps = shape->columns / shape->K / 32;
+  const BCRDeviceOrder *o = &c->roworder;
+  double *weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
+  PetscInt constant = 0;
+
+  PetscFunctionBegin;
+  c->sep.weights = c->sep.ends = NULL;
+  if (!BCRPlanMeanInLines(p)) PetscFunctionReturn(PETSC_SUCCESS);
+  while (o->mode[constant] != 0) constant++;
+  BCRDevicePlaneNumbers(c, 0, &shift, &scale);
+  c->sep.nsums = (int)(tiles * warps * (c->strips + (c->level0.g0 > 0) + (c->level0.g1 < p->ngroups)));
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->sep.nsums * sizeof(double), "tables", &c->level0.sums));
+  c->sep.sums = c->level0.sums;
+  c->sep.rows = (int)p->n[p->blocks];
+  /* what a row of ones has in this mode after the lines is the factor behind its length */
+  c->sep.sumfactor = scale / y->a / (double)p->n[0] * o->norm[constant] / (BCRDeviceRowsOwn(c) ? 0.5 : 1);
+  for (int kind = 0; kind < 3; kind++) {
+    const PetscInt h = kind ? rows->gapend[kind - 1] : rows->gap;
+
+    group_green(h, kind == 0 || ring ? BCREndAtSeparator() : y->end[kind - 1], kind == 2 ? PETSC_TRUE : PETSC_FALSE,
+                green[kind]);
+    for (PetscInt i = 0; i < h; i++) sum[kind] += green[kind][i];
+  }
+  c->sep.sumones = (double)p->n[0] * (sum[1] + sum[2] + (double)(p->ngroups - 2) * sum[0]);
+  /* half of the rows on either side, all of those at an end */
+  PetscCall(PetscMalloc1(n, &weights));
+  for (PetscInt s = 0; s < n; s++) {
+    const double before = s ? 0.5 * (double)rows->gap : (ring ? 0.5 : 1) * (double)rows->gapend[0],
+                 after = s < n - 1 ? 0.5 * (double)rows->gap : (double)rows->gapend[1];
+
+    weights[s] = 1 + before + after;
+  }
+  if (ring) {
+    weights[n - 1] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
+    weights[n - 2] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
+  }
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, weights, &c->sep.weights));
+  PetscCall(PetscFree(weights));
+  if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
+    PetscCall(ends_tables(c, scale, c->sep.sumfactor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Numbers of the groups' modes, for each plane and kind of group: level0.h. steps of l: doublings after
    which mu^K is below rounding */
 static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
@@ -115,6 +232,8 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
                          *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
       v[BCR_CUDA_LEVEL0_INVERSE(M)] = 1 / scale;
+      if (k == 0 && kind && p->singular)
+        group_green(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, v + BCR_CUDA_LEVEL0_GREEN(M));
       if (h[kind] < 1) continue;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       for (PetscInt j = 0; j < h[kind]; j++) {
@@ -128,6 +247,7 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
         } else {
           share[j] = S[j] * w;
           share[M + j] = S[M * (h[kind] - 1) + j] * w;
+          for (PetscInt i = 0; i < h[kind]; i++) v[BCR_CUDA_LEVEL0_ENDS(M) + j] += 0.5 * S[M * i + j] * w;
           for (PetscInt i = 0; i < h[kind]; i++) {
             v[BCR_CUDA_LEVEL0_A(M) + M * j + i] = A[M * j + i];
             v[BCR_CUDA_LEVEL0_S(M) + M * i + j] = S[M * i + j] * w * scale;
@@ -298,7 +418,8 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
     double *ones;
 
     PetscCall(PetscMalloc1(p->separators.n, &ones));
-    for (PetscInt i = 0; i < p->separators.n; i++) ones[i] = BCRLineRowsOnes(&p->separators, i);
+    c->sep.total = 0;
+    for (PetscInt i = 0; i < p->separators.n; i++) c->sep.total += ones[i] = BCRLineRowsOnes(&p->separators, i);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->separators.n, ones, &c->sep.ones));
     PetscCall(PetscFree(ones));
   }
@@ -336,6 +457,7 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   l->subplane = 0;
   if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCall(chip_tables(c));
   PetscCall(separators_tables(c));
+  PetscCall(mean_tables(c, &shape));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
