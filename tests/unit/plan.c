@@ -115,8 +115,8 @@ static int ring(const int n[3], int single, int sms, size_t cache, int shared, B
 
   (void)shared;
   for (int d = 0; d < 2; d++) {
-    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
-    if (len[d] > n[d]) r->apart = 1;
+    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_SINES) - (r->axis[d].ends == BCR_CUDA_RING_COSINES);
+    if (len[d] != n[d]) r->apart = 1;
   }
   r->planes = 32 * sms / n[0] + 2;
   return len[0] >= 96 && len[1] >= 96 && small_factors(len[0]) && small_factors(len[1]) && len[0] % 2 == 0 &&

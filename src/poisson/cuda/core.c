@@ -53,10 +53,10 @@ static PetscErrorCode core_device(BCRDeviceCore c)
 
 /* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. A periodic line has the
    open line's coefficients */
-PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c)
+PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d)
 {
   const BCRPlan p = c->plan;
-  const PetscInt d = p->dim ? p->line : 0, n = p->n[d];
+  const PetscInt n = p->n[d];
   const BCRAxis *x = &p->axis[d];
   const PetscBool ring = p->dim > 0 && BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt m = n - (ring ? 1 : 0);
@@ -142,7 +142,7 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   if (!c->tables.n) {
     c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
     c->rows.removedfactor = 1;
-    PetscCall(BCRDeviceLinesRows(c));
+    PetscCall(BCRDeviceLinesRows(c, c->plan->dim ? c->plan->line : 0));
     if (!reduction) PetscCall(lines_modes(c));
   }
   if (reduction) PetscCall(BCRDeviceReductionTables(c));
@@ -157,7 +157,8 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
-  c->work = NULL;
+  c->work = c->ringmodes = NULL;
+  c->ringsums = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -77,6 +77,9 @@ struct _n_BCRDeviceCore {
   /* RING */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
+  PetscInt ringalong; /* axis of the lines */
+  void *ringmodes;    /* where they are apart */
+  double *ringsums;
 
   /* REDUCTION, RECURSIVE */
   BCRDeviceReduction red;
@@ -165,8 +168,8 @@ static inline void *BCRDeviceSeparators(BCRDeviceCore c)
 /* ring.c */
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
-/* core.c: c->rows for the lines along plan->line, without modes */
-PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c);
+/* core.c: c->rows for the lines along axis d, without modes */
+PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 
 /* reduction.c */
 PETSC_INTERN PetscErrorCode BCRDeviceReductionTables(BCRDeviceCore c);
