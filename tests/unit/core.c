@@ -254,7 +254,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     dirichlet = PETSC_FALSE;
   }
   if (several || (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0)) { /* general axes */
-    const PetscInt first = ring ? lines : (PetscInt)(lrand48() % b->dim), second = several ? (first + 1) % b->dim : first;
+    const PetscInt first = ring ? lines : (PetscInt)(lrand48() % b->dim),
+                   second = several ? (first + 1) % b->dim : first;
 
     for (PetscInt d = 0; d < b->dim; d++)
       if (d == first || d == second || (!ring && lrand48() % 2)) axis_general(b, d, &dirichlet);
@@ -451,8 +452,7 @@ int main(int argc, char **argv)
 #endif
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
-          else if (t % 16 == 6)
-            printf("case %d: planes not through the cache but %s\n", (int)t, info.plan);
+          else if (t % 16 == 6) printf("case %d: planes not through the cache but %s\n", (int)t, info.plan);
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,

@@ -427,7 +427,7 @@ int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *w,
     BCR_CUDA_TYPE(single, ring_column_sums<<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
                             r->axis[0], r->axis[1], r->nz, r->column, r->modes, (const T *)w, sums));
   }
-  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, number, scale, sums,
-                                                                               (T *)w));
+  BCR_CUDA_TYPE(single,
+                ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, number, scale, sums, (T *)w));
   return bcr_done();
 }

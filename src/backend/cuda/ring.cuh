@@ -125,8 +125,8 @@ struct RingArgs {
   RingDivisor planes, first, second, both;  /* of the ring; tasks of a plane, that come first, second, and together */
   RingDivisor group;                        /* threads of a line along y */
   int rows, columns, rowwarps, columnwarps; /* tasks of a plane; warps of each */
-  int pairs, across, ncolumns, column;      /* of rows; places of them in the ring; columns of modes, and numbers of each */
-  int half, fourth;                         /* where half roots are among those of x, and FOURTH */
+  int pairs, across, ncolumns, column; /* of rows; places of them in the ring; columns of modes, and numbers of each */
+  int half, fourth;                    /* where half roots are among those of x, and FOURTH */
   ptrdiff_t frow, urow, fplane, uplane, wplane;
   bool fpairs, upairs, wpairs; /* addresses are such that two numbers can be read and written together */
   T scale;
@@ -446,8 +446,8 @@ static __device__ __forceinline__ void ring_fourth_back(Cplx<T> *v, const T *roo
    modulo 4, which it adds up as the quarter turns m r want it: P and Q for each r modulo 4. Then the first S are sums over
    i of P cos(pi i r/(2 G)) + Q sin(pi i r/(2 G)). COSINES: x_j - x_(n-j), c for s and -s for c */
 template <typename T, class P, int MOVE, int ORDER>
-static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<T> *sm, Cplx<T> *firsts,
-                                                 const T *roots, bool cosines, int line, int t, int line1, int t1)
+static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<T> *sm, Cplx<T> *firsts, const T *roots,
+                                                 bool cosines, int line, int t, int line1, int t1)
 {
   const T h = (T)0.5, sign = cosines ? (T)-1 : (T)1;
   Cplx<T> *z = sm + line * P::PITCH;
@@ -463,11 +463,11 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
   z = sm + line1 * P::PITCH;
   {
     Cplx<T> s[4] =
-              {
-                {0, 0},
-                {0, 0},
-                {0, 0},
-                {0, 0}
+      {
+        {0, 0},
+        {0, 0},
+        {0, 0},
+        {0, 0}
     },
             c[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
 
@@ -584,9 +584,9 @@ struct RingKind {
   bool cell, fourth, node, cosines, sines, mixed; /* node: of COSINES or SINES; mixed: NODE_MIXED */
 
   __device__ __forceinline__ RingKind(const BCRCudaRingAxis &a)
-    : cell(a.ends == BCR_CUDA_RING_CELL), fourth(ENDS && a.ends == BCR_CUDA_RING_CELL_MIXED), node(false),
-      cosines(ENDS && a.ends == BCR_CUDA_RING_COSINES), sines(ENDS && a.ends == BCR_CUDA_RING_SINES),
-      mixed(ENDS && a.ends == BCR_CUDA_RING_NODE_MIXED)
+      : cell(a.ends == BCR_CUDA_RING_CELL), fourth(ENDS && a.ends == BCR_CUDA_RING_CELL_MIXED), node(false),
+        cosines(ENDS && a.ends == BCR_CUDA_RING_COSINES), sines(ENDS && a.ends == BCR_CUDA_RING_SINES),
+        mixed(ENDS && a.ends == BCR_CUDA_RING_NODE_MIXED)
   {
     node = sines || cosines;
   }
@@ -620,7 +620,8 @@ static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r
   constexpr int H = X::E / 2;
   const RingKind<ENDS> x(a.x), y(a.y);
   const unsigned long long once = ring_passes();
-  const T sb = y.cell && a.y.odd ? (T)-1 : (T)1, so = x.cell && a.x.odd ? (T)-1 : (T)1; /* row b; numbers 1, 3, 5, ... */
+  const T sb = y.cell && a.y.odd ? (T)-1 : (T)1,
+          so = x.cell && a.x.odd ? (T)-1 : (T)1; /* row b; numbers 1, 3, 5, ... */
 
   if (!x.cell && !x.fourth) {
     const bool mirrored = x.mixed && a.x.odd;
@@ -748,8 +749,7 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
     for (int m = 0; m < X::E; m++) v[m] = ring_get(s + (ptrdiff_t)(ta + m * X::G) * half, stays);
     if (x.cosines && ta == 0) last = ring_get(s + (ptrdiff_t)X::N * half, stays);
     if constexpr (ENDS && X::NODES)
-      if (x.node)
-        ring_fold<T, X, 1, 1>(v, last, sm, firsts + row * X::FIRSTS, roots, x.cosines, across, ta, row, t);
+      if (x.node) ring_fold<T, X, 1, 1>(v, last, sm, firsts + row * X::FIRSTS, roots, x.cosines, across, ta, row, t);
     ring_transform<T, X, 1, 1>(v, sm, roots, x.node ? row : across, x.node ? t : ta, row, t);
     ring_read(read);
     if constexpr (ENDS && X::NODES)
@@ -775,7 +775,7 @@ struct RingColumn {
   /* half and fourth: RingArgs; q1: CELL_MIXED, the second place */
   __device__ __forceinline__ RingColumn(bool tangled_, bool cell, bool fourth_, const T *roots, int half, int fourths,
                                         int q0, int q1)
-    : tangled(tangled_), fourth(fourth_), turn({1, 0}), turn1({1, 0})
+      : tangled(tangled_), fourth(fourth_), turn({1, 0}), turn1({1, 0})
   {
     if (cell && q0) turn = load_root<1>(roots, half + q0);
     if (fourth) {
@@ -843,8 +843,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
     c.h1 = alone ? (T)0 : c.h / root2;
     ring_wait(stored, a.rows);
 #pragma unroll
-    for (int m = 0; m < H; m++)
-      c.get(ring_get(s0 + m * Y::G, stays), ring_get(s1 + m * Y::G, stays), v[m], v[m + H]);
+    for (int m = 0; m < H; m++) c.get(ring_get(s0 + m * Y::G, stays), ring_get(s1 + m * Y::G, stays), v[m], v[m + H]);
     if (y.cosines && t == 0) {
       Cplx<T> none;
 

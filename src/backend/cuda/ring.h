@@ -41,11 +41,11 @@ typedef struct {
   ptrdiff_t fplane, uplane;       /* and from plane to plane */
   int columns, column;            /* of modes */
   int apart;                      /* modes are not where the solution will be; given if they must not be */
-  ptrdiff_t modes;                /* numbers from plane to plane of modes, at least 2 columns column: where they are apart
+  ptrdiff_t modes; /* numbers from plane to plane of modes, at least 2 columns column: where they are apart
                                      BCRCudaRingShape() says how many */
-  double scale;                   /* of the modes */
-  void *ring;                     /* BCRCudaRingBytes() */
-  int *count;                     /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
+  double scale;    /* of the modes */
+  void *ring;      /* BCRCudaRingBytes() */
+  int *count;      /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,

@@ -27,7 +27,8 @@ static int ring_launch_any(const RingArgs<T> &a, int back, int big, int blocks, 
 
 /* _ends: with ENDS of RingKind */
 #define RING_DECLARE(NAME, T) \
-  int NAME(const RingArgs<T> &a, int back, int big, int blocks, int threads, size_t bytes, cudaStream_t stream, int *fits)
+  int NAME(const RingArgs<T> &a, int back, int big, int blocks, int threads, size_t bytes, cudaStream_t stream, \
+           int *fits)
 RING_DECLARE(bcr_ring_double, double);
 RING_DECLARE(bcr_ring_double_ends, double);
 RING_DECLARE(bcr_ring_float, float);

@@ -92,8 +92,7 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   if (p->general && !c->work)
     PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "the workspace", &c->work));
   if (p->singular && !c->ringsums)
-    PetscCall(
-      BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingSums(&c->ring) * sizeof(double), "sums", &c->ringsums));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingSums(&c->ring) * sizeof(double), "sums", &c->ringsums));
   if (p->general) {
     PetscCall(PetscMemzero(&c->rows, sizeof(c->rows)));
     c->rows.n = (int)nz;
