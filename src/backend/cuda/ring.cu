@@ -6,13 +6,13 @@
 /* ---- lengths, on the host ---- */
 
 typedef struct {
-  int n, each, half, fourth, pitch, firsts, nodes, big;
+  int n, each, half, fourth, pitch, firsts, nodes, big, brief;
 } RingInfo;
 
 static int ring_info(int n, RingInfo *i)
 {
   i->n = n;
-#define CASE_AS(BIG, N, ...) \
+#define CASE_AS(BIG, SHORT, N, ...) \
   case N: \
     i->each = RingLength<N, __VA_ARGS__>::E; \
     i->half = RingLength<N, __VA_ARGS__>::HALF; \
@@ -21,16 +21,20 @@ static int ring_info(int n, RingInfo *i)
     i->firsts = RingLength<N, __VA_ARGS__>::FIRSTS; \
     i->nodes = RingLength<N, __VA_ARGS__>::NODES; \
     i->big = BIG; \
+    i->brief = SHORT; \
     return 1;
-#define CASE(...)     CASE_AS(0, __VA_ARGS__)
-#define CASE_BIG(...) CASE_AS(1, __VA_ARGS__)
+#define CASE(...)       CASE_AS(0, 0, __VA_ARGS__)
+#define CASE_SHORT(...) CASE_AS(0, 1, __VA_ARGS__)
+#define CASE_BIG(...)   CASE_AS(1, 0, __VA_ARGS__)
   switch (n) {
+    RING_LENGTHS_SHORT(CASE_SHORT)
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE_BIG)
   default:
     return 0;
   }
 #undef CASE
+#undef CASE_SHORT
 #undef CASE_BIG
 #undef CASE_AS
 }
@@ -68,6 +72,7 @@ static int ring_roots(double *w)
     for (int r = 0; r < P::radix(p); r++)
       for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
+  for (int k = 0; k < P::N; k++, n++) root(k, 2LL * P::N, w + 2 * n);
   for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(4 * k + (k % 2 ? -1 : 1), 16LL * P::N, w + 2 * n);
   return n;
@@ -79,6 +84,7 @@ int BCRCudaRingRoots(int n, double *w)
   case N: \
     return ring_roots<RingLength<N, __VA_ARGS__>>(w);
   switch (n) {
+    RING_LENGTHS_SHORT(CASE)
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE)
   default:
@@ -124,7 +130,7 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
   s->across = s->tasks[0] * r->axis[0].lines;
-  return 1;
+  return !(s->big && s->ends && (s->info[0].brief || s->info[1].brief));
 }
 
 static RingDivisor ring_divisor(int d)

@@ -65,20 +65,25 @@ struct RingLength {
     for (int i = 1; i < p; i++) s += before(i + 1);
     return s;
   }
-  /* TURNS: e^(-i pi r/(2 G)); FOURTH: e^(-i pi (4 k + 1)/(8 n)), odd k: e^(-i pi (4 k - 1)/(8 n)) */
-  static constexpr int HALF = table(PASSES), TURNS = HALF + N, FOURTH = TURNS + 4 * G, ROOTS = FOURTH + N;
-  static constexpr int FIRSTS = 8 * (G / 2 + 1); /* ring_fold() */
-  static constexpr bool NODES = E % 4 == 0;      /* it has lines of SINES and COSINES */
+  /* HALF: e^(-i pi k/(2 n)); ANGLES: e^(-i pi k/n); TURNS: e^(-i pi r/(2 G)); FOURTH: e^(-i pi (4 k + 1)/(8 n)), odd k: e^(-i
+     pi (4 k - 1)/(8 n)) */
+  static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
+                       ROOTS = FOURTH + N;
+  static constexpr int FIRST = 9,
+                       FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
+  static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD + 1) | 1;
   static_assert(before(PASSES) == N && N % E == 0 && N % 2 == 0 && G % 2 == 0, "radices of a length");
   static __device__ __forceinline__ int padded(int k) { return k + k / PAD; }
 };
 
-/* Lengths, by the number of registers that they take: kernels are compiled for either kind */
-#define RING_LENGTHS(CASE) \
+/* Lengths, by the number of registers that they take: kernels are compiled for either kind. Those of many registers and of
+   any ends do without the short ones, for the sake of the library's size */
+#define RING_LENGTHS_SHORT(CASE) \
   CASE(64, 16, 16, 4) \
-  CASE(96, 12, 12, 4, 2) \
+  CASE(96, 12, 12, 4, 2)
+#define RING_LENGTHS(CASE) \
   CASE(128, 16, 16, 8) \
   CASE(192, 12, 12, 4, 4) \
   CASE(256, 16, 16, 16) \
@@ -474,8 +479,8 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
 #pragma unroll
     for (int m = 0; m < P::E; m++) {
       const int k = t1 + m * P::G;
-      const Cplx<T> w = load_root<1>(roots, P::HALF + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
-      const T sine = -2 * w.x * w.y, cosine = (w.x + w.y) * (w.x - w.y); /* of pi k/n */
+      const Cplx<T> w = load_root<1>(roots, P::ANGLES + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
+      const T sine = -w.y, cosine = w.x;
       const Cplx<T> p = {a.x + sign * b.x, a.y + sign * b.y};
 
       s[m % 4] = {s[m % 4].x + sine * p.x, s[m % 4].y + sine * p.y};
@@ -491,7 +496,7 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
         s[i] = {half * (cosines ? c[i].x : si.x), half * (cosines ? c[i].y : si.y)};
         c[i] = {half * (cosines ? -si.x : c[i].x), half * (cosines ? -si.y : c[i].y)};
       }
-      Cplx<T> *to = firsts + 8 * t1;
+      Cplx<T> *to = firsts + P::FIRST * t1;
 
       to[0] = s[0] + s[2] + (s[1] + s[3]);
       to[1] = c[0] + c[2] + (c[1] + c[3]);
@@ -507,8 +512,8 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
 #pragma unroll
   for (int m = 0; m < P::E; m++) {
     const int k = t1 + m * P::G;
-    const Cplx<T> w = load_root<1>(roots, P::HALF + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
-    const T sine = -2 * w.x * w.y;
+    const Cplx<T> w = load_root<1>(roots, P::ANGLES + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
+    const T sine = -w.y;
 
     v[m] = {sign * sine * (a.x + sign * b.x) + h * (a.x - sign * b.x),
             sign * sine * (a.y + sign * b.y) + h * (a.y - sign * b.y)};
@@ -522,8 +527,8 @@ static __device__ __forceinline__ Cplx<T> ring_first(const Cplx<T> *firsts, cons
   Cplx<T> first = {0, 0};
 
   for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
-    const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = firsts[8 * i + r % 4 * 2],
-                  q = firsts[8 * i + r % 4 * 2 + 1];
+    const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = firsts[P::FIRST * i + r % 4 * 2],
+                  q = firsts[P::FIRST * i + r % 4 * 2 + 1];
 
     first = {first.x + w.x * p.x - w.y * q.x, first.y + w.x * p.y - w.y * q.y};
     turn += r;
@@ -532,21 +537,22 @@ static __device__ __forceinline__ Cplx<T> ring_first(const Cplx<T> *firsts, cons
   return first;
 }
 /* The sums with sines, or cosines, from the transform (back: the one with the other sign) of what ring_fold() made: v[m]
-   is mode t E + m, last (thread 0) mode n between COSINES. A thread has E/2 neighbours and their partners. FAR: threads of a
-   line are of several warps */
+   is mode t E + m, last (thread 0) mode n between COSINES. A thread has E/2 neighbours and their partners; in single
+   precision its run begins anew half-way. FAR: threads of a line are of several warps */
 template <typename T, class P, int FAR>
 static __device__ __forceinline__ void ring_sums(Cplx<T> *v, Cplx<T> *last, Cplx<T> *sm, const Cplx<T> *firsts,
                                                  const T *roots, bool cosines, bool back, int line, int t)
 {
-  constexpr int H = P::E / 2;
-  Cplx<T> *z = sm + line * P::PITCH;
+  constexpr int H = P::E / 2, RUNS = sizeof(T) == 4 ? 2 : 1;
+  Cplx<T> *z = sm + line * P::PITCH, first[RUNS];
   const T h = (T)0.5, he = back ? -h : h;
 
   if (FAR) __syncthreads();
   else ring_sync<P>();
 #pragma unroll
   for (int m = 0; m < P::E; m++) z[P::padded(t + m * P::G)] = v[m];
-  const Cplx<T> first[2] = {ring_first<T, P>(firsts, roots, 2 * t), ring_first<T, P>(firsts, roots, 2 * t + 1)};
+#pragma unroll
+  for (int r = 0; r < RUNS; r++) first[r] = ring_first<T, P>(firsts, roots, 2 * t + r);
   if (FAR) __syncthreads();
   else ring_sync<P>();
   *last = z[P::padded(P::N / 2)];
@@ -557,7 +563,7 @@ static __device__ __forceinline__ void ring_sums(Cplx<T> *v, Cplx<T> *last, Cplx
     const Cplx<T> p = {he * (b.y - a.y), he * (a.x - b.x)}, q = {h * (a.x + b.x), h * (a.y + b.y)};
 
     v[2 * i] = cosines ? q : p;
-    if (i == 0 || 2 * i == H) v[2 * i + 1] = first[i ? 1 : 0];
+    if (i * RUNS % H == 0) v[2 * i + 1] = first[i * RUNS / H];
     else v[2 * i + 1] = v[2 * i - 1] + (cosines ? p : q);
   }
 }
@@ -930,12 +936,21 @@ __global__ void __launch_bounds__(RingBlocks<T, BACK, BIG, ENDS>::threads, RingB
     if (rows) ring_rows<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
     else ring_columns<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
     break;
-  switch (rows ? a.x.len : a.y.len) {
+  const int length = rows ? a.x.len : a.y.len;
+
+  switch (length) {
     RING_LENGTHS(CASE)
   default:
     if constexpr (BIG) {
-      switch (rows ? a.x.len : a.y.len) {
+      switch (length) {
         RING_LENGTHS_BIG(CASE)
+      default:
+        break;
+      }
+    }
+    if constexpr (!BIG || !ENDS) {
+      switch (length) {
+        RING_LENGTHS_SHORT(CASE)
       default:
         break;
       }
