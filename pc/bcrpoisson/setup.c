@@ -336,7 +336,9 @@ PetscInt BCRPoissonUnchosenFit(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   for (PetscInt c = 0; c < bcr->dof && bcr->ops && bcr->fit == PCBCRPOISSON_FIT_AUTO; ++c)
-    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average")) return c;
+    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average") ||
+        !strcmp(bcr->ops[c].fit, "profile"))
+      return c;
   return -1;
 }
 
