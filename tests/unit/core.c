@@ -294,7 +294,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
 static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error,
                       double *mean)
 {
-  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift), sum = 0;
+  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift);
+  long double sum = 0; /* of a million numbers and more */
 
   for (PetscInt d = 0; d < 3; d++)
     if (b->n[d] > 1) A += b->axis[d].lower ? 12 : 4 * b->axis[d].a;
@@ -325,7 +326,7 @@ static void box_check(const Box *b, double factor, double removed, const double 
         sum += u[q];
       }
   *error = r / (A * umax + fmax_);
-  *mean = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
+  *mean = (double)fabsl(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)

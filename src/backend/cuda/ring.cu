@@ -6,13 +6,13 @@
 /* ---- lengths, on the host ---- */
 
 typedef struct {
-  int n, each, half, fourth, pitch, firsts, nodes, big, brief;
+  int n, each, half, fourth, pitch, firsts, nodes, big;
 } RingInfo;
 
 static int ring_info(int n, RingInfo *i)
 {
   i->n = n;
-#define CASE_AS(BIG, SHORT, N, ...) \
+#define CASE_AS(BIG, N, ...) \
   case N: \
     i->each = RingLength<N, __VA_ARGS__>::E; \
     i->half = RingLength<N, __VA_ARGS__>::HALF; \
@@ -21,20 +21,16 @@ static int ring_info(int n, RingInfo *i)
     i->firsts = RingLength<N, __VA_ARGS__>::FIRSTS; \
     i->nodes = RingLength<N, __VA_ARGS__>::NODES; \
     i->big = BIG; \
-    i->brief = SHORT; \
     return 1;
-#define CASE(...)       CASE_AS(0, 0, __VA_ARGS__)
-#define CASE_SHORT(...) CASE_AS(0, 1, __VA_ARGS__)
-#define CASE_BIG(...)   CASE_AS(1, 0, __VA_ARGS__)
+#define CASE(...)     CASE_AS(0, __VA_ARGS__)
+#define CASE_BIG(...) CASE_AS(1, __VA_ARGS__)
   switch (n) {
-    RING_LENGTHS_SHORT(CASE_SHORT)
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE_BIG)
   default:
     return 0;
   }
 #undef CASE
-#undef CASE_SHORT
 #undef CASE_BIG
 #undef CASE_AS
 }
@@ -84,7 +80,6 @@ int BCRCudaRingRoots(int n, double *w)
   case N: \
     return ring_roots<RingLength<N, __VA_ARGS__>>(w);
   switch (n) {
-    RING_LENGTHS_SHORT(CASE)
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE)
   default:
@@ -130,7 +125,8 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
   s->across = s->tasks[0] * r->axis[0].lines;
-  return !(s->big && s->ends && (s->info[0].brief || s->info[1].brief));
+  return !(s->ends &&
+           s->info[0].big != s->info[1].big); /* there are no kernels of either kind of lengths for any ends */
 }
 
 static RingDivisor ring_divisor(int d)

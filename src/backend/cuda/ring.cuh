@@ -79,11 +79,10 @@ struct RingLength {
 };
 
 /* Lengths, by the number of registers that they take: kernels are compiled for either kind. Those of many registers and of
-   any ends do without the short ones, for the sake of the library's size */
-#define RING_LENGTHS_SHORT(CASE) \
-  CASE(64, 16, 16, 4) \
-  CASE(96, 12, 12, 4, 2)
+   any ends do without the others, for the sake of the library's size */
 #define RING_LENGTHS(CASE) \
+  CASE(64, 16, 16, 4) \
+  CASE(96, 12, 12, 4, 2) \
   CASE(128, 16, 16, 8) \
   CASE(192, 12, 12, 4, 4) \
   CASE(256, 16, 16, 16) \
@@ -97,12 +96,11 @@ enum {
   RING_THREADS = 256 /* of a block, at most */
 };
 /* So many threads have room in a multiprocessor, as `value` blocks: 128 or 168 registers of each in double, 80 or 96 in
-   single precision; there columns of any ends take 96 back */
-template <typename T, int BACK, int BIG, int ENDS>
+   single precision */
+template <typename T, int BIG>
 struct RingBlocks {
-  static constexpr bool more = BIG || (sizeof(T) == 4 && BACK && ENDS);
-  static constexpr int value = sizeof(T) == 8 ? (BIG ? 1 : 2) : (more ? 2 : 3),
-                       threads = more ? (sizeof(T) == 8 ? 384 : 320) : RING_THREADS;
+  static constexpr int value = sizeof(T) == 8 ? (BIG ? 1 : 2) : (BIG ? 2 : 3),
+                       threads = BIG ? (sizeof(T) == 8 ? 384 : 320) : RING_THREADS;
 };
 
 /* A divisor d of numbers n, n d < 2^32 */
@@ -455,7 +453,7 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
                                                  bool cosines, int line, int t, int line1, int t1)
 {
   const T h = (T)0.5, sign = cosines ? (T)-1 : (T)1;
-  Cplx<T> *z = sm + line * P::PITCH;
+  Cplx<T> *z = sm + line * P::PITCH, s[4] = {}, c[4] = {};
 
 #pragma unroll
   for (int m = 0; m < P::E; m++) z[P::padded(ORDER ? t * P::E + m : t + m * P::G)] = v[m];
@@ -466,57 +464,36 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
   if (MOVE) __syncthreads();
   else ring_sync<P>();
   z = sm + line1 * P::PITCH;
-  {
-    Cplx<T> s[4] =
-      {
-        {0, 0},
-        {0, 0},
-        {0, 0},
-        {0, 0}
-    },
-            c[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
-
-#pragma unroll
-    for (int m = 0; m < P::E; m++) {
-      const int k = t1 + m * P::G;
-      const Cplx<T> w = load_root<1>(roots, P::ANGLES + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
-      const T sine = -w.y, cosine = w.x;
-      const Cplx<T> p = {a.x + sign * b.x, a.y + sign * b.y};
-
-      s[m % 4] = {s[m % 4].x + sine * p.x, s[m % 4].y + sine * p.y};
-      c[m % 4] = {c[m % 4].x + cosine * p.x, c[m % 4].y + cosine * p.y};
-    }
-    if (2 * t1 <= P::G) {
-      const T half = t1 == 0 || 2 * t1 == P::G ? h : (T)1;
-
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const Cplx<T> si = s[i];
-
-        s[i] = {half * (cosines ? c[i].x : si.x), half * (cosines ? c[i].y : si.y)};
-        c[i] = {half * (cosines ? -si.x : c[i].x), half * (cosines ? -si.y : c[i].y)};
-      }
-      Cplx<T> *to = firsts + P::FIRST * t1;
-
-      to[0] = s[0] + s[2] + (s[1] + s[3]);
-      to[1] = c[0] + c[2] + (c[1] + c[3]);
-      to[2] = s[0] - s[2] + (c[1] - c[3]);
-      to[3] = c[0] - c[2] - (s[1] - s[3]);
-      to[4] = s[0] + s[2] - (s[1] + s[3]);
-      to[5] = c[0] + c[2] - (c[1] + c[3]);
-      to[6] = s[0] - s[2] - (c[1] - c[3]);
-      to[7] = c[0] - c[2] + (s[1] - s[3]);
-    }
-  }
-  ring_sync<P>();
 #pragma unroll
   for (int m = 0; m < P::E; m++) {
     const int k = t1 + m * P::G;
     const Cplx<T> w = load_root<1>(roots, P::ANGLES + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
-    const T sine = -w.y;
+    const T sine = -w.y, cosine = w.x;
+    const Cplx<T> p = {a.x + sign * b.x, a.y + sign * b.y}, as = {sine * p.x, sine * p.y};
 
-    v[m] = {sign * sine * (a.x + sign * b.x) + h * (a.x - sign * b.x),
-            sign * sine * (a.y + sign * b.y) + h * (a.y - sign * b.y)};
+    v[m] = {sign * as.x + h * (a.x - sign * b.x), sign * as.y + h * (a.y - sign * b.y)};
+    s[m % 4] = s[m % 4] + as;
+    c[m % 4] = {c[m % 4].x + cosine * p.x, c[m % 4].y + cosine * p.y};
+  }
+  if (2 * t1 <= P::G) {
+    const T half = t1 == 0 || 2 * t1 == P::G ? h : (T)1;
+    Cplx<T> *to = firsts + P::FIRST * t1;
+
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const Cplx<T> si = s[i];
+
+      s[i] = {half * (cosines ? c[i].x : si.x), half * (cosines ? c[i].y : si.y)};
+      c[i] = {half * (cosines ? -si.x : c[i].x), half * (cosines ? -si.y : c[i].y)};
+    }
+    to[0] = s[0] + s[2] + (s[1] + s[3]);
+    to[1] = c[0] + c[2] + (c[1] + c[3]);
+    to[2] = s[0] - s[2] + (c[1] - c[3]);
+    to[3] = c[0] - c[2] - (s[1] - s[3]);
+    to[4] = s[0] + s[2] - (s[1] + s[3]);
+    to[5] = c[0] + c[2] - (c[1] + c[3]);
+    to[6] = s[0] - s[2] - (c[1] - c[3]);
+    to[7] = c[0] - c[2] + (s[1] - s[3]);
   }
   ring_sync<P>();
 }
@@ -524,17 +501,18 @@ static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<
 template <typename T, class P>
 static __device__ __forceinline__ Cplx<T> ring_first(const Cplx<T> *firsts, const T *roots, int r)
 {
-  Cplx<T> first = {0, 0};
+  double x = 0, y = 0;
 
   for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
     const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = firsts[P::FIRST * i + r % 4 * 2],
                   q = firsts[P::FIRST * i + r % 4 * 2 + 1];
 
-    first = {first.x + w.x * p.x - w.y * q.x, first.y + w.x * p.y - w.y * q.y};
+    x += (double)w.x * (double)p.x - (double)w.y * (double)q.x;
+    y += (double)w.x * (double)p.y - (double)w.y * (double)q.y;
     turn += r;
     if (turn >= 4 * P::G) turn -= 4 * P::G;
   }
-  return first;
+  return {(T)x, (T)y};
 }
 /* The sums with sines, or cosines, from the transform (back: the one with the other sign) of what ring_fold() made: v[m]
    is mode t E + m, last (thread 0) mode n between COSINES. A thread has E/2 neighbours and their partners; in single
@@ -556,15 +534,19 @@ static __device__ __forceinline__ void ring_sums(Cplx<T> *v, Cplx<T> *last, Cplx
   if (FAR) __syncthreads();
   else ring_sync<P>();
   *last = z[P::padded(P::N / 2)];
+  Cplx<double> run = {0, 0};
 #pragma unroll
   for (int i = 0; i < H; i++) {
     const int k = t * H + i;
     const Cplx<T> a = z[P::padded(k)], b = z[P::padded(k ? P::N - k : 0)];
     const Cplx<T> p = {he * (b.y - a.y), he * (a.x - b.x)}, q = {h * (a.x + b.x), h * (a.y + b.y)};
 
+    const Cplx<T> more = cosines ? p : q;
+
     v[2 * i] = cosines ? q : p;
-    if (i * RUNS % H == 0) v[2 * i + 1] = first[i * RUNS / H];
-    else v[2 * i + 1] = v[2 * i - 1] + (cosines ? p : q);
+    if (i * RUNS % H == 0) run = {first[i * RUNS / H].x, first[i * RUNS / H].y};
+    else run = {run.x + (double)more.x, run.y + (double)more.y};
+    v[2 * i + 1] = {(T)run.x, (T)run.y};
   }
 }
 /* From the threads' order to places t + m G */
@@ -917,8 +899,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
 
 /* A block has a task. BIG: lengths of more registers among them */
 template <typename T, int BACK, int BIG, int ENDS>
-__global__ void __launch_bounds__(RingBlocks<T, BACK, BIG, ENDS>::threads, RingBlocks<T, BACK, BIG, ENDS>::value)
-  ring_planes(RingArgs<T> a)
+__global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG>::value) ring_planes(RingArgs<T> a)
 {
   extern __shared__ __align__(16) char ring_shared[];
   __shared__ int ticket;
@@ -938,24 +919,19 @@ __global__ void __launch_bounds__(RingBlocks<T, BACK, BIG, ENDS>::threads, RingB
     break;
   const int length = rows ? a.x.len : a.y.len;
 
-  switch (length) {
-    RING_LENGTHS(CASE)
-  default:
-    if constexpr (BIG) {
-      switch (length) {
-        RING_LENGTHS_BIG(CASE)
-      default:
-        break;
-      }
+  if constexpr (!BIG || !ENDS) {
+    switch (length) {
+      RING_LENGTHS(CASE)
+    default:
+      break;
     }
-    if constexpr (!BIG || !ENDS) {
-      switch (length) {
-        RING_LENGTHS_SHORT(CASE)
-      default:
-        break;
-      }
+  }
+  if constexpr (BIG) {
+    switch (length) {
+      RING_LENGTHS_BIG(CASE)
+    default:
+      break;
     }
-    break;
   }
 #undef CASE
 }
