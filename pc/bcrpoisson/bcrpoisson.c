@@ -85,7 +85,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   are first brought to slabs, and back. `PCView()` says so, and which `-da_processors_` options
   avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each,
   or shared), which exchange rows by `-pc_bcrpoisson_transport`; vectors that have to be brought to
-  slabs go by way of the host, and `mixed` precision is double there.
+  slabs go from GPU to GPU, and `mixed` precision is double there.
 
   References:
   M. Myllykoski, T. Rossi, J. Toivanen, Fast Poisson solvers for graphics processing units, PARA 2012, LNCS 7782, 2013;

@@ -180,6 +180,9 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
   the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on
   every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
+  Where vectors are brought to slabs and back, `PCBCRPOISSON_TRANSPORT_AUTO` has ranks of a node map the slabs of one
+  another (CUDA IPC), if CUDA lets them; any other value has these messages go by that transport, too.
+
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`

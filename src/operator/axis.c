@@ -164,6 +164,16 @@ double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
   return ranks && general > 1 ? all : rest;
 }
 
+double BCRAxesConditionAll(PetscInt dim, const BCRAxis axis[])
+{
+  double all = 1;
+
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].lower && axis[d].n > 1)
+      all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+  return all;
+}
+
 double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 {
   double rest, mixed = 0,
@@ -291,6 +301,21 @@ static PetscBool BCRAxisBelow(const BCRAxis *ax, double x)
     taken += left * right / q;
   }
   return (PetscBool)(open < n && !((double)ax->diag[n - 1] - x - taken > 0));
+}
+
+double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift, double tau)
+{
+  double size = hypot(shift, tau);
+
+  for (PetscInt d = 0; d < dim; d++) {
+    const BCRAxis *x = &axis[d];
+    double top = x->n > 1 && !x->lower ? 4 * (double)x->a : 0;
+
+    for (PetscInt i = 0; i < x->n && x->lower; i++)
+      top = PetscMax(top, fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i]);
+    size += top;
+  }
+  return size;
 }
 
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)

@@ -30,7 +30,8 @@ typedef struct {
   PetscBool differ; /* the caller's: rows of a matrix may differ from the operator (differ.h) */
   PetscBool one;    /* the caller's: one general axis at most, as block cyclic reduction has them */
   PetscBool star;   /* the caller's: no products of axes */
-  PetscBool device; /* the caller's: no general axis is a ring, or multiplies another, as on a CUDA device */
+  PetscBool
+    device; /* the caller's: on CUDA devices; of several ranks: no general axis is a ring, or multiplies another */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils,
