@@ -550,9 +550,13 @@ static void plan_stages(BCRPlan p)
     case BCR_PLAN_RING: {
       double flops = 0;
 
-      for (PetscInt d = 0; d < 2; d++) flops += N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
+      for (int e = 0; e < 2; e++) {
+        const PetscInt d = p->ring.axis[e];
+
+        flops += N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
+      }
       stage_add(p, BCR_STAGE_RING, -1, b, 2 * N, flops);
-      if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      if (!back) stage_add(p, BCR_STAGE_LINES, p->ring.axis[2], b, 2 * N, (p->general ? 9 : line) * N);
       break;
     }
     case BCR_PLAN_POLES:
@@ -774,7 +778,7 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_RING:
     PetscCall(PetscSNPrintf(
       text, size, "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode",
-      p->label[0], p->label[1], p->general ? "general " : "", p->label[p->line]));
+      p->label[0], p->label[p->ring.axis[1]], p->general ? "general " : "", p->label[p->ring.axis[2]]));
     break;
   case BCR_PLAN_BOX_PRODUCT:
     PetscCall(

@@ -48,7 +48,7 @@ typedef enum {
   BCR_STAGE_LINES,     /* tridiagonal lines */
   BCR_STAGE_POLES,     /* sums over poles */
   BCR_STAGE_PLANES,    /* planes of modes: transform, lines, transform */
-  BCR_STAGE_RING,      /* planes, transformed along axes 0 and 1 through the second-level cache */
+  BCR_STAGE_RING,      /* planes, transformed along two axes through the second-level cache */
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
   BCR_STAGE_MEAN,      /* the mean of a singular operator's solution; axis >= 0: that of the plane of the constant mode
@@ -152,9 +152,9 @@ struct _n_BCRPlan {
     PetscBool asked, fits;
   } chip; /* LEVEL0_CHIP */
   struct {
-    PetscBool asked, fits;
-    PetscBool apart; /* modes are not where the solution will be */
-  } ring;            /* RING: whether there are kernels for the planes */
+    PetscBool asked[2], fits[2]; /* planes of axes 0 and 1, or 0 and 2: whether there are kernels */
+    PetscInt axis[3];            /* of the planes, of the lines */
+  } ring;                        /* RING */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
   double symbol_min, symbol_size, tol;

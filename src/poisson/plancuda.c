@@ -314,72 +314,97 @@ static const char *cuda_box(BCRPlan p)
 
 /* ---- planes through the second-level cache ---- */
 
+/* Ends of an axis of planes; PETSC_FALSE: there are no kernels for them */
+static PetscBool ring_ends(const BCRAxis *a, BCRCudaRingAxis *r)
+{
+  const BCREndMirror low = BCREndGetRule(a->end[0]).mirror, high = BCREndGetRule(a->end[1]).mirror;
+  const PetscBool cell = low.distance == 1 ? PETSC_TRUE : PETSC_FALSE;
+
+  r->odd = (cell || low.sign != high.sign) && low.sign < 0;
+  if (BCREndIsPeriodic(a->end[0])) r->ends = BCR_CUDA_RING_PERIODIC;
+  else if (low.sign == high.sign)
+    r->ends = cell ? BCR_CUDA_RING_CELL : (low.sign < 0 ? BCR_CUDA_RING_SINES : BCR_CUDA_RING_COSINES);
+  else r->ends = cell ? BCR_CUDA_RING_CELL_MIXED : BCR_CUDA_RING_NODE_MIXED;
+  return BCREndIsPeriodic(a->end[0]) || cell == (high.distance == 1) ? PETSC_TRUE : PETSC_FALSE;
+}
+
 PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
 {
   const BCRPlanCuda *cuda = p->limits.cuda;
-  const int n[3] = {(int)p->n[0], (int)p->n[1], (int)p->n[2]};
+  const PetscInt *axis = p->ring.axis;
+  const ptrdiff_t row = p->stride[axis[1]], plane = p->stride[axis[2]];
+  const int n[3] = {(int)p->n[axis[0]], (int)p->n[axis[1]], (int)p->n[axis[2]]};
 
   memset(r, 0, sizeof(*r));
-  for (int d = 0; d < 2; d++) {
-    const BCREnd end = p->axis[d].end[0];
-    const BCREndMirror mirror = BCREndGetRule(end).mirror;
-
-    r->axis[d].ends = BCREndIsPeriodic(end)  ? BCR_CUDA_RING_PERIODIC
-                      : mirror.distance == 1 ? BCR_CUDA_RING_CELL
-                                             : BCR_CUDA_RING_NODE;
-    r->axis[d].odd = r->axis[d].ends == BCR_CUDA_RING_CELL && mirror.sign < 0;
-  }
-  if (!cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r)) return PETSC_FALSE;
-  r->fplane = r->uplane = p->stride[2];
-  if (!r->apart) r->modes = r->uplane;
-  return PETSC_TRUE;
+  for (int e = 0; e < 2; e++) (void)ring_ends(&p->axis[axis[e]], &r->axis[e]);
+  r->frow = r->urow = row;
+  r->fplane = r->uplane = plane;
+  r->modes = plane;
+  r->apart = row != p->n[0] || plane < row * n[1] || plane % 2; /* planes are not pairs of numbers, in one piece */
+  return cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* By the axes alone */
-static const char *ring_sizes(BCRPlan p)
+/* Lines along axis 2, or 1, by the axes alone */
+static const char *ring_sizes(BCRPlan p, int way)
 {
-  BCRCudaRing r;
+  const PetscInt y = way ? 2 : 1, z = 3 - y;
+
+  p->ring.axis[0] = 0;
+  p->ring.axis[1] = y;
+  p->ring.axis[2] = z;
+  if (p->n[z] > 32768) return "there are too many planes";
+  if (p->axis[z].times) return "lines have numbers along them";
+  for (int e = 0; e < 2; e++) {
+    const BCRAxis *a = &p->axis[p->ring.axis[e]];
+    BCRCudaRingAxis ends;
+
+    if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
+    if (!ring_ends(a, &ends)) return "an axis of the planes has a node-centred and a cell-centred end";
+  }
+  if (!p->ring.asked[way]) {
+    BCRCudaRing r;
+
+    p->ring.fits[way] = BCRPlanCudaRing(p, &r);
+  }
+  p->ring.asked[way] = PETSC_TRUE;
+  return p->ring.fits[way] ? NULL : "no lengths of its kernels, or the second-level cache is too small";
+}
+
+/* Lines by tables where each of them is definite, or the singular one; else by elimination */
+static PetscBool ring_general(BCRPlan p)
+{
+  const BCRAxis *z = &p->axis[p->ring.axis[2]];
+  double least = p->singular ? 0 : p->shift + p->fixed; /* of the modes */
+  PetscBool holds = PETSC_FALSE;                        /* an end holds the constant */
+
+  for (int e = 0; e < 2; e++) least += p->axis[p->ring.axis[e]].a * p->lambda[p->ring.axis[e]][0];
+  for (int e = 0; e < 2; e++)
+    if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
+  return z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
+             !p->limits.cuda->ringlines((int)z->n, p->single)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+/* Lines along the last axis if they can be, and first of all by tables: planes are one piece of memory then */
+static const char *cuda_ring(BCRPlan p)
+{
+  const char *why[2];
+  PetscBool general[2] = {PETSC_FALSE, PETSC_FALSE};
+  int way;
 
   if (p->options.plain) return "transforms and lines alone are asked for";
   if (p->dim != 3) return "it is for three dimensions";
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
-  if (p->stride[0] != 1 || p->stride[1] != p->n[0]) return "planes are not contiguous";
-  if (p->n[2] > 32768) return "there are too many planes";
-  if (p->axis[2].times) return "lines have numbers along them";
-  for (PetscInt d = 0; d < 2; d++) {
-    const BCRAxis *a = &p->axis[d];
-
-    if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
-    if (a->end[0] != a->end[1] || a->end[0] == BCR_END_NEUMANN)
-      return "an axis of the planes has two ends of different kinds, or node-centred Neumann ones";
+  if (p->stride[0] != 1) return "rows are not contiguous";
+  for (way = 0; way < 2; way++) {
+    why[way] = ring_sizes(p, way);
+    if (!why[way]) general[way] = ring_general(p);
   }
-  if (!p->ring.asked) {
-    p->ring.fits = BCRPlanCudaRing(p, &r);
-    p->ring.apart = r.apart ? PETSC_TRUE : PETSC_FALSE;
-  }
-  p->ring.asked = PETSC_TRUE;
-  if (p->stride[2] % 2 && !p->ring.apart) return "planes are not at even places";
-  return p->ring.fits ? NULL : "no lengths of its kernels, or the second-level cache is too small";
-}
-
-/* Lines by tables where each of them is definite, or the singular one */
-static const char *cuda_ring(BCRPlan p)
-{
-  const char *why = ring_sizes(p);
-  const BCRAxis *z = &p->axis[2];
-  double least = p->singular ? 0 : p->shift + p->fixed; /* of the modes */
-  PetscBool holds = PETSC_FALSE, general;               /* an end holds the constant */
-
-  if (why) return why;
-  for (PetscInt d = 0; d < 2; d++) least += p->axis[d].a * p->lambda[d][0];
-  for (int e = 0; e < 2; e++)
-    if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
-  general = z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
-                !p->limits.cuda->ringlines((int)z->n, p->single)
-              ? PETSC_TRUE
-              : PETSC_FALSE;
-  if (general && p->ring.apart) return "lines by elimination take modes where the solution will be";
-  p->general = general;
+  if (why[0] && why[1]) return why[0];
+  way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
+  (void)ring_sizes(p, way); /* sets the axes */
+  p->general = general[way];
   return NULL;
 }
 

@@ -115,8 +115,8 @@ static int ring(const int n[3], int single, int sms, size_t cache, int shared, B
 
   (void)shared;
   for (int d = 0; d < 2; d++) {
-    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
-    if (len[d] > n[d]) r->apart = 1;
+    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_SINES) - (r->axis[d].ends == BCR_CUDA_RING_COSINES);
+    if (len[d] != n[d]) r->apart = 1;
   }
   r->planes = 32 * sms / n[0] + 2;
   return len[0] >= 96 && len[1] >= 96 && small_factors(len[0]) && small_factors(len[1]) && len[0] % 2 == 0 &&
@@ -460,6 +460,112 @@ static PetscErrorCode means(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Planes through the second-level cache: which axis is across them, or why there are none */
+static PetscErrorCode rings(void)
+{
+  static const struct {
+    PetscInt n[3], pad; /* pad: unknowns between rows */
+    BCREnd end[3][2];
+    PetscInt general, line; /* general: that axis, or -1; line: 0: none */
+    const char *why;
+  } problem[] = {
+  /* x, y and z */
+    {{128, 129, 40},
+     0, {{BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_NEUMANN, BCR_END_NEUMANN},
+      {BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN}},
+     -1,
+     2,     NULL                                   },
+    {{128, 192, 40},
+     1, {{BCR_END_NEUMANN, BCR_END_DIRICHLET},
+      {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN},
+      {BCR_END_NEUMANN, BCR_END_NEUMANN}},
+     -1,
+     2,     NULL                                   },
+    {{128, 40, 191},
+     0, {{BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_DIRICHLET, BCR_END_DIRICHLET}},
+     -1,
+     1,     NULL                                   },
+    {{128, 128, 128},
+     0, {{BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN}},
+     -1,
+     2,     NULL                                   },
+    {{128, 128, 128},
+     0, {{BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC}},
+     -1,
+     1,     NULL                                   },
+    {{127, 128, 128},
+     0, {{BCR_END_DIRICHLET, BCR_END_DIRICHLET},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC}},
+     1,  1,
+     NULL                                          },
+    {{128, 128, 128},
+     0, {{BCR_END_PERIODIC, BCR_END_PERIODIC}, {BCR_END_PERIODIC, BCR_END_PERIODIC}, {BCR_END_PERIODIC, BCR_END_PERIODIC}},
+     0,  0,
+     "coefficients that vary"                      },
+    {{40, 128, 128},
+     0, {{BCR_END_PERIODIC, BCR_END_PERIODIC}, {BCR_END_PERIODIC, BCR_END_PERIODIC}, {BCR_END_PERIODIC, BCR_END_PERIODIC}},
+     -1,
+     0,     "no lengths"                           },
+    {{128, 128, 40},
+     0, {{BCR_END_CELL_NEUMANN, BCR_END_DIRICHLET},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC},
+      {BCR_END_PERIODIC, BCR_END_PERIODIC}},
+     -1,
+     0,     "a node-centred and a cell-centred end"}
+  };
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problem); i++) {
+    PetscReal c[3][128];
+    Problem q;
+    BCRPlan plan[2];
+
+    PetscCall(PetscMemzero(&q, sizeof(q)));
+    q.dim = 3;
+    q.shift = 1;
+    q.options.isa = -1;
+    q.options.precision = BCR_DOUBLE;
+    for (PetscInt d = 0; d < 3; d++) {
+      BCRAxis *a = &q.axis[d];
+
+      a->n = problem[i].n[d];
+      a->a = 1;
+      for (int e = 0; e < 2; e++) a->end[e] = problem[i].end[d][e];
+      q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] + (d == 1 ? problem[i].pad : 0) : 1;
+      if (d != problem[i].general) continue;
+      a->end[0] = a->end[1] = BCR_END_GENERAL;
+      for (PetscInt j = 0; j < a->n; j++) {
+        c[0][j] = j ? 1 : 0;
+        c[2][j] = j < a->n - 1 ? 1 : 0;
+        c[1][j] = 3;
+      }
+      a->lower = c[0];
+      a->diag = c[1];
+      a->upper = c[2];
+    }
+    PetscCall(plans(&q, q.shift, plan));
+    if (problem[i].line)
+      TestCheck(plan[1]->kind == BCR_PLAN_RING && plan[1]->ring.axis[2] == problem[i].line &&
+                  plan[1]->general == (problem[i].general >= 0),
+                "planes through the cache, %d: %s, lines along %d", (int)i, BCRPlanKinds[plan[1]->kind],
+                (int)plan[1]->ring.axis[2]);
+    else
+      TestCheck(plan[1]->refused[BCR_PLAN_RING] && strstr(plan[1]->refused[BCR_PLAN_RING], problem[i].why),
+                "planes through the cache, %d: refused since %s", (int)i,
+                plan[1]->refused[BCR_PLAN_RING] ? plan[1]->refused[BCR_PLAN_RING] : "nothing");
+    for (int b = 0; b < 2; b++) PetscCall(BCRPlanDestroy(&plan[b]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A general axis whose couplings up are `up` times those down: cond V is up^((n - 1)/2) */
 static PetscErrorCode axis_skew(PetscInt n, double up, BCRAxis *a)
 {
@@ -762,6 +868,7 @@ int main(int argc, char **argv)
   PetscCall(random_problems(cases, seen));
   PetscCall(known());
   PetscCall(means());
+  PetscCall(rings());
   PetscCall(several());
   for (PetscInt t = 0; t < 60; t++) PetscCall(signs(t));
   for (PetscInt n = 2; n < 48; n++) PetscCall(eigenvectors(n, n % 5 == 4, n % 3 == 0, n % 4 == 1));

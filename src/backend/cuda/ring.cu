@@ -6,7 +6,7 @@
 /* ---- lengths, on the host ---- */
 
 typedef struct {
-  int n, each, half, pitch, big;
+  int n, each, half, fourth, pitch, firsts, nodes, big;
 } RingInfo;
 
 static int ring_info(int n, RingInfo *i)
@@ -16,7 +16,10 @@ static int ring_info(int n, RingInfo *i)
   case N: \
     i->each = RingLength<N, __VA_ARGS__>::E; \
     i->half = RingLength<N, __VA_ARGS__>::HALF; \
+    i->fourth = RingLength<N, __VA_ARGS__>::FOURTH; \
     i->pitch = RingLength<N, __VA_ARGS__>::PITCH; \
+    i->firsts = RingLength<N, __VA_ARGS__>::FIRSTS; \
+    i->nodes = RingLength<N, __VA_ARGS__>::NODES; \
     i->big = BIG; \
     return 1;
 #define CASE(...)     CASE_AS(0, __VA_ARGS__)
@@ -65,7 +68,9 @@ static int ring_roots(double *w)
     for (int r = 0; r < P::radix(p); r++)
       for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
+  for (int k = 0; k < P::N; k++, n++) root(k, 2LL * P::N, w + 2 * n);
   for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
+  for (int k = 0; k < P::N; k++, n++) root(4 * k + (k % 2 ? -1 : 1), 16LL * P::N, w + 2 * n);
   return n;
 }
 
@@ -85,30 +90,43 @@ int BCRCudaRingRoots(int n, double *w)
 
 /* ---- shapes ---- */
 
+static bool ring_node(const BCRCudaRingAxis *a)
+{
+  return a->ends == BCR_CUDA_RING_SINES || a->ends == BCR_CUDA_RING_COSINES;
+}
+/* lines across an axis, of which each is a pair: of n numbers, and one more between COSINES */
+static int ring_pairs(const BCRCudaRingAxis *a)
+{
+  return a->len / 2 + (a->ends == BCR_CUDA_RING_COSINES);
+}
+
 typedef struct {
-  int big, tasks[2], warps[2], half; /* of x and y: tasks of a plane, warps of a task */
-  size_t bytes;                      /* of shared memory */
+  int big, ends, tasks[2], warps[2], across; /* of x and y: tasks of a plane, warps of a task; RingArgs */
+  RingInfo info[2];
+  size_t bytes; /* of shared memory */
 } RingShape;
 
 static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
 {
-  RingInfo info[2];
-
-  s->big = 0;
+  s->big = s->ends = 0;
   s->bytes = 0;
   for (int d = 0; d < 2; d++) {
     const BCRCudaRingAxis *a = &r->axis[d];
+    RingInfo *i = &s->info[d];
 
-    if (!ring_info(a->len, &info[d])) return 0;
-    const size_t bytes = (size_t)a->lines * info[d].pitch * (single ? sizeof(Cplx<float>) : sizeof(Cplx<double>));
+    if (!ring_info(a->len, i)) return 0;
+    const size_t numbers = (size_t)a->lines * (i->pitch + (ring_node(a) ? i->firsts : 0)),
+                 bytes = numbers * (single ? sizeof(Cplx<float>) : sizeof(Cplx<double>));
 
-    s->big |= info[d].big;
-    s->warps[d] = a->lines * (a->len / info[d].each) / 32;
-    s->tasks[d] = r->axis[1 - d].len / 2 / a->lines;
+    s->big |= i->big;
+    s->ends |= a->ends != BCR_CUDA_RING_PERIODIC && a->ends != BCR_CUDA_RING_CELL;
+    s->warps[d] = (a->lines * (a->len / i->each) + 31) / 32;
+    s->tasks[d] = (ring_pairs(&r->axis[1 - d]) + a->lines - 1) / a->lines;
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
-  s->half = info[0].half;
-  return 1;
+  s->across = s->tasks[0] * r->axis[0].lines;
+  return !(s->ends &&
+           s->info[0].big != s->info[1].big); /* there are no kernels of either kind of lengths for any ends */
 }
 
 static RingDivisor ring_divisor(int d)
@@ -118,7 +136,8 @@ static RingDivisor ring_divisor(int d)
 
 template <typename T>
 static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const void *f, void *w, void *u, int *fits,
-                    int (*launch)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *))
+                    int (*plain)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *),
+                    int (*ends)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *))
 {
   RingShape s;
   RingArgs<T> a;
@@ -136,60 +155,89 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   a.first = ring_divisor(s.tasks[back]);
   a.second = ring_divisor(s.tasks[1 - back]);
   a.both = ring_divisor(s.tasks[0] + s.tasks[1]);
+  a.group = ring_divisor(r->axis[1].len / s.info[1].each);
   for (a.xshift = 0; 1 << a.xshift < r->axis[0].lines;) a.xshift++;
   a.ahead = r->ahead;
   a.rows = s.tasks[0];
   a.columns = s.tasks[1];
   a.rowwarps = s.warps[0];
   a.columnwarps = s.warps[1];
-  a.half = s.half;
+  a.pairs = ring_pairs(&r->axis[1]);
+  a.across = s.across;
+  a.ncolumns = r->columns;
+  a.column = r->column;
+  a.half = s.info[0].half;
+  a.fourth = s.info[0].fourth;
+  a.frow = r->frow;
+  a.urow = r->urow;
   a.fplane = r->fplane;
   a.uplane = r->uplane;
   a.wplane = r->modes;
-  a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0;
-  a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0;
+  a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0 && r->frow % 2 == 0;
+  a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0 && r->urow % 2 == 0;
   a.wpairs = (size_t)w % sizeof(Cplx<T>) == 0 && r->modes % 2 == 0;
   a.scale = (T)r->scale;
-  return launch(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
+  return (s.ends ? ends : plain)(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
 }
 
 static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
                     int *fits)
 {
-  return single ? ring_run<float>(stream, r, back, f, w, u, fits, bcr_ring_float)
-                : ring_run<double>(stream, r, back, f, w, u, fits, bcr_ring_double);
+  return single ? ring_run<float>(stream, r, back, f, w, u, fits, bcr_ring_float, bcr_ring_float_ends)
+                : ring_run<double>(stream, r, back, f, w, u, fits, bcr_ring_double, bcr_ring_double_ends);
+}
+
+double BCRCudaRingFactor(const BCRCudaRingAxis *a)
+{
+  switch (a->ends) {
+  case BCR_CUDA_RING_PERIODIC:
+  case BCR_CUDA_RING_CELL:
+  case BCR_CUDA_RING_NODE_MIXED:
+    return a->len;
+  case BCR_CUDA_RING_SINES:
+  case BCR_CUDA_RING_COSINES:
+    return 0.5 * a->len;
+  case BCR_CUDA_RING_CELL_MIXED:
+    return 2. * a->len;
+  }
+  return 0;
 }
 
 /* Eight lines of the axis with more threads of a line, 128 threads at least; of the other axis as many lines as have
-   room. Both numbers of lines divide those of a plane, so that no block has fewer. Rows are ahead by 1.3 times the planes
-   that the device's blocks work on at a time, and one more, so that few of them wait for stragglers; the ring has twice as
-   many planes, for those that columns still read. From 0.8 to 1.5 times that took the same time within 2 % on an H200 */
+   room. Numbers of lines divide those of a plane if eight do, but where COSINES have one more. Rows are ahead by 1.3 times
+   the planes that the device's blocks work on at a time, and one more, so that few of them wait for stragglers; the ring
+   has twice as many planes, for those that columns still read. From 0.8 to 1.5 times that took the same time within 2 % on
+   an H200 */
 int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
   const int eight = 8, least = 128, most = 32;
-  int len[2];
-  RingInfo info[2];
   RingShape s;
   int blocks = 0;
 
   r->threads = least;
   for (int d = 0; d < 2; d++) {
-    len[d] = n[d] + (r->axis[d].ends == BCR_CUDA_RING_NODE);
-    if (!ring_info(len[d], &info[d])) return 0;
-    if (eight * (len[d] / info[d].each) > r->threads) r->threads = eight * (len[d] / info[d].each);
-    r->axis[d].n = n[d];
-    r->axis[d].len = len[d];
-    if (len[d] > n[d]) r->apart = 1;
+    BCRCudaRingAxis *a = &r->axis[d];
+    RingInfo info;
+
+    a->n = n[d];
+    a->len = n[d] + (a->ends == BCR_CUDA_RING_SINES) - (a->ends == BCR_CUDA_RING_COSINES);
+    if (!ring_info(a->len, &info) || (ring_node(a) && !info.nodes)) return 0;
+    a->each = info.each;
+    if (eight * (a->len / a->each) > r->threads) r->threads = eight * (a->len / a->each);
+    if (a->len != n[d]) r->apart = 1;
   }
   if (r->threads > RING_THREADS) return 0;
   for (int d = 0; d < 2; d++) {
-    int *lines = &r->axis[d].lines;
+    const BCRCudaRingAxis *a = &r->axis[d], *other = &r->axis[1 - d];
+    int lines = most;
 
-    for (*lines = most; *lines * (len[d] / info[d].each) > r->threads || len[1 - d] / 2 % *lines;) *lines /= 2;
-    if (*lines * (len[d] / info[d].each) % 32) return 0;
+    while (lines * (a->len / a->each) > r->threads || (lines > eight && other->len / 2 % lines)) lines /= 2;
+    r->axis[d].lines = lines;
   }
   r->nz = n[2];
-  if (r->apart) r->modes = (ptrdiff_t)len[0] * len[1];
+  r->columns = ring_pairs(&r->axis[0]);
+  r->column = r->axis[1].len + (r->axis[1].ends == BCR_CUDA_RING_COSINES ? 2 : 0); /* columns lie at even places */
+  if (r->apart) r->modes = 2 * (ptrdiff_t)r->columns * r->column;
   if (!ring_shape(r, single, &s) || s.bytes > (size_t)shared) return 0;
   if (ring_any(NULL, r, 0, single, NULL, NULL, NULL, &blocks) || blocks < 1) {
     (void)cudaGetLastError();
@@ -203,7 +251,10 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
 
 size_t BCRCudaRingBytes(const BCRCudaRing *r, int single)
 {
-  return (size_t)r->planes * r->axis[0].len * r->axis[1].len * (single ? sizeof(float) : sizeof(double));
+  const int lines = r->axis[0].lines, across = (ring_pairs(&r->axis[1]) + lines - 1) / lines * lines;
+
+  return (size_t)r->planes * (r->axis[0].len + (r->axis[0].ends == BCR_CUDA_RING_COSINES)) * across *
+         (single ? sizeof(Cplx<float>) : sizeof(Cplx<double>));
 }
 
 int BCRCudaRingCounts(const BCRCudaRing *r)
@@ -228,34 +279,157 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 
 /* ---- modes ---- */
 
-static __device__ int ring_mode(const BCRCudaRingAxis &a, int k)
+/* The wave of place k of an axis */
+static __device__ int ring_wave(const BCRCudaRingAxis &a, int k)
 {
-  if (a.ends == BCR_CUDA_RING_NODE) return max(k - 1, 0);
-  return a.odd ? a.n - 1 - k : k;
+  const int G = a.len / a.each;
+
+  switch (a.ends) {
+  case BCR_CUDA_RING_PERIODIC:
+    return 2 * k <= a.n ? k : a.n - k;
+  case BCR_CUDA_RING_CELL:
+  case BCR_CUDA_RING_CELL_MIXED:
+    return k;
+  case BCR_CUDA_RING_NODE_MIXED:
+    return 2 * k > a.len || !k ? 2 * (k ? a.len - k : 0) : 2 * k - 1;
+  case BCR_CUDA_RING_SINES:
+  case BCR_CUDA_RING_COSINES:
+    return k >= a.len ? a.len : k % G * a.each + k / G;
+  }
+  return k;
+}
+/* and its number among those of BCRCudaRingModes() */
+static __device__ int ring_mode(const BCRCudaRingAxis &a, int wave)
+{
+  if (a.ends == BCR_CUDA_RING_SINES) return max(wave - 1, 0);
+  return a.ends == BCR_CUDA_RING_CELL && a.odd ? a.n - 1 - wave : wave;
 }
 
-/* Numbers 2 (q Ny + k) and 2 (q Ny + k) + 1 of a plane of modes, as ring_columns() leaves them. There is no mode 0 of
-   sines: what is there is zero, and its line may be any other's */
-__global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, const double *sx, const double *sy, double *sigma)
+/* Waves of numbers 2 (q column + k) and 2 (q column + k) + 1 of a plane of modes, as ring_columns() leaves them, two: the
+   column is two real lines, else a complex one. There is no mode 0 of sines: what is there is zero, and its line may be any
+   other's */
+static __device__ void ring_waves(const BCRCudaRingAxis &x, const BCRCudaRingAxis &y, int q, int k, int second, int *kx,
+                                  int *ky)
 {
-  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), slot = i / 2, c = i % 2, q = slot / y.len,
-            k = slot % y.len;
-  const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0; /* columns: this one, and x.len - q or x.len/2 */
-  const bool waves = y.ends == BCR_CUDA_RING_PERIODIC;
-  int second = c;
+  const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0;
+  int line = second;
 
-  if (q >= x.len / 2) return;
-  if (waves && k != 0 && 2 * k != y.n) second = 2 * k > y.n;
-  const int kx = !(two && second) ? q : (q ? x.len - q : x.len / 2), ky = !waves || 2 * k <= y.n ? k : y.n - k;
+  if (y.ends == BCR_CUDA_RING_PERIODIC && k != 0 && 2 * k != y.n) line = 2 * k > y.n;
+  if (y.ends == BCR_CUDA_RING_CELL_MIXED) line = k % 2;
+  if (x.ends == BCR_CUDA_RING_CELL_MIXED) *kx = line ? x.len - 1 - 2 * q : 2 * q;
+  else {
+    const int middle = x.ends == BCR_CUDA_RING_COSINES ? x.len : x.len / 2;
 
+    *kx = ring_wave(x, !(two && line) ? q : (q ? x.len - q : middle));
+  }
+  if (y.ends == BCR_CUDA_RING_CELL_MIXED) *ky = second ? y.len - 1 - k / 2 * 2 : k / 2 * 2;
+  else *ky = ring_wave(y, k);
+}
+
+__global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, int columns, int column, const double *sx,
+                           const double *sy, double *sigma)
+{
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), q = i / 2 / column;
+  int kx, ky;
+
+  if (q >= columns) return;
+  ring_waves(x, y, q, i / 2 % column, i % 2, &kx, &ky);
   sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
 }
 
 int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma)
 {
-  const int n = r->axis[0].len * r->axis[1].len;
+  const int n = 2 * r->columns * r->column;
 
   ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
-    r->axis[0], r->axis[1], x, y, sigma);
+    r->axis[0], r->axis[1], r->columns, r->column, x, y, sigma);
+  return bcr_done();
+}
+
+/* ---- the mean of a singular solution ---- */
+
+/* Sum of wave k over the nodes, as it is in the solution: half of waves 0 and n of COSINES */
+static __device__ double ring_weight(const BCRCudaRingAxis &a, int k)
+{
+  if (a.ends != BCR_CUDA_RING_COSINES) return k ? 0 : a.n;
+  if (k == 0) return 0.5 * a.n;
+  return k % 2 ? 0 : (k == a.len ? 0.5 : 1);
+}
+
+static __device__ double ring_block_sum(double v)
+{
+  __shared__ double sums[BCR_SUM_THREADS];
+
+  __syncthreads();
+  sums[threadIdx.x] = v;
+  __syncthreads();
+  for (int h = BCR_SUM_THREADS / 2; h; h /= 2) {
+    if ((int)threadIdx.x < h) sums[threadIdx.x] += sums[threadIdx.x + h];
+    __syncthreads();
+  }
+  return sums[0];
+}
+
+/* A block has column blockIdx.x of some planes */
+template <typename T>
+__global__ void ring_column_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int nz, int column, ptrdiff_t plane, const T *w,
+                                 double *sums)
+{
+  const int q = (int)blockIdx.x, chunk = (nz + (int)gridDim.y - 1) / (int)gridDim.y, first = (int)blockIdx.y * chunk,
+            last = min(first + chunk, nz), places = y.len + (y.ends == BCR_CUDA_RING_COSINES);
+  double sum = 0;
+
+  for (int i = (int)threadIdx.x; i < 2 * places; i += BCR_SUM_THREADS) {
+    const T *at = w + (ptrdiff_t)q * 2 * column + i;
+    double line = 0;
+    int kx, ky;
+
+    if (2 * q == x.len && i % 2) continue; /* the middle column of COSINES has one line */
+    ring_waves(x, y, q, i / 2, i % 2, &kx, &ky);
+    const double weight = ring_weight(x, kx) * ring_weight(y, ky);
+    if (weight == 0) continue;
+    for (int k = first; k < last; k++) line += (double)at[k * plane];
+    sum += weight * line;
+  }
+  sum = ring_block_sum(sum);
+  if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = sum;
+}
+
+/* number: of sums, or 0: that of the line of mode (0, 0) is taken; scale: the sum times it is what each of that line loses */
+template <typename T>
+__global__ void ring_mean(int n, ptrdiff_t plane, int number, double scale, const double *sums, T *u)
+{
+  double sum = 0;
+
+  for (int i = (int)threadIdx.x; i < (number ? number : n); i += BCR_SUM_THREADS)
+    sum += number ? sums[i] : (double)u[i * plane];
+  sum = scale * ring_block_sum(sum);
+  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) u[i * plane] -= (T)sum;
+}
+
+enum {
+  RING_CHUNKS = 8 /* of planes, for the sums */
+};
+
+int BCRCudaRingSums(const BCRCudaRing *r)
+{
+  return RING_CHUNKS * r->columns;
+}
+
+int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *w, double *sums)
+{
+  const dim3 grid((unsigned)r->columns, RING_CHUNKS);
+  double scale = 1. / r->nz;
+  int number = 0;
+
+  for (int d = 0; d < 2; d++)
+    if (r->axis[d].ends == BCR_CUDA_RING_COSINES) number = RING_CHUNKS * r->columns;
+  if (number) {
+    for (int d = 0; d < 2; d++) scale *= (r->axis[d].ends == BCR_CUDA_RING_COSINES ? 2. : 1.) / r->axis[d].n;
+    BCR_CUDA_TYPE(single, ring_column_sums<<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
+                            r->axis[0], r->axis[1], r->nz, r->column, r->modes, (const T *)w, sums));
+  }
+  BCR_CUDA_TYPE(single,
+                ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, number, scale, sums, (T *)w));
   return bcr_done();
 }

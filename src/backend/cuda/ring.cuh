@@ -22,7 +22,17 @@
   Node-centred Dirichlet ends: x_j, 0 < j < n, with sums S_k of x_j sin(pi j k/n), becomes y_j = sin(pi j/n) (x_j + x_(n-j))
   + (x_j - x_(n-j))/2, whose transform Y has Im Y_k = -S_(2 k), Re Y_k = S_(2 k + 1) - S_(2 k - 1): the odd ones are
   running sums, whose rounding errors grow with their length near the ends of the line: each thread has two runs, whose
-  first S it takes from x. Number and mode 0 are 0. The same steps lead back.
+  first S it takes from x. Number and mode 0 are 0. The same steps lead back. Between node-centred Neumann ones x_0 and x_n
+  count, too: sums C_k with cosines, half of either end, and y_j = (x_j + x_(n-j))/2 - sin(pi j/n) (x_j - x_(n-j)), where
+  Re Y_k = C_(2 k), Im Y_k = C_(2 k - 1) - C_(2 k + 1). C_n is one mode more, and so is x_n one number.
+  Modes of such a line stay in the order that the threads have them in: place t + m G is mode (along columns: and number)
+  t E + m.
+
+  Cell-centred Neumann and Dirichlet ends: in Makhoul's order places j and j + n/2 are x_(2 j) and x_(n-1-2 j); as c_j =
+  (x_(2 j) + i x_(n-1-2 j)) e^(-i pi (8 j + 1)/(8 n)) they have the transform of n/2 numbers that is modes 2 k and -i times
+  modes n - 1 - 2 k, times e^(-i pi (8 k + 1)/(8 n)). One transform of n numbers has both lines of a pair, c_j + d_j and c_j
+  - d_j with d_j of the other one and the conjugate factor: places 2 k and 2 k + 1. Node-centred Neumann and Dirichlet ends
+  go forth as the cosines of cell-centred ones go back: modes come in Makhoul's order, backwards but for the first one.
 */
 #pragma once
 
@@ -55,13 +65,21 @@ struct RingLength {
     for (int i = 1; i < p; i++) s += before(i + 1);
     return s;
   }
-  static constexpr int HALF = table(PASSES), TURNS = HALF + N, ROOTS = TURNS + 4 * G; /* TURNS: e^(-i pi r/(2 G)) */
+  /* HALF: e^(-i pi k/(2 n)); ANGLES: e^(-i pi k/n); TURNS: e^(-i pi r/(2 G)); FOURTH: e^(-i pi (4 k + 1)/(8 n)), odd k: e^(-i
+     pi (4 k - 1)/(8 n)) */
+  static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
+                       ROOTS = FOURTH + N;
+  static constexpr int FIRST = 9,
+                       FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
+  static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
-  static constexpr int PAD = radix(0), PITCH = (N + N / PAD) | 1;
-  static_assert(before(PASSES) == N && N % E == 0, "radices of a length");
+  static constexpr int PAD = radix(0), PITCH = (N + N / PAD + 1) | 1;
+  static_assert(before(PASSES) == N && N % E == 0 && N % 2 == 0 && G % 2 == 0, "radices of a length");
+  static __device__ __forceinline__ int padded(int k) { return k + k / PAD; }
 };
 
-/* Lengths, by the number of registers that they take: kernels are compiled for either kind */
+/* Lengths, by the number of registers that they take: kernels are compiled for either kind. Those of many registers and of
+   any ends do without the others, for the sake of the library's size */
 #define RING_LENGTHS(CASE) \
   CASE(64, 16, 16, 4) \
   CASE(96, 12, 12, 4, 2) \
@@ -108,9 +126,11 @@ struct RingArgs {
   BCRCudaRingAxis x, y;
   int nz, ahead, xshift;                    /* x.lines is 2^xshift */
   RingDivisor planes, first, second, both;  /* of the ring; tasks of a plane, that come first, second, and together */
+  RingDivisor group;                        /* threads of a line along y */
   int rows, columns, rowwarps, columnwarps; /* tasks of a plane; warps of each */
-  int half;                                 /* where half roots are among those of x */
-  ptrdiff_t fplane, uplane, wplane;
+  int pairs, across, ncolumns, column; /* of rows; places of them in the ring; columns of modes, and numbers of each */
+  int half, fourth;                    /* where half roots are among those of x, and FOURTH */
+  ptrdiff_t frow, urow, fplane, uplane, wplane;
   bool fpairs, upairs, wpairs; /* addresses are such that two numbers can be read and written together */
   T scale;
 };
@@ -388,139 +408,221 @@ static __device__ __forceinline__ void ring_cosines(Cplx<T> *v, Cplx<T> *sm, con
   });
 }
 
-/* A node-centred line as the sines want it (y_j above), from the threads of (line, t) to those of (line1, t1), of other
-   warps if MOVE, and first[]: S_(r E/2 + 1) for r = 2 t1 and 2 t1 + 1.
-
-   These are sums of (x_j + x_(n-j)) sin(pi j/n + pi j r/(2 G)) over half of the line, j = i + m G with i <= G/2 (half of it
-   for i = 0 and G/2, which are their own mirrors), where the angle's second part is pi i r/(2 G) + m r pi/2. So thread i
-   has sums with sines s and cosines c of pi j/n for m = 0, 1, 2, 3 modulo 4, which it adds up as the quarter turns m r want
-   it: P and Q for each r modulo 4. Then the first S are sums over i of P cos(pi i r/(2 G)) + Q sin(pi i r/(2 G)) */
-template <typename T, class P, int MOVE>
-static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> *sm, const T *roots, int line, int t, int line1,
-                                                 int t1, Cplx<T> first[2])
+/* Lines between CELL_MIXED ends, in Makhoul's order, as their transform wants them, or back */
+template <typename T, class P>
+static __device__ __forceinline__ void ring_fourth(Cplx<T> *v, const T *roots, bool odd, int t)
 {
-  Cplx<T> *z = sm + line1 * P::PITCH,
-          s[4] =
-            {
-              {0, 0},
-              {0, 0},
-              {0, 0},
-              {0, 0}
-  },
-          c[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
+  constexpr int H = P::E / 2;
 
-  if (MOVE) __syncthreads();
-  else ring_sync<P>();
 #pragma unroll
-  for (int m = 0; m < P::E; m++) sm[line * P::PITCH + t + m * P::G] = v[m];
+  for (int m = 0; m < H; m++) {
+    const Cplx<T> w = load_root<1>(roots, P::FOURTH + 2 * (t + m * P::G)), a = odd ? v[m + H] : v[m],
+                  b = odd ? v[m] : v[m + H];
+    const Cplx<T> c = Cplx<T>{a.x, b.x} * w, d = Cplx<T>{a.y, b.y} * conjugate(w);
+
+    v[m] = c + d;
+    v[m + H] = c - d;
+  }
+}
+template <typename T, class P>
+static __device__ __forceinline__ void ring_fourth_back(Cplx<T> *v, const T *roots, bool odd, int t)
+{
+  constexpr int H = P::E / 2;
+
+#pragma unroll
+  for (int m = 0; m < H; m++) {
+    const Cplx<T> w = load_root<1>(roots, P::FOURTH + 2 * (t + m * P::G));
+    const Cplx<T> c = (v[m] + v[m + H]) * conjugate(w), d = (v[m] - v[m + H]) * w, a = {c.x, d.x}, b = {c.y, d.y};
+
+    v[m] = odd ? b : a;
+    v[m + H] = odd ? a : b;
+  }
+}
+
+/* A node-centred line as its transform wants it (y_j above), from the threads of (line, t) to those of (line1, t1), of
+   other warps if MOVE; ORDER: numbers are in the threads' order. last: number n, of thread 0, between COSINES. firsts:
+   of line1, what ring_first() takes.
+
+   The first sums of a run are S_(r E/2 + 1), r < 2 G. These are sums of (x_j + x_(n-j)) sin(pi j/n + pi j r/(2 G)) over half
+   of the line, j = i + m G with i <= G/2 (half of it for i = 0 and G/2, which are their own mirrors), where the angle's
+   second part is pi i r/(2 G) + m r pi/2. So thread i has sums with sines s and cosines c of pi j/n for m = 0, 1, 2, 3
+   modulo 4, which it adds up as the quarter turns m r want it: P and Q for each r modulo 4. Then the first S are sums over
+   i of P cos(pi i r/(2 G)) + Q sin(pi i r/(2 G)). COSINES: x_j - x_(n-j), c for s and -s for c */
+template <typename T, class P, int MOVE, int ORDER>
+static __device__ __forceinline__ void ring_fold(Cplx<T> *v, Cplx<T> last, Cplx<T> *sm, Cplx<T> *firsts, const T *roots,
+                                                 bool cosines, int line, int t, int line1, int t1)
+{
+  const T h = (T)0.5, sign = cosines ? (T)-1 : (T)1;
+  Cplx<T> *z = sm + line * P::PITCH, s[4] = {}, c[4] = {};
+
+#pragma unroll
+  for (int m = 0; m < P::E; m++) z[P::padded(ORDER ? t * P::E + m : t + m * P::G)] = v[m];
+  if (t == 0) {
+    if (!cosines) z[0] = last = {0, 0};
+    z[P::padded(P::N)] = last;
+  }
   if (MOVE) __syncthreads();
   else ring_sync<P>();
+  z = sm + line1 * P::PITCH;
 #pragma unroll
   for (int m = 0; m < P::E; m++) {
     const int k = t1 + m * P::G;
-    const Cplx<T> w = load_root<1>(roots, P::HALF + k), a = k ? z[k] : Cplx<T>{0, 0}, b = k ? z[P::N - k] : a;
-    const T sine = -2 * w.x * w.y, cosine = (w.x + w.y) * (w.x - w.y), h = (T)0.5; /* of pi k/n */
-    const Cplx<T> ab = a + b, as = {sine * ab.x, sine * ab.y}, ac = {cosine * ab.x, cosine * ab.y};
+    const Cplx<T> w = load_root<1>(roots, P::ANGLES + k), a = z[P::padded(k)], b = z[P::padded(P::N - k)];
+    const T sine = -w.y, cosine = w.x;
+    const Cplx<T> p = {a.x + sign * b.x, a.y + sign * b.y}, as = {sine * p.x, sine * p.y};
 
-    v[m] = {as.x + h * (a.x - b.x), as.y + h * (a.y - b.y)};
+    v[m] = {sign * as.x + h * (a.x - sign * b.x), sign * as.y + h * (a.y - sign * b.y)};
     s[m % 4] = s[m % 4] + as;
-    c[m % 4] = c[m % 4] + ac;
+    c[m % 4] = {c[m % 4].x + cosine * p.x, c[m % 4].y + cosine * p.y};
   }
-  ring_sync<P>();
   if (2 * t1 <= P::G) {
-    const T h = t1 == 0 || 2 * t1 == P::G ? (T)0.5 : (T)1;
-    const Cplx<T> pq[8] = {s[0] + s[2] + (s[1] + s[3]), c[0] + c[2] + (c[1] + c[3]), s[0] - s[2] + (c[1] - c[3]),
-                           c[0] - c[2] - (s[1] - s[3]), s[0] + s[2] - (s[1] + s[3]), c[0] + c[2] - (c[1] + c[3]),
-                           s[0] - s[2] - (c[1] - c[3]), c[0] - c[2] + (s[1] - s[3])};
+    const T half = t1 == 0 || 2 * t1 == P::G ? h : (T)1;
+    Cplx<T> *to = firsts + P::FIRST * t1;
 
 #pragma unroll
-    for (int i = 0; i < 8; i++) z[8 * t1 + i] = {h * pq[i].x, h * pq[i].y};
-  }
-  ring_sync<P>();
-#pragma unroll
-  for (int e = 0; e < 2; e++) {
-    const int r = 2 * t1 + e;
+    for (int i = 0; i < 4; i++) {
+      const Cplx<T> si = s[i];
 
-    first[e] = {0, 0};
-    for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
-      const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = z[8 * i + r % 4 * 2], q = z[8 * i + r % 4 * 2 + 1];
-
-      first[e] = {first[e].x + w.x * p.x - w.y * q.x, first[e].y + w.x * p.y - w.y * q.y};
-      turn += r;
-      if (turn >= 4 * P::G) turn -= 4 * P::G;
+      s[i] = {half * (cosines ? c[i].x : si.x), half * (cosines ? c[i].y : si.y)};
+      c[i] = {half * (cosines ? -si.x : c[i].x), half * (cosines ? -si.y : c[i].y)};
     }
+    to[0] = s[0] + s[2] + (s[1] + s[3]);
+    to[1] = c[0] + c[2] + (c[1] + c[3]);
+    to[2] = s[0] - s[2] + (c[1] - c[3]);
+    to[3] = c[0] - c[2] - (s[1] - s[3]);
+    to[4] = s[0] + s[2] - (s[1] + s[3]);
+    to[5] = c[0] + c[2] - (c[1] + c[3]);
+    to[6] = s[0] - s[2] - (c[1] - c[3]);
+    to[7] = c[0] - c[2] + (s[1] - s[3]);
   }
   ring_sync<P>();
 }
-/* The sums with sines from the transform (BACK: the one with the other sign) of what ring_fold() made, modes t1 + m G of
-   line1. Between the two exchanges a thread has E/2 neighbours and their partners; first: ring_fold()'s */
-template <typename T, class P, int MOVE, int BACK>
-static __device__ __forceinline__ void ring_sines(Cplx<T> *v, Cplx<T> *sm, const Cplx<T> first[2], int line, int t,
-                                                  int line1, int t1)
+/* S_(r E/2 + 1) */
+template <typename T, class P>
+static __device__ __forceinline__ Cplx<T> ring_first(const Cplx<T> *firsts, const T *roots, int r)
 {
-  constexpr int H = P::E / 2;
-  Cplx<T> *z = sm + line * P::PITCH;
-  const T h = (T)0.5, he = BACK ? -h : h;
+  double x = 0, y = 0;
 
-  ring_sync<P>();
-#pragma unroll
-  for (int m = 0; m < P::E; m++) {
-    const int k = t + m * P::G;
+  for (int i = 0, turn = 0; 2 * i <= P::G; i++) {
+    const Cplx<T> w = load_root<1>(roots, P::TURNS + turn), p = firsts[P::FIRST * i + r % 4 * 2],
+                  q = firsts[P::FIRST * i + r % 4 * 2 + 1];
 
-    z[k + k / P::PAD] = v[m];
+    x += (double)w.x * (double)p.x - (double)w.y * (double)q.x;
+    y += (double)w.x * (double)p.y - (double)w.y * (double)q.y;
+    turn += r;
+    if (turn >= 4 * P::G) turn -= 4 * P::G;
   }
-  ring_sync<P>();
+  return {(T)x, (T)y};
+}
+/* The sums with sines, or cosines, from the transform (back: the one with the other sign) of what ring_fold() made: v[m]
+   is mode t E + m, last (thread 0) mode n between COSINES. A thread has E/2 neighbours and their partners; in single
+   precision its run begins anew half-way. FAR: threads of a line are of several warps */
+template <typename T, class P, int FAR>
+static __device__ __forceinline__ void ring_sums(Cplx<T> *v, Cplx<T> *last, Cplx<T> *sm, const Cplx<T> *firsts,
+                                                 const T *roots, bool cosines, bool back, int line, int t)
+{
+  constexpr int H = P::E / 2, RUNS = sizeof(T) == 4 ? 2 : 1;
+  Cplx<T> *z = sm + line * P::PITCH, first[RUNS];
+  const T h = (T)0.5, he = back ? -h : h;
+
+  if (FAR) __syncthreads();
+  else ring_sync<P>();
+#pragma unroll
+  for (int m = 0; m < P::E; m++) z[P::padded(t + m * P::G)] = v[m];
+#pragma unroll
+  for (int r = 0; r < RUNS; r++) first[r] = ring_first<T, P>(firsts, roots, 2 * t + r);
+  if (FAR) __syncthreads();
+  else ring_sync<P>();
+  *last = z[P::padded(P::N / 2)];
+  Cplx<double> run = {0, 0};
 #pragma unroll
   for (int i = 0; i < H; i++) {
-    const int k = t * H + i, l = k ? P::N - k : 0;
-    const Cplx<T> a = z[k + k / P::PAD], b = z[l + l / P::PAD];
+    const int k = t * H + i;
+    const Cplx<T> a = z[P::padded(k)], b = z[P::padded(k ? P::N - k : 0)];
+    const Cplx<T> p = {he * (b.y - a.y), he * (a.x - b.x)}, q = {h * (a.x + b.x), h * (a.y + b.y)};
 
-    v[2 * i] = {he * (b.y - a.y), he * (a.x - b.x)};
-    if (i == 0 || 2 * i == H) v[2 * i + 1] = first[i ? 1 : 0];
-    else v[2 * i + 1] = v[2 * i - 1] + Cplx<T>{h * (a.x + b.x), h * (a.y + b.y)};
+    const Cplx<T> more = cosines ? p : q;
+
+    v[2 * i] = cosines ? q : p;
+    if (i * RUNS % H == 0) run = {first[i * RUNS / H].x, first[i * RUNS / H].y};
+    else run = {run.x + (double)more.x, run.y + (double)more.y};
+    v[2 * i + 1] = {(T)run.x, (T)run.y};
   }
+}
+/* From the threads' order to places t + m G */
+template <typename T, class P>
+static __device__ __forceinline__ void ring_order(Cplx<T> *v, Cplx<T> *sm, int line, int t)
+{
+  Cplx<T> *z = sm + line * P::PITCH;
+
   ring_sync<P>();
 #pragma unroll
-  for (int i = 0; i < P::E; i++) {
-    const int k = t * P::E + i;
-
-    z[k + k / P::PAD] = v[i];
-  }
-  if (MOVE) __syncthreads();
-  else ring_sync<P>();
+  for (int m = 0; m < P::E; m++) z[P::padded(t * P::E + m)] = v[m];
+  ring_sync<P>();
 #pragma unroll
-  for (int m = 0; m < P::E; m++) {
-    const int k = t1 + m * P::G;
-
-    v[m] = sm[line1 * P::PITCH + k + k / P::PAD];
-  }
-  if (MOVE) __syncthreads();
-  else ring_sync<P>();
+  for (int m = 0; m < P::E; m++) v[m] = z[P::padded(t + m * P::G)];
 }
 
 /* ---- tasks ---- */
 
-/* Numbers of the pair of rows, a + i b, in the order of the transform; single: row a is not there, r0 is row b. sm:
-   between two cell-centred ends neighbours in
-   memory are numbers i and n - 1 - i of that order, of which the second goes to the thread that has it */
-template <typename T, class X>
+/* What an axis is. A kernel without ENDS has periodic ones, and two cell-centred ends of a kind alone: others take more
+   registers */
+template <int ENDS>
+struct RingKind {
+  bool cell, fourth, node, cosines, sines, mixed; /* node: of COSINES or SINES; mixed: NODE_MIXED */
+
+  __device__ __forceinline__ RingKind(const BCRCudaRingAxis &a)
+      : cell(a.ends == BCR_CUDA_RING_CELL), fourth(ENDS && a.ends == BCR_CUDA_RING_CELL_MIXED), node(false),
+        cosines(ENDS && a.ends == BCR_CUDA_RING_COSINES), sines(ENDS && a.ends == BCR_CUDA_RING_SINES),
+        mixed(ENDS && a.ends == BCR_CUDA_RING_NODE_MIXED)
+  {
+    node = sines || cosines;
+  }
+};
+
+/* Rows of a pair: numbers of the column, in the order of memory, of which the second one has the imaginary part. There is
+   no number 0 of SINES, so that a pair is a single row, as is the last number of COSINES */
+template <typename T, int ENDS>
+static __device__ __forceinline__ int ring_row(const RingArgs<T> &a, int pair, bool second, bool single)
+{
+  const RingKind<ENDS> y(a.y);
+
+  if (y.cell || y.fourth) return second != (y.fourth && a.y.odd) ? a.y.n - 1 - 2 * pair : 2 * pair;
+  if (y.node) {
+    const int t = pair / a.group, m = pair - t * a.group.d; /* place m + t G is number m E + t */
+
+    if (pair == a.y.len / 2) return a.y.n - 1;
+    return m * a.y.each + t + (second || single ? a.y.each / 2 : 0) - (y.sines ? 1 : 0);
+  }
+  if (y.mixed && a.y.odd) return a.y.n - 1 - pair - (second ? a.y.n / 2 : 0);
+  return pair + (second ? a.y.n / 2 : 0);
+}
+
+/* Numbers of the pair of rows, a + i b, in the order of the transform; single: row a is not there, r0 is row b. last:
+   number n of COSINES, of thread 0. sm: between two cell-centred ends neighbours in memory are numbers i and n - 1 - i of
+   that order, of which the second goes to the thread that has it */
+template <typename T, class X, int ENDS>
 static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r0, const T *r1, bool single,
-                                                Cplx<T> *sm, int t, Cplx<T> *v)
+                                                Cplx<T> *sm, int t, Cplx<T> *v, Cplx<T> *last)
 {
   constexpr int H = X::E / 2;
+  const RingKind<ENDS> x(a.x), y(a.y);
   const unsigned long long once = ring_passes();
-  const T sb = a.y.odd ? (T)-1 : (T)1, so = a.x.odd ? (T)-1 : (T)1; /* of row b, of numbers 1, 3, 5, ... */
+  const T sb = y.cell && a.y.odd ? (T)-1 : (T)1,
+          so = x.cell && a.x.odd ? (T)-1 : (T)1; /* row b; numbers 1, 3, 5, ... */
 
-  if (a.x.ends != BCR_CUDA_RING_CELL) {
-    const int i = t - (a.x.ends == BCR_CUDA_RING_NODE); /* in memory */
+  if (!x.cell && !x.fourth) {
+    const bool mirrored = x.mixed && a.x.odd;
+    const int i = mirrored ? X::N - 1 - t : t - (x.sines ? 1 : 0), step = mirrored ? -X::G : X::G; /* in memory */
 
 #pragma unroll
     for (int m = 0; m < X::E; m++) {
       v[m] = {0, 0};
-      if (m == 0 && i < 0) continue;
-      v[m].x = ring_get(r0 + i + m * X::G, once);
-      v[m].y = sb * ring_get(r1 + i + m * X::G, once);
+      if (ENDS && m == 0 && i < 0) continue;
+      v[m].x = ring_get(r0 + i + m * step, once);
+      v[m].y = sb * ring_get(r1 + i + m * step, once);
     }
+    if (x.cosines && t == 0) *last = {ring_get(r0 + X::N, once), sb * ring_get(r1 + X::N, once)};
   } else {
     ring_get_pairs<H>((const Cplx<T> *)r0 + t, X::G, a.fpairs, once, v);
     ring_get_pairs<H>((const Cplx<T> *)r1 + t, X::G, a.fpairs, once, v + H);
@@ -534,33 +636,43 @@ static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r
     for (int m = 0; m < H; m++) v[m + H] = sm[t + m * X::G];
     ring_sync<X>();
   }
-  if (single) {
+  if (ENDS && single) {
 #pragma unroll
     for (int m = 0; m < X::E; m++) v[m].x = 0;
+    last->x = 0;
   }
 }
-/* a single row b is stored last */
-template <typename T, class X>
-static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *r1, Cplx<T> *sm, int t, Cplx<T> *v)
+/* a single row b is stored last; not here: rows beyond the last one */
+template <typename T, class X, int ENDS>
+static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *r1, bool here, Cplx<T> *sm, int t,
+                                                Cplx<T> *v, Cplx<T> last)
 {
   constexpr int H = X::E / 2;
+  const RingKind<ENDS> x(a.x), y(a.y);
   const unsigned long long once = ring_passes();
-  const T sb = a.y.odd ? (T)-1 : (T)1, so = a.x.odd ? (T)-1 : (T)1;
+  const T sb = y.cell && a.y.odd ? (T)-1 : (T)1, so = x.cell && a.x.odd ? (T)-1 : (T)1;
 
-  if (a.x.ends != BCR_CUDA_RING_CELL) {
-    const int i = t - (a.x.ends == BCR_CUDA_RING_NODE);
+  if (!x.cell && !x.fourth) {
+    const bool mirrored = x.mixed && a.x.odd;
+    const int i = mirrored ? X::N - 1 - t : t - (x.sines ? 1 : 0), step = mirrored ? -X::G : X::G;
 
+    if (!here) return;
 #pragma unroll
     for (int m = 0; m < X::E; m++) {
-      if (m == 0 && i < 0) continue;
-      ring_put(r0 + i + m * X::G, v[m].x, once);
-      ring_put(r1 + i + m * X::G, sb * v[m].y, once);
+      if (ENDS && m == 0 && i < 0) continue;
+      ring_put(r0 + i + m * step, v[m].x, once);
+      ring_put(r1 + i + m * step, sb * v[m].y, once);
+    }
+    if (x.cosines && t == 0) {
+      ring_put(r0 + X::N, last.x, once);
+      ring_put(r1 + X::N, sb * last.y, once);
     }
   } else {
     ring_sync<X>();
 #pragma unroll
     for (int m = 0; m < H; m++) sm[t + m * X::G] = v[m + H];
     ring_sync<X>();
+    if (!here) return;
 #pragma unroll
     for (int m = 0; m < H; m++) {
       const Cplx<T> w = sm[X::N / 2 - 1 - t - m * X::G];
@@ -572,19 +684,10 @@ static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *
     ring_put_pairs<H>((Cplx<T> *)r1 + t, X::G, a.upairs, once, v + H);
   }
 }
-/* The two rows of a pair; row 0 between node-centred ends is not there, so that the first pair is a single row */
-template <typename T>
-static __device__ __forceinline__ ptrdiff_t ring_row(const RingArgs<T> &a, int pair, int second)
-{
-  if (a.y.ends == BCR_CUDA_RING_CELL) return (ptrdiff_t)a.x.n * (second ? a.y.n - 1 - 2 * pair : 2 * pair);
-  if (a.y.ends == BCR_CUDA_RING_NODE)
-    return (ptrdiff_t)a.x.n * (second || pair == 0 ? pair + a.y.len / 2 - 1 : pair - 1);
-  return (ptrdiff_t)a.x.n * (second ? pair + a.y.n / 2 : pair);
-}
 template <typename T>
 static __device__ __forceinline__ Cplx<T> *ring_plane(const RingArgs<T> &a, int plane)
 {
-  return a.ring + (ptrdiff_t)(plane % a.planes) * a.x.len * (a.y.len / 2);
+  return a.ring + (ptrdiff_t)(plane % a.planes) * (a.x.len + (a.x.ends == BCR_CUDA_RING_COSINES)) * a.across;
 }
 /* counters of a direction: stored, then read */
 template <typename T, int BACK>
@@ -593,110 +696,209 @@ static __device__ __forceinline__ int *ring_counts(const RingArgs<T> &a, int rea
   return a.count + 2 + (2 * BACK + read) * a.nz;
 }
 
-template <typename T, class X, int BACK>
+template <typename T, class X, int BACK, int ENDS>
 static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane, int task, Cplx<T> *sm)
 {
-  const int tid = (int)threadIdx.x, lines = a.x.lines, half = a.y.len / 2;
+  const RingKind<ENDS> x(a.x), y(a.y);
+  const int tid = (int)threadIdx.x, lines = a.x.lines, half = a.across;
   const int row = tid / X::G, t = tid % X::G, across = tid & (lines - 1), ta = tid >> a.xshift; /* along rows; across */
-  const bool node = a.x.ends == BCR_CUDA_RING_NODE, single = a.y.ends == BCR_CUDA_RING_NODE && task == 0 && row == 0;
+  const int pair = min(task * lines + row, a.pairs - 1);
+  const bool single = (y.sines && pair == 0) || (y.cosines && pair == a.y.len / 2);
   const unsigned long long stays = ring_stays();
-  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, v[X::E], first[2];
+  const T *roots = (const T *)a.x.roots;
+  Cplx<T> *s = ring_plane(a, plane) + task * lines + across, *firsts = sm + lines * X::PITCH, v[X::E], last = {0, 0};
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
 
   if (tid >= lines * X::G) return;
   if (!BACK) {
     const T *f = a.f + plane * a.fplane;
 
-    rows_get<T, X>(a, f + ring_row(a, task * lines + row, 0), f + ring_row(a, task * lines + row, 1), single,
-                   sm + row * X::PITCH, t, v);
-    if (node) ring_fold<T, X, 0>(v, sm, (const T *)a.x.roots, row, t, row, t, first);
-    ring_transform<T, X, X::PASSES - 1, 0>(v, sm, (const T *)a.x.roots, row, t, node ? row : across, node ? t : ta);
-    if (node) ring_sines<T, X, 1, 0>(v, sm, first, row, t, across, ta);
+    rows_get<T, X, ENDS>(a, f + ring_row<T, ENDS>(a, pair, false, single) * a.frow,
+                         f + ring_row<T, ENDS>(a, pair, true, single) * a.frow, single, sm + row * X::PITCH, t, v,
+                         &last);
+    if constexpr (ENDS && X::NODES)
+      if (x.node) ring_fold<T, X, 0, 0>(v, last, sm, firsts + row * X::FIRSTS, roots, x.cosines, row, t, row, t);
+    if (x.mixed) ring_cosines<T, X, 1>(v, sm, roots, row, t);
+    if (x.fourth) ring_fourth<T, X>(v, roots, a.x.odd, t);
+    ring_transform<T, X, X::PASSES - 1, 0>(v, sm, roots, row, t, across, ta);
+    if constexpr (ENDS && X::NODES)
+      if (x.node) ring_sums<T, X, 1>(v, &last, sm, firsts + across * X::FIRSTS, roots, x.cosines, false, across, ta);
     if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.columns * a.columnwarps);
 #pragma unroll
     for (int m = 0; m < X::E; m++) ring_put(s + (ptrdiff_t)(ta + m * X::G) * half, v[m], stays);
+    if (x.cosines && ta == 0) ring_put(s + (ptrdiff_t)X::N * half, last, stays);
     ring_stored(stored);
   } else {
+    const bool here = task * lines + row < a.pairs;
     T *u = a.u + plane * a.uplane;
 
     ring_wait(stored, a.columns);
 #pragma unroll
     for (int m = 0; m < X::E; m++) v[m] = ring_get(s + (ptrdiff_t)(ta + m * X::G) * half, stays);
-    if (node) ring_fold<T, X, 1>(v, sm, (const T *)a.x.roots, across, ta, row, t, first);
-    ring_transform<T, X, 1, 1>(v, sm, (const T *)a.x.roots, node ? row : across, node ? t : ta, row, t);
-    if (node) ring_sines<T, X, 0, 1>(v, sm, first, row, t, row, t);
+    if (x.cosines && ta == 0) last = ring_get(s + (ptrdiff_t)X::N * half, stays);
+    if constexpr (ENDS && X::NODES)
+      if (x.node) ring_fold<T, X, 1, 1>(v, last, sm, firsts + row * X::FIRSTS, roots, x.cosines, across, ta, row, t);
+    ring_transform<T, X, 1, 1>(v, sm, roots, x.node ? row : across, x.node ? t : ta, row, t);
     ring_read(read);
-    rows_put<T, X>(a, u + ring_row(a, task * lines + row, 0), u + ring_row(a, task * lines + row, 1),
-                   sm + row * X::PITCH, t, v);
+    if constexpr (ENDS && X::NODES)
+      if (x.node) {
+        ring_sums<T, X, 0>(v, &last, sm, firsts + row * X::FIRSTS, roots, x.cosines, true, row, t);
+        ring_order<T, X>(v, sm, row, t);
+      }
+    if (x.mixed) ring_cosines<T, X, 0>(v, sm, roots, row, t);
+    if (x.fourth) ring_fourth_back<T, X>(v, roots, a.x.odd, t);
+    rows_put<T, X, ENDS>(a, u + ring_row<T, ENDS>(a, pair, false, single) * a.urow,
+                         u + ring_row<T, ENDS>(a, pair, true, single) * a.urow, here, sm + row * X::PITCH, t, v, last);
   }
 }
 
+/* A column of modes along x is two real lines, or one complex one, of two places of the ring: z and z1, of pairs of rows a
+   + i b. */
+template <typename T>
+struct RingColumn {
+  bool tangled, fourth; /* of modes q and n - q, which are not those of one real line each; CELL_MIXED */
+  Cplx<T> turn, turn1;
+  T h, h1;
+
+  /* half and fourth: RingArgs; q1: CELL_MIXED, the second place */
+  __device__ __forceinline__ RingColumn(bool tangled_, bool cell, bool fourth_, const T *roots, int half, int fourths,
+                                        int q0, int q1)
+      : tangled(tangled_), fourth(fourth_), turn({1, 0}), turn1({1, 0})
+  {
+    if (cell && q0) turn = load_root<1>(roots, half + q0);
+    if (fourth) {
+      turn = load_root<1>(roots, fourths + q0);
+      turn1 = load_root<1>(roots, fourths + q1);
+    }
+  }
+  /* a and b */
+  __device__ __forceinline__ void get(Cplx<T> z, Cplx<T> z1, Cplx<T> &va, Cplx<T> &vb) const
+  {
+    if (tangled) {
+      va = Cplx<T>{h * (z.x + z1.x), h * (z.y - z1.y)} * turn;
+      vb = Cplx<T>{h * (z.y + z1.y), h * (z1.x - z.x)} * turn;
+    } else if (fourth) {
+      va = Cplx<T>{h * z.x, h * z.y} * turn;
+      vb = Cplx<T>{h * z1.x, h * z1.y} * turn1;
+    } else {
+      va = {h * z.x, h1 * z1.x};
+      vb = {h * z.y, h1 * z1.y};
+    }
+  }
+  __device__ __forceinline__ void put(Cplx<T> va, Cplx<T> vb, Cplx<T> &z, Cplx<T> &z1) const
+  {
+    if (tangled) {
+      const Cplx<T> x = va * conjugate(turn), y = vb * conjugate(turn);
+
+      z = {x.x - y.y, x.y + y.x};
+      z1 = {x.x + y.y, y.x - x.y};
+    } else if (fourth) {
+      z = va * conjugate(turn);
+      z1 = vb * conjugate(turn1);
+    } else {
+      z = {va.x, vb.x};
+      z1 = {h1 * va.y, h1 * vb.y};
+    }
+  }
+};
+
 /* Column q of the ring's transforms along x: sums of rows up to ny/2 as numbers up to ny/2 of the column, of the others
    behind */
-template <typename T, class Y, int BACK>
+template <typename T, class Y, int BACK, int ENDS>
 static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int plane, int task, Cplx<T> *sm)
 {
   constexpr int H = Y::E / 2, N = Y::N / 2;
-  const int tid = (int)threadIdx.x, line = tid / Y::G, t = tid % Y::G, q = task * a.y.lines + line, nx = a.x.len;
-  const bool cell = a.x.ends == BCR_CUDA_RING_CELL, node = a.x.ends == BCR_CUDA_RING_NODE;
-  const bool tangled = q && !node; /* columns q and nx - q are not those of modes */
-  const bool sines = a.y.ends == BCR_CUDA_RING_NODE;
+  const RingKind<ENDS> x(a.x), y(a.y);
+  const int tid = (int)threadIdx.x, line = tid / Y::G, t = tid % Y::G, nx = a.x.len;
+  const bool here = task * a.y.lines + line < a.ncolumns;
+  const int q = here ? task * a.y.lines + line : a.ncolumns - 1;
+  const bool alone = x.cosines && 2 * q == nx; /* no second line */
+  const bool periodic = a.x.ends == BCR_CUDA_RING_PERIODIC, tangled = q && (periodic || x.cell);
+  const int q0 = x.fourth ? 2 * q : q, q1 = x.fourth ? 2 * q + 1 : q ? nx - q : x.cosines ? nx : nx / 2;
   const unsigned long long stays = ring_stays(), once = ring_passes();
-  Cplx<T> *s = ring_plane(a, plane) + t, *s0 = s + (ptrdiff_t)q * N, *s1 = s + (ptrdiff_t)(q ? nx - q : nx / 2) * N;
-  Cplx<T> *w = (Cplx<T> *)(a.w + plane * a.wplane) + (ptrdiff_t)q * Y::N + t, v[Y::E], turn = {1, 0}, first[2];
-  const T root2 = cell && !q ? (T)1.41421356237309504880 : (T)1; /* of mode nx/2 */
-  const T *roots = (const T *)a.y.roots;
+  Cplx<T> *s = ring_plane(a, plane) + t, *s0 = s + (ptrdiff_t)q0 * a.across, *s1 = s + (ptrdiff_t)q1 * a.across;
+  Cplx<T> *w = (Cplx<T> *)(a.w + plane * a.wplane) + (ptrdiff_t)q * a.column + t, v[Y::E], last = {0, 0};
+  Cplx<T> *firsts = sm + a.y.lines * Y::PITCH + line * Y::FIRSTS;
+  const T *roots = (const T *)a.y.roots, *rootsx = (const T *)a.x.roots;
+  const T root2 = x.cell && !q ? (T)1.41421356237309504880 : (T)1; /* of mode nx/2 */
   int *stored = ring_counts<T, BACK>(a, 0) + plane, *read = ring_counts<T, BACK>(a, 1) + plane;
 
   if (tid >= a.y.lines * Y::G) return;
-  if (cell && q) turn = load_root<1>((const T *)a.x.roots, a.half + q);
   if (!BACK) {
-    const T h = (tangled ? (T)0.5 : (T)1) * a.scale, h1 = h / root2;
+    RingColumn<T> c(tangled, x.cell, x.fourth, rootsx, a.half, a.fourth, q0, q1);
 
+    c.h = (c.tangled ? (T)0.5 : (T)1) * a.scale;
+    c.h1 = alone ? (T)0 : c.h / root2;
     ring_wait(stored, a.rows);
 #pragma unroll
-    for (int m = 0; m < H; m++) {
-      const Cplx<T> z = ring_get(s0 + m * Y::G, stays), z1 = ring_get(s1 + m * Y::G, stays);
+    for (int m = 0; m < H; m++) c.get(ring_get(s0 + m * Y::G, stays), ring_get(s1 + m * Y::G, stays), v[m], v[m + H]);
+    if (y.cosines && t == 0) {
+      Cplx<T> none;
 
-      if (tangled) {
-        v[m] = Cplx<T>{h * (z.x + z1.x), h * (z.y - z1.y)} * turn;
-        v[m + H] = Cplx<T>{h * (z.y + z1.y), h * (z1.x - z.x)} * turn;
-      } else {
-        v[m] = {h * z.x, h1 * z1.x};
-        v[m + H] = {h * z.y, h1 * z1.y};
-      }
+      c.get(ring_get(s0 + N, stays), ring_get(s1 + N, stays), none, last);
     }
-    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
+    if constexpr (ENDS && Y::NODES)
+      if (y.node) ring_fold<T, Y, 0, 1>(v, last, sm, firsts, roots, y.cosines, line, t, line, t);
+    if (y.mixed) ring_cosines<T, Y, 1>(v, sm, roots, line, t);
+    if (y.fourth) ring_fourth<T, Y>(v, roots, false, t);
     ring_transform<T, Y, 0, 0>(v, sm, roots, line, t, line, t);
     ring_read(read);
-    if (sines) ring_sines<T, Y, 0, 0>(v, sm, first, line, t, line, t);
+    if constexpr (ENDS && Y::NODES)
+      if (y.node) ring_sums<T, Y, 0>(v, &last, sm, firsts, roots, y.cosines, false, line, t);
   } else {
     ring_get_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
+    if (y.cosines && t == 0) ring_get_pairs<1>(w + Y::N, 0, a.wpairs, once, &last);
   }
-  if (a.y.ends == BCR_CUDA_RING_CELL) ring_cosines<T, Y, BACK>(v, sm, roots, line, t);
-  else if (a.y.ends == BCR_CUDA_RING_PERIODIC && (a.x.ends != BCR_CUDA_RING_PERIODIC || task == 0))
-    ring_untangle<T, Y, BACK>(v, sm, line, t, a.x.ends != BCR_CUDA_RING_PERIODIC || q == 0);
-  if (!BACK) {
-    ring_put_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
-  } else {
-    if (sines) ring_fold<T, Y, 0>(v, sm, roots, line, t, line, t, first);
-    ring_transform<T, Y, 0, 1>(v, sm, roots, line, t, line, t);
-    if (sines) ring_sines<T, Y, 0, 1>(v, sm, first, line, t, line, t);
-    if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.rows * a.rowwarps);
-    turn = conjugate(turn);
+  if (y.cell) ring_cosines<T, Y, BACK>(v, sm, roots, line, t);
+  else if (a.y.ends == BCR_CUDA_RING_PERIODIC && (!periodic || task == 0))
+    ring_untangle<T, Y, BACK>(v, sm, line, t, !periodic || q == 0);
+  if (y.fourth) {
 #pragma unroll
-    for (int m = 0; m < H; m++) {
-      const Cplx<T> x = v[m] * turn, y = v[m + H] * turn;
+    for (int m = 0; m < Y::E; m++) {
+      const Cplx<T> r = load_root<1>(roots, Y::FOURTH + t + m * Y::G);
 
-      ring_put(s0 + m * Y::G, tangled ? Cplx<T>{x.x - y.y, x.y + y.x} : Cplx<T>{x.x, y.x}, stays);
-      ring_put(s1 + m * Y::G, tangled ? Cplx<T>{x.x + y.y, y.x - x.y} : Cplx<T>{root2 * x.y, root2 * y.y}, stays);
+      v[m] = v[m] * (BACK ? conjugate(r) : r);
+    }
+  }
+  if (!BACK) {
+    if (!here) return;
+    ring_put_pairs<Y::E>(w, Y::G, a.wpairs, once, v);
+    if (y.cosines && t == 0) ring_put_pairs<1>(w + Y::N, 0, a.wpairs, once, &last);
+  } else {
+    if constexpr (ENDS && Y::NODES)
+      if (y.node) ring_fold<T, Y, 0, 1>(v, last, sm, firsts, roots, y.cosines, line, t, line, t);
+    ring_transform<T, Y, 0, 1>(v, sm, roots, line, t, line, t);
+    if constexpr (ENDS && Y::NODES)
+      if (y.node) ring_sums<T, Y, 0>(v, &last, sm, firsts, roots, y.cosines, true, line, t);
+    if (y.mixed) ring_cosines<T, Y, 0>(v, sm, roots, line, t);
+    if (y.fourth) ring_fourth_back<T, Y>(v, roots, false, t);
+    if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.rows * a.rowwarps);
+    if (here) {
+      RingColumn<T> c(tangled, x.cell, x.fourth, rootsx, a.half, a.fourth, q0, q1);
+
+      c.h1 = root2;
+#pragma unroll
+      for (int m = 0; m < H; m++) {
+        Cplx<T> z, z1;
+
+        c.put(v[m], v[m + H], z, z1);
+        ring_put(s0 + m * Y::G, z, stays);
+        if (!alone) ring_put(s1 + m * Y::G, z1, stays);
+      }
+      if (y.cosines && t == 0) {
+        Cplx<T> z, z1;
+
+        c.put({0, 0}, last, z, z1);
+        ring_put(s0 + N, z, stays);
+        if (!alone) ring_put(s1 + N, z1, stays);
+      }
     }
     ring_stored(stored);
   }
 }
 
 /* A block has a task. BIG: lengths of more registers among them */
-template <typename T, int BACK, int BIG>
+template <typename T, int BACK, int BIG, int ENDS>
 __global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG>::value) ring_planes(RingArgs<T> a)
 {
   extern __shared__ __align__(16) char ring_shared[];
@@ -712,20 +914,24 @@ __global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG
 
 #define CASE(N, ...) \
   case N: \
-    if (rows) ring_rows<T, RingLength<N, __VA_ARGS__>, BACK>(a, task.plane, task.number, sm); \
-    else ring_columns<T, RingLength<N, __VA_ARGS__>, BACK>(a, task.plane, task.number, sm); \
+    if (rows) ring_rows<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
+    else ring_columns<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
     break;
-  switch (rows ? a.x.len : a.y.len) {
-    RING_LENGTHS(CASE)
-  default:
-    if constexpr (BIG) {
-      switch (rows ? a.x.len : a.y.len) {
-        RING_LENGTHS_BIG(CASE)
-      default:
-        break;
-      }
+  const int length = rows ? a.x.len : a.y.len;
+
+  if constexpr (!BIG || !ENDS) {
+    switch (length) {
+      RING_LENGTHS(CASE)
+    default:
+      break;
     }
-    break;
+  }
+  if constexpr (BIG) {
+    switch (length) {
+      RING_LENGTHS_BIG(CASE)
+    default:
+      break;
+    }
   }
 #undef CASE
 }

@@ -10,43 +10,49 @@
 extern "C" {
 #endif
 
-/* Transforms along x and y, lines along z (axes 0, 1, 2), in three passes over memory. Both ends of x are of one kind and
-   so are those of y; rows and planes are contiguous. One kernel transforms planes both ways: its tasks are some rows,
-   whose transform goes to a ring of planes that stays in the second-level cache, or some columns, which are taken from
-   there. With lengths Nx and Ny of the transforms, column q < Nx/2 of a plane of modes has Ny complex ones, which are two
-   real ones each (BCRCudaRingModes()). Modes are where the solution will be; but a node-centred axis has one number less
-   than its transform, so that they need memory of their own (apart).
+/* Transforms along x and y, lines along z in three passes over memory; x is contiguous, y and z are the two other axes in
+   either order. One kernel transforms planes both ways: its tasks are some rows, whose transform goes to a ring of planes
+   that stays in the second-level cache, or some columns, which are taken from there. A plane of modes has `columns`
+   columns of `column` complex numbers, of which each is two real modes (BCRCudaRingModes()). Modes are where the solution
+   will be if there are as many as numbers, and planes of it are one piece; else they need memory of their own (apart).
 
    Ends of an axis: */
 typedef enum {
   BCR_CUDA_RING_PERIODIC,
-  BCR_CUDA_RING_CELL, /* two cell-centred ones */
-  BCR_CUDA_RING_NODE  /* two node-centred Dirichlet ones */
+  BCR_CUDA_RING_CELL,       /* two cell-centred ones of a kind */
+  BCR_CUDA_RING_SINES,      /* two node-centred Dirichlet ones: n + 1 intervals */
+  BCR_CUDA_RING_COSINES,    /* two node-centred Neumann ones: n - 1 intervals */
+  BCR_CUDA_RING_CELL_MIXED, /* cell-centred Neumann and Dirichlet */
+  BCR_CUDA_RING_NODE_MIXED  /* node-centred Neumann and Dirichlet: n intervals */
 } BCRCudaRingEnds;
 /* An axis as the kernels take it: */
 typedef struct {
   BCRCudaRingEnds ends;
-  int odd;           /* cell-centred, odd about its ends (Dirichlet) */
-  int n, len;        /* numbers; length of the transform, n or n + 1 */
+  int odd;           /* cell-centred: Dirichlet; mixed: Dirichlet comes first */
+  int n, len;        /* numbers; length of the transform: n, n + 1 between SINES, n - 1 between COSINES */
+  int each;          /* numbers of a thread */
   int lines;         /* lines that a block transforms at a time, a power of two */
   const void *roots; /* BCRCudaRingRoots(), in the work type */
 } BCRCudaRingAxis;
 typedef struct {
   BCRCudaRingAxis axis[2];
   int nz, threads, planes, ahead; /* threads of a block; planes of the ring, and that rows are ahead of columns */
-  ptrdiff_t fplane, uplane;       /* numbers from plane to plane of f and u */
-  int apart;                      /* modes are not where the solution will be */
-  ptrdiff_t modes;                /* and from plane to plane of modes; BCRCudaRingShape() knows where they are apart */
-  double scale;                   /* of the modes */
-  void *ring;                     /* BCRCudaRingBytes() */
-  int *count;                     /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
+  ptrdiff_t frow, urow;           /* numbers from row to row of f and u */
+  ptrdiff_t fplane, uplane;       /* and from plane to plane */
+  int columns, column;            /* of modes */
+  int apart;                      /* modes are not where the solution will be; given if they must not be */
+  ptrdiff_t modes; /* numbers from plane to plane of modes, at least 2 columns column: where they are apart
+                                     BCRCudaRingShape() says how many */
+  double scale;    /* of the modes */
+  void *ring;      /* BCRCudaRingBytes() */
+  int *count;      /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,
    and of the solution */
 typedef struct {
   int n, end[2], pin;
-  const void *tab; /* BCRCudaRingTable(), in the work type: [5][Nx Ny] */
+  const void *tab; /* BCRCudaRingTable(), in the work type: [5][modes of a plane] */
   double removedfactor, *removed;
 } BCRCudaRingLines;
 
@@ -57,8 +63,10 @@ BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
 /* for transforms of length len: how many complex numbers, and these, as pairs of doubles, if w is given */
 BCR_CUDA_API int BCRCudaRingRoots(int len, double *w);
-/* sigma[Nx Ny]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 - i), of
-   the sines, or, periodic, of the waves 0 to n/2 */
+/* what the transforms there and back multiply an axis with */
+BCR_CUDA_API double BCRCudaRingFactor(const BCRCudaRingAxis *axis);
+/* sigma[2 columns column]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 -
+   i), of the sines, of the waves of mixed ends in their order, or, periodic, of the waves 0 to n/2 */
 BCR_CUDA_API int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *ring, const double *x, const double *y,
                                   double *sigma);
 /* from sigma/a, a the coupling along z */
@@ -69,9 +77,12 @@ BCR_CUDA_API int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *ring, i
 BCR_CUDA_API int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
                                   void *w);
 BCR_CUDA_API int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *ring, int single, const void *w, void *u);
-/* where BCRCudaRingSolve() does not solve the lines: counts, and the mean of a solution's singular line */
+/* where BCRCudaRingSolve() does not solve the lines: counts */
 BCR_CUDA_API int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *ring);
-BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *w);
+/* The solution of a singular problem loses its mean, in mode (0, 0): what BCRCudaRingSolve() leaves to be done where an
+   axis has COSINES (sums: BCRCudaRingSums() numbers), and of other solvers of the lines (sums may be NULL but for COSINES) */
+BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring);
+BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *w, double *sums);
 BCR_CUDA_API int BCRCudaRingLinesPossible(int n, int single); /* BCRCudaRingSolve() */
 
 #if defined(__cplusplus)

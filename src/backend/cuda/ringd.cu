@@ -1,8 +1,7 @@
 /* ring.cuh in double precision */
 #include "ringlaunch.cuh"
 
-int bcr_ring_double(const RingArgs<double> &a, int back, int big, int blocks, int threads, size_t bytes,
-                    cudaStream_t stream, int *fits)
+RING_DECLARE(bcr_ring_double, double)
 {
-  return ring_launch_any(a, back, big, blocks, threads, bytes, stream, fits);
+  return ring_launch_any<double, 0>(a, back, big, blocks, threads, bytes, stream, fits);
 }

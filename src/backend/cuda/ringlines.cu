@@ -148,7 +148,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   const int len = FULL ? L : min(L, a.n - s * L),
             lenl = FULL ? L : a.n - (N - 1) * L; /* of this segment, of the last */
   Cplx<T> *sE = (Cplx<T> *)ring_shared, *sB = sE + N * W, *sY = sB + N * W, g[L];
-  const ptrdiff_t slot = (ptrdiff_t)blockIdx.x * W + w;
+  /* threads beyond the last slot do the same as those of that one: all have read before any writes */
+  const ptrdiff_t slot = min((ptrdiff_t)blockIdx.x * W + w, a.modes - 1);
   Cplx<T> *p = (Cplx<T> *)a.u + slot + (ptrdiff_t)s * L * a.plane;
   const Cplx<T> one = {1, 1}, zero = {0, 0};
   const bool pin = a.pin && blockIdx.x == 0; /* the block's first slot, its real part */
@@ -287,7 +288,7 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.ncount = BCRCudaRingCounts(r);
   a.n = l->n;
   a.plane = r->modes / 2;
-  a.modes = (ptrdiff_t)r->axis[0].len * r->axis[1].len / 2;
+  a.modes = (ptrdiff_t)r->columns * r->column;
   a.slots = s.slots;
   a.segments = s.threads / s.slots;
   for (int e = 0; e < 2; e++) a.half[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
@@ -295,7 +296,7 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.pairs = (size_t)u % sizeof(Cplx<T>) == 0;
   a.removedfactor = l->removedfactor;
   a.removed = l->removed;
-  const dim3 grid((unsigned)(a.modes / a.slots));
+  const dim3 grid((unsigned)((a.modes + a.slots - 1) / a.slots));
   const size_t bytes = 3 * (size_t)s.threads * sizeof(Cplx<T>);
 
 #define CASE(L, FULL, DOUBLE, DBLOCKS, SINGLE, SBLOCKS) \
@@ -389,29 +390,5 @@ int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, pt
 
   BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(l->n, l->end[0], l->end[1], l->pin,
                                                                                    modes, 1 / a, sigma, (T *)tab));
-  return bcr_done();
-}
-
-/* ---- the mean of a singular line that others have solved ---- */
-
-template <typename T>
-__global__ void ring_mean(int n, ptrdiff_t plane, T *u)
-{
-  __shared__ double sums[BCR_SUM_THREADS];
-  double sum = 0;
-
-  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) sum += (double)u[i * plane];
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  for (int h = BCR_SUM_THREADS / 2; h; h /= 2) {
-    if ((int)threadIdx.x < h) sums[threadIdx.x] += sums[threadIdx.x + h];
-    __syncthreads();
-  }
-  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) u[i * plane] -= (T)(sums[0] / n);
-}
-
-int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *u)
-{
-  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, (T *)u));
   return bcr_done();
 }

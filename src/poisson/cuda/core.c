@@ -51,12 +51,11 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. What closes a ring is
-   apart */
-PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c)
+/* Rows of the lines along axis d: excess of the row sums, couplings, weights of a mean. What closes a ring is apart */
+PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d)
 {
   const BCRPlan p = c->plan;
-  const PetscInt d = p->dim ? p->line : 0, n = p->n[d];
+  const PetscInt n = p->n[d];
   const BCRAxis *x = &p->axis[d];
   const PetscBool ring = p->dim > 0 && BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt m = n - (ring ? 1 : 0);
@@ -146,7 +145,7 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   if (!c->tables.n) {
     c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
     c->rows.removedfactor = 1;
-    PetscCall(BCRDeviceLinesRows(c));
+    PetscCall(BCRDeviceLinesRows(c, c->plan->dim ? c->plan->line : 0));
     if (!reduction) PetscCall(lines_modes(c));
   }
   if (reduction) PetscCall(BCRDeviceReductionTables(c));
@@ -161,8 +160,9 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
-  c->work = c->other = NULL;
+  c->work = c->other = c->ringmodes = NULL;
   c->left = NULL;
+  c->ringsums = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -83,6 +83,9 @@ struct _n_BCRDeviceCore {
   /* RING */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
+  PetscInt ringalong; /* axis of the lines */
+  void *ringmodes;    /* where they are apart */
+  double *ringsums;
 
   /* SPECTRAL */
   BCRCudaSymbol symbol;
@@ -188,8 +191,8 @@ PETSC_INTERN BCRDeviceLaunch BCRDeviceSpectralTransform, BCRDeviceSpectralDivide
 /* ring.c */
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
-/* core.c: c->rows for the lines along plan->line, without modes */
-PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c);
+/* core.c: c->rows for the lines along axis d, without modes */
+PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 
 /* reduction.c */
 PETSC_INTERN PetscErrorCode BCRDeviceReductionTables(BCRDeviceCore c);

@@ -1,5 +1,5 @@
 /*
-  Plan RING on a CUDA device: planes through the second-level cache (src/backend/cuda/ring.h), lines along axis 2 by
+  Plan RING on a CUDA device: planes through the second-level cache (src/backend/cuda/ring.h), lines across them by
   tables, or by elimination.
 */
 #include "../../base/petscbcrimpl.h"
@@ -18,7 +18,7 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
     const int n = BCRCudaRingRoots(r.axis[d].len, NULL);
     double *w;
 
-    r.axis[d].roots = c->ring.axis[d].roots;
+    if (c->ring.axis[d].len == r.axis[d].len) r.axis[d].roots = c->ring.axis[d].roots;
     if (r.axis[d].roots) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
     (void)BCRCudaRingRoots(r.axis[d].len, w);
@@ -32,6 +32,11 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static size_t ring_plane(BCRDeviceCore c) /* modes of a plane */
+{
+  return 2 * (size_t)c->ring.columns * c->ring.column;
+}
+
 /* What each mode of the planes adds to its line, with the shift, as they lie in u */
 static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
 {
@@ -39,22 +44,21 @@ static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
   const double *w[2];
 
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < 2; d++) {
-    const BCRAxis *a = &p->axis[d];
-    const PetscBool periodic = BCREndIsPeriodic(a->end[0]) ? PETSC_TRUE : PETSC_FALSE;
+  for (PetscInt e = 0; e < 2; e++) {
+    const PetscInt d = p->ring.axis[e], n = p->n[d];
+    const PetscBool periodic = BCREndIsPeriodic(p->axis[d].end[0]) ? PETSC_TRUE : PETSC_FALSE;
     double *s;
 
-    PetscCall(PetscMalloc1(p->n[d], &s));
-    for (PetscInt i = 0; i < p->n[d]; i++) { /* modes of periodic axes are 1, c1, s1, c2, s2, ... */
-      const PetscInt mode = periodic ? PetscMin(PetscMax(2 * i - 1, 0), p->n[d] - 1) : i;
+    PetscCall(PetscMalloc1(n, &s));
+    for (PetscInt i = 0; i < n; i++) { /* modes of periodic axes are 1, c1, s1, c2, s2, ... */
+      const PetscInt mode = periodic ? PetscMin(PetscMax(2 * i - 1, 0), n - 1) : i;
 
-      s[i] = a->a * p->lambda[d][mode] + (d || p->singular ? 0 : p->shift + p->fixed);
+      s[i] = p->axis[d].a * p->lambda[d][mode] + (e || p->singular ? 0 : p->shift + p->fixed);
     }
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], s, &w[d]));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, s, &w[e]));
     PetscCall(PetscFree(s));
   }
-  PetscCall(
-    BCRDeviceArenaGet(&c->tables, (size_t)c->ring.axis[0].len * c->ring.axis[1].len * sizeof(double), "tables", sigma));
+  PetscCall(BCRDeviceArenaGet(&c->tables, ring_plane(c) * sizeof(double), "tables", sigma));
   PetscCallBCRCuda(BCRCudaRingModes(c->stream, &c->ring, w[0], w[1], *sigma));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -62,44 +66,53 @@ static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
 PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  const BCRAxis *z = &p->axis[2];
-  PetscInt modes;
-  double *sigma;
+  const PetscInt nz = p->n[p->ring.axis[2]];
+  const BCRAxis *z = &p->axis[p->ring.axis[2]];
+  const double a = p->general ? 1 : z->a;
+  double *sigma, removed = a / c->factor;
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaSynchronize(c->stream)); /* the tables may be in use */
   PetscCall(BCRDeviceArenaFree(&c->tables));
+  if (c->space.n && c->ringalong != p->ring.axis[2]) { /* another shift, other planes */
+    PetscCall(BCRDeviceArenaFree(&c->space));
+    c->work = c->ringmodes = NULL;
+    c->ringsums = NULL;
+  }
+  c->ringalong = p->ring.axis[2];
   if (!c->space.n) PetscCall(ring_create(c));
   PetscCall(ring_modes(c, &sigma));
-  modes = (PetscInt)c->ring.axis[0].len * c->ring.axis[1].len;
-  c->ring.scale = c->factor / (p->general ? 1 : z->a);
+  c->ring.scale = c->factor / a;
   for (int d = 0; d < 2; d++) { /* transforms there and back are so many times too large */
-    const BCRCudaRingAxis *a = &c->ring.axis[d];
-
-    c->ring.scale /= a->ends == BCR_CUDA_RING_NODE ? 0.5 * a->len : a->len;
+    c->ring.scale /= BCRCudaRingFactor(&c->ring.axis[d]);
+    if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES) removed /= 2; /* wave 0 counts by half in the solution */
   }
-  if (!c->work && (p->general || c->ring.apart))
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)modes * p->n[2] * c->size, "the workspace", &c->work));
+  if (c->ring.apart && !c->ringmodes)
+    PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "modes", &c->ringmodes));
+  if (p->general && !c->work)
+    PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "the workspace", &c->work));
+  if (p->singular && !c->ringsums)
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingSums(&c->ring) * sizeof(double), "sums", &c->ringsums));
   if (p->general) {
     PetscCall(PetscMemzero(&c->rows, sizeof(c->rows)));
-    c->rows.n = (int)p->n[2];
+    c->rows.n = (int)nz;
     c->rows.shifta = sigma;
     c->rows.factor = 1;
     c->rows.pina = c->rows.pinb = p->singular ? 0 : -1;
     c->rows.removed = c->scalars;
-    c->rows.removedfactor = 1 / c->factor;
-    PetscCall(BCRDeviceLinesRows(c));
+    c->rows.removedfactor = removed;
+    PetscCall(BCRDeviceLinesRows(c, p->ring.axis[2]));
   } else {
     BCRCudaRingLines *l = &c->ringlines;
     void *tab;
 
-    l->n = (int)p->n[2];
+    l->n = (int)nz;
     for (int e = 0; e < 2; e++) l->end[e] = z->end[e];
     l->pin = p->singular;
     l->removed = c->scalars;
-    l->removedfactor = z->a / c->factor;
-    PetscCall(BCRDeviceArenaGet(&c->tables, 5 * (size_t)modes * c->size, "tables", &tab));
-    PetscCallBCRCuda(BCRCudaRingTable(c->stream, l, c->single, modes, z->a, sigma, tab));
+    l->removedfactor = removed;
+    PetscCall(BCRDeviceArenaGet(&c->tables, 5 * ring_plane(c) * c->size, "tables", &tab));
+    PetscCallBCRCuda(BCRCudaRingTable(c->stream, l, c->single, (ptrdiff_t)ring_plane(c), a, sigma, tab));
     l->tab = tab;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -107,7 +120,7 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
 
 PetscErrorCode BCRDeviceRingPlanes(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  void *modes = c->ring.apart ? c->work : u;
+  void *modes = c->ring.apart ? c->ringmodes : u;
 
   PetscFunctionBegin;
   if (stage->back) PetscCallBCRCuda(BCRCudaRingBackward(stream, &c->ring, c->single, modes, u));
@@ -118,19 +131,24 @@ PetscErrorCode BCRDeviceRingPlanes(BCRDeviceCore c, BCRStream stream, const BCRS
 
 PetscErrorCode BCRDeviceRingLines(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  const int modes = c->ring.axis[0].n * c->ring.axis[1].n;
-  const BCRCudaLines lines = {modes, 1, 1, 0, c->ring.uplane}, other = {modes, 1, 1, 0, modes};
+  const int plane = (int)ring_plane(c);
+  const BCRCudaLines lines = {plane, 1, 1, 0, c->ring.modes}, other = {plane, 1, 1, 0, plane};
+  void *modes = c->ring.apart ? c->ringmodes : u;
+  PetscBool mean = c->plan->singular;
 
   PetscFunctionBegin;
   (void)stage;
   (void)w;
-  if (!c->plan->general) {
-    PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, c->ring.apart ? c->work : u));
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->plan->general) {
+    PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &lines, modes, &other, c->work));
+    PetscCallBCRCuda(BCRCudaRingClear(stream, &c->ring));
+  } else {
+    PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, modes));
+    /* that of mode (0, 0) is gone, which is all but for waves whose nodes do not have the sum 0 */
+    if (c->ring.axis[0].ends != BCR_CUDA_RING_COSINES && c->ring.axis[1].ends != BCR_CUDA_RING_COSINES)
+      mean = PETSC_FALSE;
   }
-  PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &lines, u, &other, c->work));
-  if (c->plan->singular) PetscCallBCRCuda(BCRCudaRingMean(stream, &c->ring, c->single, u));
-  PetscCallBCRCuda(BCRCudaRingClear(stream, &c->ring));
+  if (mean) PetscCallBCRCuda(BCRCudaRingMean(stream, &c->ring, c->single, modes, c->ringsums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
