@@ -10,9 +10,9 @@
 #include <string.h>
 
 const char *const BCRPlanKinds[] = {
-  "none",         "point",       "line",        "recursive",    "reduction", "box",        "ring",    "box-product",
-  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier", "spectral",
-  "BCRPlanKind",  "BCR_PLAN_",   NULL};
+  "none",         "point",       "line",        "recursive",    "reduction", "box",        "split",   "ring",
+  "box-product",  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier",
+  "spectral",     "BCRPlanKind",  "BCR_PLAN_",   NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -498,6 +498,7 @@ static void plan_stages(BCRPlan p)
                   line * N + 2 * N / (double)p->n[in] * transform_flops(p, by, in));
       break;
     }
+    case BCR_PLAN_SPLIT:
     case BCR_PLAN_RING: {
       double flops = 0;
 
@@ -554,7 +555,7 @@ static void plan_stages(BCRPlan p)
   }
   if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
   /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
-  if (p->singular && p->dim && p->kind != BCR_PLAN_RING) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+  if (p->singular && p->dim && !BCRPlanIsRing(p->kind)) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
 /* Which modes are divided by. Where the symbol changes its sign all modes are looked at */
@@ -710,6 +711,11 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
       p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
       p->label[p->box.in], p->label[p->box.line]));
     break;
+  case BCR_PLAN_SPLIT:
+    PetscCall(PetscSNPrintf(text, size,
+                            "transforms along %c and %c of planes, the latter in part with lines along %c for each mode",
+                            p->label[0], p->label[1], p->label[p->line]));
+    break;
   case BCR_PLAN_RING:
     PetscCall(PetscSNPrintf(
       text, size, "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode",
@@ -782,7 +788,7 @@ static const char *const stage_names[] = {"transform across planes",
                                           "lines",
                                           "poles",
                                           "planes on chip",
-                                          "planes through the cache",
+                                          "transforms of planes",
                                           "level 0, up",
                                           "block cyclic reduction",
                                           "mean",

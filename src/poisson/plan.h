@@ -151,7 +151,7 @@ struct _n_BCRPlan {
   struct {
     PetscBool asked, fits;
     PetscBool apart; /* modes are not where the solution will be */
-  } ring;            /* RING: whether there are kernels for the planes */
+  } ring, split;     /* RING, SPLIT: whether there are kernels for the planes */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
   double symbol_min, tol;
@@ -190,6 +190,11 @@ static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
              kind == BCR_PLAN_LEVEL0_CHIP || kind == BCR_PLAN_LEVEL0_ROWS
            ? PETSC_TRUE
            : PETSC_FALSE;
+}
+/* planes of two axes, and lines across them (src/backend/cuda/ring.h) */
+static inline PetscBool BCRPlanIsRing(BCRPlanKind kind)
+{
+  return kind == BCR_PLAN_RING || kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE;
 }
 /* SPECTRAL: the axis that is transformed last, the ranks' or that of the largest stride */
 static inline PetscInt BCRPlanSpectralLast(BCRPlan p)

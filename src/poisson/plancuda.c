@@ -287,7 +287,7 @@ static const char *cuda_box(BCRPlan p)
 
 /* ---- planes through the second-level cache ---- */
 
-PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
+PetscBool BCRPlanCudaRing(BCRPlan p, PetscBool split, BCRCudaRing *r)
 {
   const BCRPlanCuda *cuda = p->limits.cuda;
   const int n[3] = {(int)p->n[0], (int)p->n[1], (int)p->n[2]};
@@ -302,14 +302,15 @@ PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
                                              : BCR_CUDA_RING_NODE;
     r->axis[d].odd = r->axis[d].ends == BCR_CUDA_RING_CELL && mirror.sign < 0;
   }
-  if (!cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r)) return PETSC_FALSE;
+  if (split ? !cuda->split(n, p->single, r) : !cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r))
+    return PETSC_FALSE;
   r->fplane = r->uplane = p->stride[2];
   if (!r->apart) r->modes = r->uplane;
   return PETSC_TRUE;
 }
 
-/* By the axes alone */
-static const char *ring_sizes(BCRPlan p)
+/* By the axes alone, RING's or SPLIT's */
+static const char *ring_sizes(BCRPlan p, PetscBool split)
 {
   BCRCudaRing r;
 
@@ -325,8 +326,13 @@ static const char *ring_sizes(BCRPlan p)
     if (a->end[0] != a->end[1] || a->end[0] == BCR_END_NEUMANN)
       return "an axis of the planes has two ends of different kinds, or node-centred Neumann ones";
   }
+  if (split) {
+    if (!p->split.asked) p->split.fits = BCRPlanCudaRing(p, PETSC_TRUE, &r);
+    p->split.asked = PETSC_TRUE;
+    return p->split.fits ? NULL : "no lengths of its kernels";
+  }
   if (!p->ring.asked) {
-    p->ring.fits = BCRPlanCudaRing(p, &r);
+    p->ring.fits = BCRPlanCudaRing(p, PETSC_FALSE, &r);
     p->ring.apart = r.apart ? PETSC_TRUE : PETSC_FALSE;
   }
   p->ring.asked = PETSC_TRUE;
@@ -334,22 +340,37 @@ static const char *ring_sizes(BCRPlan p)
   return p->ring.fits ? NULL : "no lengths of its kernels, or the second-level cache is too small";
 }
 
-/* Lines by tables where each of them is definite, or the singular one */
-static const char *cuda_ring(BCRPlan p)
+/* Whether lines are not by tables: where one is not definite, nor the singular one */
+static PetscBool ring_general(BCRPlan p)
 {
-  const char *why = ring_sizes(p);
   const BCRAxis *z = &p->axis[2];
   double least = p->singular ? 0 : p->shift + p->fixed; /* of the modes */
-  PetscBool holds = PETSC_FALSE, general;               /* an end holds the constant */
+  PetscBool holds = PETSC_FALSE;                        /* an end holds the constant */
 
-  if (why) return why;
   for (PetscInt d = 0; d < 2; d++) least += p->axis[d].a * p->lambda[d][0];
   for (int e = 0; e < 2; e++)
     if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
-  general = z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
-                !p->limits.cuda->ringlines((int)z->n, p->single)
-              ? PETSC_TRUE
-              : PETSC_FALSE;
+  return z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static const char *cuda_split(BCRPlan p)
+{
+  const char *why = ring_sizes(p, PETSC_TRUE);
+
+  if (why) return why;
+  if (ring_general(p)) return "lines are not by tables";
+  p->general = PETSC_FALSE;
+  return NULL;
+}
+
+static const char *cuda_ring(BCRPlan p)
+{
+  const char *why = ring_sizes(p, PETSC_FALSE);
+  PetscBool general;
+
+  if (why) return why;
+  general =
+    ring_general(p) || !p->limits.cuda->ringlines((int)p->axis[2].n, p->single) ? PETSC_TRUE : PETSC_FALSE;
   if (general && p->ring.apart) return "lines by elimination take modes where the solution will be";
   p->general = general;
   return NULL;
@@ -579,6 +600,7 @@ static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
   {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},
   {BCR_PLAN_BOX,          cuda_box              },
+  {BCR_PLAN_SPLIT,        cuda_split            },
   {BCR_PLAN_RING,         cuda_ring             },
   {BCR_PLAN_BOX_PRODUCT,  cuda_box_product      },
   {BCR_PLAN_LEVEL0_SMALL, cuda_level0_small     },

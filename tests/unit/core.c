@@ -16,7 +16,7 @@
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
    with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache; boxes by the
    number of their general axes */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nrings = 0,
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
                 ngeneral[4] = {0};
 static PetscBool rings = PETSC_TRUE; /* of general axes: on the host */
 
@@ -68,10 +68,11 @@ typedef struct {
 } Box;
 
 /* Planes for a device that transforms them both ways through the second-level cache, any axis across: axes 0 and 1 between
-   two ends of a kind; few planes where they are large */
-static void box_ring(Box *b)
+   two ends of a kind; few planes where they are large. split: for the plan that divides the transform along axis 1 */
+static void box_ring(Box *b, PetscBool split)
 {
-  static const PetscInt sizes[] = {64, 96, 128, 128, 160, 192, 256, 320, 384, 400, 512};
+  static const PetscInt sizes[] = {64, 96, 128, 128, 160, 192, 256, 320, 384, 400, 512},
+                        splits[] = {128, 128, 128, 128, 192, 256};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
 
   b->dim = 3;
@@ -81,8 +82,13 @@ static void box_ring(Box *b)
     BCRAxis *x = &b->axis[d];
 
     b->n[d] = d < 2 ? sizes[lrand48() % 11] : 2 + lrand48() % (b->n[0] + b->n[1] > 400 ? 3 : 40);
+    if (split) {
+      const PetscInt n = splits[lrand48() % 6];
+
+      b->n[d] = d == 0 ? n : (d == 1 ? b->n[0] : (n <= 192 ? 32 * (1 + lrand48() % 3) : (b->n[0] < 512 ? 32 : 64)));
+    }
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
-    x->end[0] = ends[lrand48() % 7 % 4];
+    x->end[0] = ends[split ? lrand48() % (d < 2 ? 3 : 4) : lrand48() % 7 % 4];
     x->end[1] = x->end[0];
     if (d < 2 && x->end[0] == BCR_END_DIRICHLET) b->n[d]--;
     x->n = b->n[d];
@@ -139,7 +145,8 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
    multiples of 8 do not. several: two axes are general, at least. sixteen: planes for level 0 of radix 16 on the
    device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
-                       PetscBool sixteen, PetscBool tall, PetscBool ring)
+                       PetscBool sixteen, PetscBool tall, PetscBool ring,
+                       PetscBool split)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -224,7 +231,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   /* couplings along x are not the stronger ones */
   if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a);
   if (ring) {
-    box_ring(b);
+    box_ring(b, split);
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
   }
@@ -368,7 +375,7 @@ int main(int argc, char **argv)
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
-               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE);
+               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 22 ? PETSC_TRUE : PETSC_FALSE);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
@@ -425,6 +432,7 @@ int main(int argc, char **argv)
 #endif
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
+          if (info.kind == BCR_PLAN_SPLIT) nsplit++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
@@ -485,9 +493,9 @@ int main(int argc, char **argv)
          (int)ngeneral[3], (int)nrings);
   if (cases >= 1000 && (ngeneral[2] < 10 || ngeneral[3] < 10 || (rings && nrings < 20))) failed++;
   if (device)
-    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d\n", (int)nchip,
-           (int)nsixteen, (int)nring);
-  if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0 || nring == 0)) failed++;
+    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
+           "transforms: %d\n", (int)nchip, (int)nsixteen, (int)nring, (int)nsplit);
+  if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0)) failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
 }

@@ -66,6 +66,7 @@ static int ring_roots(double *w)
       for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
   for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
+  for (int k = 0; k < P::N; k++, n++) root(k, P::N, w + 2 * n);
   return n;
 }
 
@@ -111,27 +112,14 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
   return 1;
 }
 
-static RingDivisor ring_divisor(int d)
-{
-  return {d, d > 1 ? 0xffffffffu / (unsigned)d + 1 : 0};
-}
-
 template <typename T>
 static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const void *f, void *w, void *u, int *fits,
                     int (*launch)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *))
 {
+  RingArgs<T> a = ring_args<T>(r, f, w, u);
   RingShape s;
-  RingArgs<T> a;
 
   if (!ring_shape(r, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
-  a.f = (const T *)f;
-  a.u = (T *)u;
-  a.w = (T *)w;
-  a.ring = (Cplx<T> *)r->ring;
-  a.count = r->count;
-  a.x = r->axis[0];
-  a.y = r->axis[1];
-  a.nz = r->nz;
   a.planes = ring_divisor(r->planes);
   a.first = ring_divisor(s.tasks[back]);
   a.second = ring_divisor(s.tasks[1 - back]);
@@ -143,19 +131,13 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   a.rowwarps = s.warps[0];
   a.columnwarps = s.warps[1];
   a.half = s.half;
-  a.fplane = r->fplane;
-  a.uplane = r->uplane;
-  a.wplane = r->modes;
-  a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0;
-  a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0;
-  a.wpairs = (size_t)w % sizeof(Cplx<T>) == 0 && r->modes % 2 == 0;
-  a.scale = (T)r->scale;
   return launch(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
 }
 
 static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
                     int *fits)
 {
+  if (r->split.N1) return bcr_split_transform(r, back, single, f, w, u, stream);
   return single ? ring_run<float>(stream, r, back, f, w, u, fits, bcr_ring_float)
                 : ring_run<double>(stream, r, back, f, w, u, fits, bcr_ring_double);
 }
@@ -228,12 +210,6 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 
 /* ---- modes ---- */
 
-static __device__ int ring_mode(const BCRCudaRingAxis &a, int k)
-{
-  if (a.ends == BCR_CUDA_RING_NODE) return max(k - 1, 0);
-  return a.odd ? a.n - 1 - k : k;
-}
-
 /* Numbers 2 (q Ny + k) and 2 (q Ny + k) + 1 of a plane of modes, as ring_columns() leaves them. There is no mode 0 of
    sines: what is there is zero, and its line may be any other's */
 __global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, const double *sx, const double *sy, double *sigma)
@@ -255,6 +231,7 @@ int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, co
 {
   const int n = r->axis[0].len * r->axis[1].len;
 
+  if (r->split.N1) return bcr_split_modes(r, x, y, sigma, bcr_stream(stream));
   ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
     r->axis[0], r->axis[1], x, y, sigma);
   return bcr_done();

@@ -55,20 +55,33 @@ struct RingLength {
     for (int i = 1; i < p; i++) s += before(i + 1);
     return s;
   }
-  static constexpr int HALF = table(PASSES), TURNS = HALF + N, ROOTS = TURNS + 4 * G; /* TURNS: e^(-i pi r/(2 G)) */
+  /* TURNS: e^(-i pi r/(2 G)), WHOLE: e^(-2 pi i k/N) */
+  static constexpr int HALF = table(PASSES), TURNS = HALF + N, WHOLE = TURNS + 4 * G, ROOTS = WHOLE + N;
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD) | 1;
   static_assert(before(PASSES) == N && N % E == 0, "radices of a length");
 };
 
 /* Lengths, by the number of registers that they take: kernels are compiled for either kind */
+#if !defined(SPLIT_VARIANT)
+#define SPLIT_VARIANT 0
+#endif
+#if SPLIT_VARIANT == 1
+#define RING_512 16, 16, 16, 2
+#elif SPLIT_VARIANT == 2
+#define RING_512 16, 16, 8, 4
+#elif SPLIT_VARIANT == 3
+#define RING_512 32, 32, 16
+#else
+#define RING_512 16, 8, 8, 8
+#endif
 #define RING_LENGTHS(CASE) \
   CASE(64, 16, 16, 4) \
   CASE(96, 12, 12, 4, 2) \
   CASE(128, 16, 16, 8) \
   CASE(192, 12, 12, 4, 4) \
   CASE(256, 16, 16, 16) \
-  CASE(512, 16, 8, 8, 8)
+  CASE(512, RING_512)
 #define RING_LENGTHS_BIG(CASE) \
   CASE(160, 20, 20, 4, 2) \
   CASE(320, 20, 20, 4, 4) \
@@ -114,6 +127,13 @@ struct RingArgs {
   bool fpairs, upairs, wpairs; /* addresses are such that two numbers can be read and written together */
   T scale;
 };
+
+/* which of an axis' modes is number k of its transform */
+static __device__ inline int ring_mode(const BCRCudaRingAxis &a, int k)
+{
+  if (a.ends == BCR_CUDA_RING_NODE) return max(k - 1, 0);
+  return a.odd ? a.n - 1 - k : k;
+}
 
 /* ---- memory ---- */
 

@@ -2,6 +2,36 @@
 #pragma once
 
 #include "ring.cuh"
+#include <cstring>
+
+static inline RingDivisor ring_divisor(int d)
+{
+  return {d, d > 1 ? 0xffffffffu / (unsigned)d + 1 : 0};
+}
+/* Arrays and sizes, but nothing of tasks */
+template <typename T>
+static RingArgs<T> ring_args(const BCRCudaRing *r, const void *f, void *w, void *u)
+{
+  RingArgs<T> a;
+
+  memset(&a, 0, sizeof(a));
+  a.f = (const T *)f;
+  a.u = (T *)u;
+  a.w = (T *)w;
+  a.ring = (Cplx<T> *)r->ring;
+  a.count = r->count;
+  a.x = r->axis[0];
+  a.y = r->axis[1];
+  a.nz = r->nz;
+  a.fplane = r->fplane;
+  a.uplane = r->uplane;
+  a.wplane = r->modes;
+  a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0;
+  a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0;
+  a.wpairs = (size_t)w % sizeof(Cplx<T>) == 0 && r->modes % 2 == 0;
+  a.scale = (T)r->scale;
+  return a;
+}
 
 /* fits given: how many blocks of so much shared memory a multiprocessor has room for, and no launch */
 template <typename T, int BACK, int BIG>
@@ -24,6 +54,12 @@ static int ring_launch_any(const RingArgs<T> &a, int back, int big, int blocks, 
   return back ? ring_launch<T, 1, 0>(a, blocks, threads, bytes, stream, fits)
               : ring_launch<T, 0, 0>(a, blocks, threads, bytes, stream, fits);
 }
+
+/* Of the divided transform (split.cu): planes; lines; which modes its numbers are */
+int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
+                        cudaStream_t stream);
+int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w, cudaStream_t stream);
+int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, cudaStream_t stream);
 
 int bcr_ring_double(const RingArgs<double> &a, int back, int big, int blocks, int threads, size_t bytes,
                     cudaStream_t stream, int *fits);

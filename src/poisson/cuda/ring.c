@@ -1,6 +1,6 @@
 /*
-  Plan RING on a CUDA device: planes through the second-level cache (src/backend/cuda/ring.h), lines along axis 2 by
-  tables, or by elimination.
+  Plans RING and SPLIT on a CUDA device: planes through the second-level cache, or with their second transform in two
+  parts (src/backend/cuda/ring.h), lines along axis 2 by tables, or (RING) by elimination.
 */
 #include "../../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -13,7 +13,7 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   BCRCudaRing r;
 
   PetscFunctionBegin;
-  PetscCheck(BCRPlanCudaRing(p, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
+  PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
     const int n = BCRCudaRingRoots(r.axis[d].len, NULL);
     double *w;
@@ -25,7 +25,8 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &r.axis[d].roots));
     PetscCall(PetscFree(w));
   }
-  PetscCall(BCRDeviceArenaGet(&c->space, BCRCudaRingBytes(&r, c->single), "planes in the cache", &r.ring));
+  if (!r.split.N1)
+    PetscCall(BCRDeviceArenaGet(&c->space, BCRCudaRingBytes(&r, c->single), "planes in the cache", &r.ring));
   PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingCounts(&r) * sizeof(int), "counters", &r.count));
   PetscCallBCRCuda(BCRCudaRingClear(c->stream, &r));
   c->ring = r;
