@@ -32,46 +32,9 @@ static int ring_info(int n, RingInfo *i)
 #undef CASE_AS
 }
 
-/* e^(-2 pi i m/n) */
-static void root(long long m, long long n, double *w)
+int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int n, double *w)
 {
-  const double pi = 3.14159265358979323846;
-  long long e; /* eighths, and what is left of one: as BCRUnit() */
-  double x, y, t;
-
-  m = m % n * 8;
-  e = m / n;
-  m -= e * n;
-  if (e & 1) m = n - m;
-  t = pi * (double)m / (4. * (double)n);
-  x = cos(t);
-  y = sin(t);
-  if (((e + 1) & 3) >= 2) {
-    t = x;
-    x = y;
-    y = t;
-  }
-  w[0] = e >= 2 && e < 6 ? -x : x;
-  w[1] = e >= 4 ? y : -y;
-}
-
-template <class P>
-static int ring_roots(double *w)
-{
-  int n = 0;
-
-  if (!w) return P::ROOTS;
-  for (int p = 1; p < P::PASSES; p++)
-    for (int r = 0; r < P::radix(p); r++)
-      for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
-  for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) root(k, P::N, w + 2 * n);
-  return n;
-}
-
-int BCRCudaRingRoots(int n, double *w)
-{
+  if (ring->split.N1) return bcr_split_roots(n, single != 0, w);
 #define CASE(N, ...) \
   case N: \
     return ring_roots<RingLength<N, __VA_ARGS__>>(w);

@@ -63,25 +63,13 @@ struct RingLength {
 };
 
 /* Lengths, by the number of registers that they take: kernels are compiled for either kind */
-#if !defined(SPLIT_VARIANT)
-#define SPLIT_VARIANT 0
-#endif
-#if SPLIT_VARIANT == 1
-#define RING_512 16, 16, 16, 2
-#elif SPLIT_VARIANT == 2
-#define RING_512 16, 16, 8, 4
-#elif SPLIT_VARIANT == 3
-#define RING_512 32, 32, 16
-#else
-#define RING_512 16, 8, 8, 8
-#endif
 #define RING_LENGTHS(CASE) \
   CASE(64, 16, 16, 4) \
   CASE(96, 12, 12, 4, 2) \
   CASE(128, 16, 16, 8) \
   CASE(192, 12, 12, 4, 4) \
   CASE(256, 16, 16, 16) \
-  CASE(512, RING_512)
+  CASE(512, 16, 8, 8, 8)
 #define RING_LENGTHS_BIG(CASE) \
   CASE(160, 20, 20, 4, 2) \
   CASE(320, 20, 20, 4, 4) \

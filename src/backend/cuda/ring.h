@@ -64,7 +64,7 @@ BCR_CUDA_API int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *ring
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
 /* for transforms of length len: how many complex numbers, and these, as pairs of doubles, if w is given */
-BCR_CUDA_API int BCRCudaRingRoots(int len, double *w);
+BCR_CUDA_API int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int len, double *w);
 /* sigma[Nx Ny]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 - i), of
    the sines, or, periodic, of the waves 0 to n/2 */
 BCR_CUDA_API int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *ring, const double *x, const double *y,

@@ -7,19 +7,23 @@ enum {
   SPLIT_CLUSTER = 16 /* blocks at most */
 };
 
-static int split_factor(int n)
+/* N1, or 0; where half roots are among the roots */
+static int split_factor(int n, int single, int *half)
 {
-#define CASE(N, N1, ...) \
-  if (n == N) return N1;
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if (n == N && single == (BYTES == sizeof(float))) { \
+    *half = RingLength<N, __VA_ARGS__>::HALF; \
+    return N1; \
+  }
   SPLIT_LENGTHS(CASE)
 #undef CASE
   return 0;
 }
 
-static int split_half(int n)
+int bcr_split_roots(int n, int single, double *w)
 {
-#define CASE(N, N1, N2, DBLOCKS, FBLOCKS, ...) \
-  if (n == N) return RingLength<N, __VA_ARGS__>::HALF;
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if (n == N && single == (BYTES == sizeof(float))) return ring_roots<RingLength<N, __VA_ARGS__>>(w);
   SPLIT_LENGTHS(CASE)
 #undef CASE
   return 0;
@@ -34,7 +38,7 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void
   memset(&a, 0, sizeof(a));
   a.w = (Cplx<T> *)w;
   a.roots = (const T *)r->axis[1].roots;
-  a.half = split_half(n);
+  (void)split_factor(n, sizeof(T) == sizeof(float), &a.half);
   a.n = r->nz;
   a.N1 = r->split.N1;
   a.columns = n / 2 / r->split.columns;
@@ -74,10 +78,11 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   static const struct {
     int columns, segments;
   } shapes[2][2][4] = {
-    {{{4, 2}, {8, 2}, {4, 4}, {0, 0}}, {{8, 2}, {4, 2}, {16, 2}, {8, 4}}},
-    {{{4, 1}, {2, 2}, {0, 0}, {0, 0}}, {{8, 1}, {4, 1}, {4, 2}, {0, 0}} }
+    {{{4, 2}, {8, 2}, {4, 4}, {0, 0}}, {{8, 2}, {4, 2}, {0, 0}, {0, 0}}},
+    {{{4, 1}, {2, 2}, {0, 0}, {0, 0}}, {{8, 1}, {4, 1}, {0, 0}, {0, 0}}}
   };
-  const int N1 = split_factor(n[0]);
+  int half;
+  const int N1 = split_factor(n[0], single != 0, &half);
 
   if (!N1 || n[0] != n[1]) return 0;
   for (int d = 0; d < 2; d++) {

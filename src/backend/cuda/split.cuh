@@ -14,8 +14,8 @@
   (ring.cuh), elsewhere of one kind.
 
   A cluster of blocks has all z of an item, a block some segments of L = N2 planes. Its parts come to shared memory by bulk
-  copies, two items ahead. E and B (ringlines.cu) of a block's planes are read by all blocks of the cluster: while they go
-  there, the item before is finished.
+  copies. E and B (ringlines.cu) of a block's planes are read by all blocks of the cluster. One half of a block transforms
+  an item and makes these, while the other half finishes the item before.
 */
 #pragma once
 
@@ -74,33 +74,21 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
 
 /* ---- planes ---- */
 
-/* Number n, N1, N2, blocks for which a multiprocessor should have registers in double and in single precision, and the
+/* Bytes of a number, number n of unknowns of an axis, N1, blocks for which a multiprocessor should have registers, and the
    transform along x (RingLength) */
-#if SPLIT_VARIANT == 1
 #define SPLIT_LENGTHS(CASE) \
-  CASE(128, 8, 16, 12, 16, 16, 16, 8) \
-  CASE(192, 12, 16, 4, 6, 12, 12, 4, 4) \
-  CASE(256, 16, 16, 3, 6, 16, 16, 16) \
-  CASE(320, 20, 16, 2, 3, 20, 20, 4, 4) \
-  CASE(384, 24, 16, 1, 2, 24, 24, 4, 4) \
-  CASE(512, 16, 32, 2, 2, RING_512)
-#elif SPLIT_VARIANT == 3
-#define SPLIT_LENGTHS(CASE) \
-  CASE(128, 8, 16, 16, 16, 16, 16, 8) \
-  CASE(192, 12, 16, 5, 8, 12, 12, 4, 4) \
-  CASE(256, 16, 16, 4, 8, 16, 16, 16) \
-  CASE(320, 20, 16, 3, 4, 20, 20, 4, 4) \
-  CASE(384, 24, 16, 2, 3, 24, 24, 4, 4) \
-  CASE(512, 16, 32, 2, 4, RING_512)
-#else
-#define SPLIT_LENGTHS(CASE) \
-  CASE(128, 8, 16, 16, 16, 16, 16, 8) \
-  CASE(192, 12, 16, 5, 8, 12, 12, 4, 4) \
-  CASE(256, 16, 16, 4, 8, 16, 16, 16) \
-  CASE(320, 20, 16, 3, 4, 20, 20, 4, 4) \
-  CASE(384, 24, 16, 2, 3, 24, 24, 4, 4) \
-  CASE(512, 16, 32, 2, 3, RING_512)
-#endif
+  CASE(8, 128, 8, 16, 16, 16, 8) \
+  CASE(8, 192, 12, 5, 12, 12, 4, 4) \
+  CASE(8, 256, 16, 3, 16, 16, 16) \
+  CASE(8, 320, 20, 3, 20, 20, 4, 4) \
+  CASE(8, 384, 24, 2, 24, 24, 4, 4) \
+  CASE(8, 512, 16, 2, 16, 16, 8, 4) \
+  CASE(4, 128, 8, 16, 16, 16, 8) \
+  CASE(4, 192, 12, 8, 12, 12, 4, 4) \
+  CASE(4, 256, 16, 8, 16, 16, 16) \
+  CASE(4, 320, 20, 4, 20, 20, 4, 4) \
+  CASE(4, 384, 24, 3, 24, 24, 4, 4) \
+  CASE(4, 512, 16, 4, 32, 32, 16)
 
 /* shift: 2^shift columns of an item */
 template <typename T, class X, int N1, int BLOCKS, int BACK>
@@ -217,11 +205,11 @@ struct SplitLinesArgs {
 template <typename T, int N2_, int COLUMNS_, int SEGMENTS_, int BLOCKS_>
 struct SplitShape {
   static constexpr int N2 = N2_, COLUMNS = COLUMNS_, SEGMENTS = SEGMENTS_, BLOCKS = BLOCKS_, L = N2,
-                       SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, THREADS = SLOTS * SEGMENTS,
-                       WIDTH = 32 / SEGMENTS; /* slots of a warp */
+                       SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, HALF = SLOTS * SEGMENTS,
+                       THREADS = 2 * HALF, WIDTH = 32 / SEGMENTS; /* slots of a warp */
   static constexpr int BANKS = 128 / (int)sizeof(Cplx<T>), PITCH = SLOTS + (COLUMNS < BANKS ? COLUMNS : 0);
-  static constexpr int TILES = 3, TILE = PLANES * PITCH;
-  static constexpr size_t BYTES = (size_t)(TILES * (TILE + 2 * SLOTS)) * sizeof(Cplx<T>);
+  static constexpr int TILES = 3, TILE = PLANES * PITCH, TOTALS = 2 * SEGMENTS * SLOTS;
+  static constexpr size_t BYTES = (size_t)(TILES * TILE + 2 * TOTALS) * sizeof(Cplx<T>);
 };
 
 /* The numbers of modes k1 + N1 k2 of a column from its transform, and back */
@@ -279,49 +267,72 @@ static __device__ __forceinline__ Cplx<T> split_shuffle(Cplx<T> v, int lane)
   return {__shfl_sync(0xffffffffu, v.x, lane), __shfl_sync(0xffffffffu, v.y, lane)};
 }
 
-/* Sum of v over the rows of the line of slot 0: of its threads, which are in warp 0, `width` lanes apart, in all blocks.
-   Called by all threads of the cluster */
-static __device__ __forceinline__ double split_pin_sum(double v, int width, int blocks, double *sum)
+/* What a block has of its items: count of them, from the first on by steps */
+template <typename T>
+struct SplitBlock {
+  Cplx<T> *tiles, *totals, *part; /* shared memory; of w: this block's planes */
+  unsigned long long *full;
+  double *sums;
+  int rank, first, step, count;
+  bool pinned; /* the first item has the singular line, as the real part of slot 0 */
+};
+
+/* *sum: of v over the block's rows of slot 0, whose threads are the first ones of a half, `width` lanes apart */
+static __device__ __forceinline__ void split_pin_sum(double v, int t, int width, double *sum)
+{
+  for (int d = width; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+  if (t == 0) *sum = v;
+  __syncwarp();
+}
+static __device__ __forceinline__ double split_pin_read(const double *sum, int blocks)
 {
   double s = 0;
 
-  for (int d = width; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
-  if (threadIdx.x == 0) *sum = v;
-  __syncwarp();
-  cluster_arrive();
-  cluster_wait();
   for (int r = 0; r < blocks; r++) s += cluster_read(sum, r);
   return s;
 }
 
 /* What is carried into block `rank` of a slot's line: Y from before, V from behind. m, G: mu^PLANES, and of B for a carry
-   (ring_powers()); totals: E, then B `slots` numbers behind, of this block */
+   (ring_powers()); totals: E, then B `slots` numbers behind, of this block. Reads of several blocks go at a time, for they
+   take long */
 template <typename T>
-static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a, const Cplx<T> *tab, Cplx<T> mu,
-                                                     Cplx<T> m, Cplx<T> G, int rank, const Cplx<T> *totals, int slots,
-                                                     Cplx<T> *Y, Cplx<T> *V)
+static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a, const Cplx<T> table[5], Cplx<T> m,
+                                                     Cplx<T> G, int rank, const Cplx<T> *totals, int slots, Cplx<T> *Y,
+                                                     Cplx<T> *V)
 {
-  const Cplx<T> ye = tab[a.plane], yb = tab[2 * a.plane], ve = tab[3 * a.plane], vb = tab[4 * a.plane];
+#if defined(SPLIT_VARIANT)
+  constexpr int MANY = 8;
+#else
+  constexpr int MANY = 4;
+#endif
+  const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
   const Cplx<T> zero = {0, 0}, one = {1, 1};
   Cplx<T> E = zero, B = zero, g = zero, p = one, E0 = zero, B0 = zero, p0 = one, own = zero; /* 0: up to this block */
 
-  for (int r = 0; r < a.cluster; r++) {
-    #if SPLIT_VARIANT == 2
-    const Cplx<T> e = totals[0], b = totals[slots];
-#else
-    const Cplx<T> e = cluster_read(totals, r), b = cluster_read(totals + slots, r);
-#endif
+  for (int first = 0; first < a.cluster; first += MANY) {
+    Cplx<T> e[MANY], b[MANY];
 
-    if (r == rank) *Y = E, p0 = p, own = e;
-    B = times_add(p, times_add(G, E, b), B);
-    g = times_add(times(p, p), G, g);
-    E = times_add(m, E, e);
-    p = times(p, m);
-    if (r == rank) {
-      E0 = E;
-      B0 = B;
-      E = B = g = zero;
-      p = one;
+#pragma unroll
+    for (int r = 0; r < MANY; r++) {
+      const int block = min(first + r, a.cluster - 1);
+
+      e[r] = cluster_read(totals, block);
+      b[r] = cluster_read(totals + slots, block);
+    }
+#pragma unroll
+    for (int r = 0; r < MANY; r++) {
+      if (first + r >= a.cluster) break;
+      if (first + r == rank) *Y = E, p0 = p, own = e[r];
+      B = times_add(p, times_add(G, E, b[r]), B);
+      g = times_add(times(p, p), G, g);
+      E = times_add(m, E, e[r]);
+      p = times(p, m);
+      if (first + r == rank) {
+        E0 = E;
+        B0 = B;
+        E = B = g = zero;
+        p = one;
+      }
     }
   }
   const Cplx<T> total = times_add(times(p0, m), times_add(g, E0, B), B0), end = times_add(p, E0, E);
@@ -330,209 +341,245 @@ static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a,
   *V = times_add(p, times_add(vb, total, times(ve, end)), times(mu, times_add(g, times_add(m, *Y, own), B)));
 }
 
-/* A cluster takes every so many items, one after another. Its thread has column q and plane z for transforms, slot s and
-   segment r for lines */
+template <int BARRIER, int THREADS>
+static __device__ __forceinline__ void split_sync() /* half of a block */
+{
+  asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory");
+}
+
+/* Half of a block: numbers over y0 to modes, and what lines have from these rows alone. Thread t has column q of plane z for
+   transforms, slot s and segment r for lines. Phases of the cluster's barrier: the sum of the singular line's right-hand
+   side, if it is the cluster's (pinned); E and B of item 0 are there; the sum of the singular line's solution; E and B of
+   item 1, ...; the end. Between its arrival for an item and what others wait for it transforms the next one */
+template <typename T, class S>
+static __device__ __forceinline__ void split_down(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
+{
+  constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
+  const int t = (int)threadIdx.x, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS, s = t / 32 * W + lane % W,
+            r = lane / W;
+  const bool first = a.weighs[0] && k.rank == 0 && r == 0,
+             last = a.weighs[1] && k.rank == a.cluster - 1 && r == S::SEGMENTS - 1;
+  const Cplx<T> half = {(T)0.5, (T)0.5}, zero = {0, 0};
+
+  for (int i = 0; i < k.count; i++) {
+    const int item = k.first + i * k.step, tile = i % S::TILES;
+    Cplx<T> *const at = k.tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
+                   *const column = at + z * S::PITCH + q, v[L], E, B;
+    const Cplx<T> mu = a.tab[(ptrdiff_t)item * SLOTS + s];
+
+    bulk_wait(k.full + tile, (unsigned)(i / S::TILES & 1));
+#pragma unroll
+    for (int j = 0; j < L; j++) v[j] = column[j * COLUMNS];
+    split_dft<T, L, 0>(v);
+    split_modes<T, S, 0>(a, item / a.columns, item % a.columns * COLUMNS + q, v);
+#pragma unroll
+    for (int j = 0; j < L; j++) column[j * COLUMNS] = v[j];
+    split_sync<1, S::HALF>();
+    if (first) line[0] = times(half, line[0]);
+    if (last) line[(L - 1) * S::PITCH] = times(half, line[(L - 1) * S::PITCH]);
+#pragma unroll
+    for (int j = 0; j < L; j++) v[j] = line[j * S::PITCH];
+    if (i > 0) cluster_wait();
+    if (k.pinned && i < 2) {
+      double mean = 0;
+
+      if (i == 0) {
+#pragma unroll
+        for (int j = 0; j < L; j++) mean += (double)v[j].x;
+        split_pin_sum(s == 0 ? mean : 0, t, W, k.sums);
+      }
+      cluster_arrive();
+      cluster_wait();
+      if (i == 0) {
+        mean = split_pin_read(k.sums, a.cluster) / (a.n - 0.5 * (a.weighs[0] + a.weighs[1]));
+        if (k.rank == 0 && t == 0) *a.removed = mean * a.removedfactor;
+        if (s == 0) {
+#pragma unroll
+          for (int j = 0; j < L; j++) {
+            v[j].x -= (T)(mean * ((first && j == 0) || (last && j == L - 1) ? 0.5 : 1));
+            line[j * S::PITCH] = v[j];
+          }
+        }
+      }
+    }
+    E = v[0];
+#pragma unroll
+    for (int j = 1; j < L; j++) v[j] = E = times_add(mu, E, v[j]);
+    B = E;
+#pragma unroll
+    for (int j = L - 2; j >= 0; j--) B = times_add(mu, B, v[j]);
+
+    Cplx<T> *const totals = k.totals + (i & 1) * S::TOTALS + s;
+    if (S::SEGMENTS > 1) { /* of the block; segments' own are behind: E of all but the last, B of all but the first */
+      Cplx<T> e = zero, b = zero, m, G, p = {1, 1};
+
+      if (r < S::SEGMENTS - 1) totals[(2 + r) * SLOTS] = E;
+      if (r > 0) totals[(S::SEGMENTS + r) * SLOTS] = B;
+      ring_powers<T, L>(mu, &m, &G);
+#pragma unroll
+      for (int c = 0; c < S::SEGMENTS; c++) {
+        const Cplx<T> ec = split_shuffle(E, c * W + lane % W), bc = split_shuffle(B, c * W + lane % W);
+
+        b = times_add(p, times_add(G, e, bc), b);
+        e = times_add(m, e, ec);
+        p = times(p, m);
+      }
+      E = e;
+      B = b;
+    }
+    if (r == 0) {
+      totals[0] = E;
+      totals[SLOTS] = B;
+    }
+    __syncwarp();
+    cluster_arrive();
+  }
+  cluster_wait();
+  if (k.pinned && k.count == 1) {
+    cluster_arrive();
+    cluster_wait();
+  }
+}
+
+/* The other half: carries, lines, back to numbers over y0. It says early that it has read what others sent */
+template <typename T, class S, class Fetch>
+static __device__ __forceinline__ void split_up(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, Fetch fetch)
+{
+  constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
+  const int t = (int)threadIdx.x - S::HALF, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS,
+            s = t / 32 * W + lane % W, r = lane / W;
+  const unsigned long long once = ring_passes();
+
+  if (k.pinned) {
+    cluster_arrive();
+    cluster_wait();
+  }
+  cluster_arrive();
+  for (int i = 0; i < k.count; i++) {
+    const int item = k.first + i * k.step, tile = i % S::TILES;
+    const bool pinned = k.pinned && i == 0;
+    Cplx<T> *const at = k.tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
+                   *const column = at + z * S::PITCH + q, v[L];
+    const Cplx<T> *const totals = k.totals + (i & 1) * S::TOTALS + s;
+    Cplx<T> table[5], m, G, M, F, Y = {0, 0}, V = {0, 0};
+
+#pragma unroll
+    for (int j = 0; j < 5; j++) table[j] = a.tab[j * a.plane + (ptrdiff_t)item * SLOTS + s];
+    const Cplx<T> mu = table[0];
+
+    ring_powers<T, L>(mu, &m, &G);
+    M = m;
+    F = G;
+#pragma unroll
+    for (int c = 1; c < S::SEGMENTS; c *= 2) {
+      F = times_add(times(M, M), F, F);
+      M = times(M, M);
+    }
+    cluster_wait();
+    if (r == 0) split_carries(a, table, M, F, k.rank, totals, SLOTS, &Y, &V);
+    __syncwarp();
+    if (S::SEGMENTS > 1) {
+      Cplx<T> y[S::SEGMENTS];
+
+      y[0] = split_shuffle(Y, lane % W);
+      V = split_shuffle(V, lane % W);
+      Y = y[0];
+#pragma unroll
+      for (int c = 1; c < S::SEGMENTS; c++) {
+        y[c] = times_add(m, y[c - 1], totals[(1 + c) * SLOTS]);
+        if (c == r) Y = y[c];
+      }
+#pragma unroll
+      for (int c = S::SEGMENTS - 1; c > 0; c--) {
+        if (c > r) V = times_add(m, V, times(mu, times_add(G, y[c], totals[(S::SEGMENTS + c) * SLOTS])));
+      }
+    }
+    __syncwarp();
+    if (!pinned && i + 1 < k.count) cluster_arrive();
+#pragma unroll
+    for (int j = 0; j < L; j++) {
+      Y = times_add(mu, Y, line[j * S::PITCH]);
+      v[j] = times(mu, Y);
+    }
+#pragma unroll
+    for (int j = L - 1; j >= 0; j--) v[j] = V = times_add(mu, V, v[j]);
+    if (pinned) {
+      double mean = 0;
+
+#pragma unroll
+      for (int j = 0; j < L; j++) mean += (double)v[j].x;
+      split_pin_sum(s == 0 ? mean : 0, t, W, k.sums + 1);
+      cluster_arrive();
+      cluster_wait();
+      mean = split_pin_read(k.sums + 1, a.cluster) / a.n;
+      if (s == 0) {
+#pragma unroll
+        for (int j = 0; j < L; j++) v[j].x -= (T)mean;
+      }
+      __syncwarp();
+      if (k.count > 1) cluster_arrive();
+    }
+#pragma unroll
+    for (int j = 0; j < L; j++) line[j * S::PITCH] = v[j];
+    split_sync<2, S::HALF>();
+#pragma unroll
+    for (int j = 0; j < L; j++) v[j] = column[j * COLUMNS];
+    bulk_written();
+    split_sync<2, S::HALF>();
+    if (t < 32) fetch(i + S::TILES);
+    split_modes<T, S, 1>(a, item / a.columns, item % a.columns * COLUMNS + q, v);
+    split_dft<T, L, 1>(v);
+
+    Cplx<T> *const to = k.part + z * a.plane + (ptrdiff_t)item * SLOTS + q;
+#pragma unroll
+    for (int j = 0; j < L; j++) ring_put(to + j * COLUMNS, v[j], once);
+  }
+}
+
+/* A cluster takes every so many items, one after another */
 template <typename T, class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesArgs<T> a)
 {
 #if __CUDA_ARCH__ >= 900
-  constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
   extern __shared__ __align__(128) char split_shared[];
   __shared__ unsigned long long full[S::TILES];
   __shared__ double sums[2];
-  Cplx<T> *const tiles = (Cplx<T> *)split_shared, *const totals = tiles + S::TILES * S::TILE;
-  const int tid = (int)threadIdx.x, lane = tid % 32, rank = (int)blockIdx.x % a.cluster,
-            step = (int)gridDim.x / a.cluster;
-  const int q = tid % COLUMNS, z = tid / COLUMNS, s = tid / 32 * W + lane % W, r = lane / W;
-  const Cplx<T> zero = {0, 0};
-  Cplx<T> *const part = a.w + (ptrdiff_t)rank * S::PLANES * a.plane;
-  int now = -1, next = (int)blockIdx.x / a.cluster;
-  Cplx<T> E = zero, B = zero; /* of the segment, of the item before */
+  const int lane = (int)threadIdx.x % 32;
+  SplitBlock<T> k;
 
-  const auto fetch = [&](int item, int tile) { /* by a warp */
-    if (item >= a.items) return;
-    if (lane == 0) bulk_expect((unsigned)(S::PLANES * SLOTS * sizeof(Cplx<T>)), full + tile);
+  k.tiles = (Cplx<T> *)split_shared;
+  k.totals = k.tiles + S::TILES * S::TILE;
+  k.full = full;
+  k.sums = sums;
+  k.rank = (int)blockIdx.x % a.cluster;
+  k.part = a.w + (ptrdiff_t)k.rank * S::PLANES * a.plane;
+  k.first = (int)blockIdx.x / a.cluster;
+  k.step = (int)gridDim.x / a.cluster;
+  k.count = (a.items - k.first + k.step - 1) / k.step;
+  k.pinned = a.pin && k.first == 0;
+
+  const auto fetch = [&](int i) { /* by a warp */
+    const int tile = i % S::TILES;
+
+    if (i >= k.count) return;
+    if (lane == 0) bulk_expect((unsigned)(S::PLANES * S::SLOTS * sizeof(Cplx<T>)), full + tile);
     __syncwarp();
     for (int p = lane; p < S::PLANES; p += 32)
-      bulk_copy(tiles + tile * S::TILE + p * S::PITCH, part + p * a.plane + (ptrdiff_t)item * SLOTS,
-                (unsigned)(SLOTS * sizeof(Cplx<T>)), full + tile);
+      bulk_copy(k.tiles + tile * S::TILE + p * S::PITCH, k.part + p * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
+                (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full + tile);
   };
 
-  if (tid == 0) {
+  if (threadIdx.x == 0) {
     for (int i = 0; i < S::TILES; i++) bulk_init(full + i);
     bulk_init_done();
   }
   __syncthreads();
   bcr_wait_before();
-  if (tid < 32) {
-    for (int i = 0; i < S::TILES; i++) fetch(next + i * step, i);
+  if (threadIdx.x < 32) {
+    for (int i = 0; i < S::TILES; i++) fetch(i);
   }
-  for (int i = 0;; i++) {
-    const bool more = next < a.items;
-    Cplx<T> v[L], Enext = zero, Bnext = zero;
-
-    if (more) {
-      const int tile = i % S::TILES;
-      Cplx<T> *const at = tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
-                     *const column = at + z * S::PITCH + q;
-      const Cplx<T> mu = a.tab[(ptrdiff_t)next * SLOTS + s];
-
-      bulk_wait(full + tile, (unsigned)(i / S::TILES & 1));
-#pragma unroll
-      for (int k = 0; k < L; k++) v[k] = column[k * COLUMNS];
-#if SPLIT_VARIANT != 3
-      split_dft<T, L, 0>(v);
-#endif
-      split_modes<T, S, 0>(a, next / a.columns, next % a.columns * COLUMNS + q, v);
-#pragma unroll
-      for (int k = 0; k < L; k++) column[k * COLUMNS] = v[k];
-      bulk_written();
-      __syncthreads();
-#if SPLIT_VARIANT != 1
-      if (tid < 32 && i >= S::TILES - 1) fetch(next + step, (i + 1) % S::TILES); /* where item i - 2 has been */
-#endif
-
-      const bool first = a.weighs[0] && rank == 0 && r == 0,
-                 last = a.weighs[1] && rank == a.cluster - 1 && r == S::SEGMENTS - 1;
-      const Cplx<T> half = {(T)0.5, (T)0.5};
-      if (first) line[0] = times(half, line[0]);
-      if (last) line[(L - 1) * S::PITCH] = times(half, line[(L - 1) * S::PITCH]);
-#pragma unroll
-      for (int k = 0; k < L; k++) v[k] = line[k * S::PITCH];
-      if (a.pin && next == 0) {
-        double mean = 0;
-
-#pragma unroll
-        for (int k = 0; k < L; k++) mean += (double)v[k].x;
-        mean = split_pin_sum(s == 0 ? mean : 0, W, a.cluster, sums) / (a.n - 0.5 * (a.weighs[0] + a.weighs[1]));
-        if (rank == 0 && tid == 0) *a.removed = mean * a.removedfactor;
-        if (s == 0) {
-#pragma unroll
-          for (int k = 0; k < L; k++) {
-            v[k].x -= (T)(mean * ((first && k == 0) || (last && k == L - 1) ? 0.5 : 1));
-            line[k * S::PITCH] = v[k];
-          }
-        }
-      }
-      Enext = v[0];
-#pragma unroll
-      for (int k = 1; k < L; k++) v[k] = Enext = times_add(mu, Enext, v[k]);
-      Bnext = Enext;
-#pragma unroll
-      for (int k = L - 2; k >= 0; k--) Bnext = times_add(mu, Bnext, v[k]);
-
-      Cplx<T> e = Enext, b = Bnext; /* of the block */
-      if (S::SEGMENTS > 1) {
-        Cplx<T> m, G, p = {1, 1};
-
-        ring_powers<T, L>(mu, &m, &G);
-        e = b = zero;
-#pragma unroll
-        for (int c = 0; c < S::SEGMENTS; c++) {
-          const Cplx<T> ec = split_shuffle(Enext, c * W + lane % W), bc = split_shuffle(Bnext, c * W + lane % W);
-
-          b = times_add(p, times_add(G, e, bc), b);
-          e = times_add(m, e, ec);
-          p = times(p, m);
-        }
-      }
-      if (r == 0) {
-        totals[tile * 2 * SLOTS + s] = e;
-        totals[tile * 2 * SLOTS + SLOTS + s] = b;
-      }
-      __syncwarp();
-    }
-#if SPLIT_VARIANT != 2
-    cluster_arrive();
-#endif
-    if (now >= 0) {
-      const int tile = (i - 1) % S::TILES;
-      Cplx<T> *const at = tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
-                     *const column = at + z * S::PITCH + q;
-      const Cplx<T> *tab = a.tab + (ptrdiff_t)now * SLOTS + s, mu = *tab;
-      const bool pinned = a.pin && now == 0;
-      Cplx<T> m, G, Y = zero, V = zero;
-
-#if SPLIT_VARIANT != 2
-      if (pinned) cluster_wait();
-#endif
- /* for another barrier of the cluster comes */
-      ring_powers<T, L>(mu, &m, &G);
-      if (r == 0) {
-        Cplx<T> M = m, F = G;
-
-#pragma unroll
-        for (int c = 1; c < S::SEGMENTS; c *= 2) {
-          F = times_add(times(M, M), F, F);
-          M = times(M, M);
-        }
-        split_carries(a, tab, mu, M, F, rank, totals + tile * 2 * SLOTS + s, SLOTS, &Y, &V);
-      }
-      __syncwarp();
-      if (S::SEGMENTS > 1) {
-        Cplx<T> y[S::SEGMENTS];
-
-        y[0] = split_shuffle(Y, lane % W);
-        V = split_shuffle(V, lane % W);
-        Y = y[0];
-#pragma unroll
-        for (int c = 1; c < S::SEGMENTS; c++) {
-          y[c] = times_add(m, y[c - 1], split_shuffle(E, (c - 1) * W + lane % W));
-          if (c == r) Y = y[c];
-        }
-#pragma unroll
-        for (int c = S::SEGMENTS - 1; c > 0; c--) {
-          const Cplx<T> b = split_shuffle(B, c * W + lane % W);
-
-          if (c > r) V = times_add(m, V, times(mu, times_add(G, y[c], b)));
-        }
-      }
-#pragma unroll
-      for (int k = 0; k < L; k++) v[k] = Y = times_add(mu, Y, line[k * S::PITCH]);
-#pragma unroll
-      for (int k = L - 1; k >= 0; k--) v[k] = V = times(mu, v[k] + V);
-      if (pinned) {
-        double mean = 0;
-
-#pragma unroll
-        for (int k = 0; k < L; k++) mean += (double)v[k].x;
-        mean = split_pin_sum(s == 0 ? mean : 0, W, a.cluster, sums + 1) / a.n;
-        if (s == 0) {
-#pragma unroll
-          for (int k = 0; k < L; k++) v[k].x -= (T)mean;
-        }
-      }
-#pragma unroll
-      for (int k = 0; k < L; k++) line[k * S::PITCH] = v[k];
-      __syncthreads();
-#pragma unroll
-      for (int k = 0; k < L; k++) v[k] = column[k * COLUMNS];
-#if SPLIT_VARIANT == 1
-      bulk_written();
-      __syncthreads();
-      if (tid < 32) fetch(now + S::TILES * step, tile);
-#endif
-      split_modes<T, S, 1>(a, now / a.columns, now % a.columns * COLUMNS + q, v);
-#if SPLIT_VARIANT != 3
-      split_dft<T, L, 1>(v);
-#endif
-
-      Cplx<T> *const to = part + z * a.plane + (ptrdiff_t)now * SLOTS + q;
-      const unsigned long long once = ring_passes();
-#pragma unroll
-      for (int k = 0; k < L; k++) ring_put(to + k * COLUMNS, v[k], once);
-#if SPLIT_VARIANT != 2
-      if (!pinned) cluster_wait();
-    } else cluster_wait();
-#else
-    }
-#endif
-    if (!more) break;
-    now = next;
-    next += step;
-    E = Enext;
-    B = Bnext;
-  }
+  if ((int)threadIdx.x < S::HALF) split_down<T, S>(a, k);
+  else split_up<T, S>(a, k, fetch);
   cluster_arrive(); /* others may go on reading until all blocks are here */
   cluster_wait();
 #else

@@ -5,27 +5,18 @@
 
 /* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have registers for in double and
    in single precision (0: not for that) */
+#if defined(SPLIT_VARIANT)
+#define SPLIT_F82 1
+#else
+#define SPLIT_F82 2
+#endif
 #define SPLIT_SHAPES(CASE) \
-  CASE(16, 4, 2, 2, 4) \
-  CASE(16, 8, 2, 1, 2) \
-  CASE(16, 16, 2, 0, 1) \
+  CASE(16, 4, 2, 2, 3) \
+  CASE(16, 8, 2, 1, SPLIT_F82) \
   CASE(16, 4, 4, 1, 0) \
-  CASE(16, 8, 4, 0, 1) \
   CASE(32, 4, 1, 1, 2) \
   CASE(32, 8, 1, 0, 1) \
-  CASE(32, 2, 2, 1, 0) \
-  CASE(32, 4, 2, 0, 1)
-
-/* whether there is such a shape for the type, and its rows of a line that a block has */
-template <typename T>
-static int split_shape(int N2, int columns, int segments)
-{
-#define CASE(N2_, COLUMNS, SEGMENTS, DBLOCKS, FBLOCKS) \
-  if (N2 == N2_ && columns == COLUMNS && segments == SEGMENTS) return (sizeof(T) == 8 ? DBLOCKS : FBLOCKS) > 0;
-  SPLIT_SHAPES(CASE)
-#undef CASE
-  return 0;
-}
+  CASE(32, 2, 2, 1, 0)
 
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
@@ -71,18 +62,14 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
 template <typename T>
 static int split_planes_any(const RingArgs<T> &a, int back, int shift, cudaStream_t stream)
 {
-  switch (a.x.len) {
-#define CASE(N, N1, N2, DBLOCKS, FBLOCKS, ...) \
-  case N: { \
-    constexpr int blocks = sizeof(T) == 8 ? DBLOCKS : FBLOCKS; \
-    return back ? split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, blocks, 1>(a, shift, stream) \
-                : split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, blocks, 0>(a, shift, stream); \
-  }
-    SPLIT_LENGTHS(CASE)
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if constexpr (sizeof(T) == BYTES) \
+    if (a.x.len == N) \
+      return back ? split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 1>(a, shift, stream) \
+                  : split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 0>(a, shift, stream);
+  SPLIT_LENGTHS(CASE)
 #undef CASE
-  default:
-    return (int)cudaErrorNotSupported;
-  }
+  return (int)cudaErrorNotSupported;
 }
 template <typename T>
 static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid,

@@ -15,13 +15,13 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   PetscFunctionBegin;
   PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
-    const int n = BCRCudaRingRoots(r.axis[d].len, NULL);
+    const int n = BCRCudaRingRoots(&r, c->single, r.axis[d].len, NULL);
     double *w;
 
     r.axis[d].roots = c->ring.axis[d].roots;
     if (r.axis[d].roots) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
-    (void)BCRCudaRingRoots(r.axis[d].len, w);
+    (void)BCRCudaRingRoots(&r, c->single, r.axis[d].len, w);
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &r.axis[d].roots));
     PetscCall(PetscFree(w));
   }
