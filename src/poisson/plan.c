@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {
-  "none",         "point",       "line",        "recursive",    "reduction", "box",        "split",   "ring",
-  "box-product",  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier",
-  "spectral",     "BCRPlanKind",  "BCR_PLAN_",   NULL};
+const char *const BCRPlanKinds[] = {"none",        "point",       "line",         "recursive",   "reduction",
+                                    "box",         "split",       "ring",         "box-product", "level0-small",
+                                    "level0-chip", "level0-rows", "level0-poles", "level0",      "box-passes",
+                                    "fourier",     "spectral",    "BCRPlanKind",  "BCR_PLAN_",   NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -712,9 +712,9 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
       p->label[p->box.in], p->label[p->box.line]));
     break;
   case BCR_PLAN_SPLIT:
-    PetscCall(PetscSNPrintf(text, size,
-                            "transforms along %c and %c of planes, the latter in part with lines along %c for each mode",
-                            p->label[0], p->label[1], p->label[p->line]));
+    PetscCall(PetscSNPrintf(
+      text, size, "transforms along %c and %c of planes, the latter in part with lines along %c for each mode",
+      p->label[0], p->label[1], p->label[p->line]));
     break;
   case BCR_PLAN_RING:
     PetscCall(PetscSNPrintf(

@@ -369,8 +369,7 @@ static const char *cuda_ring(BCRPlan p)
   PetscBool general;
 
   if (why) return why;
-  general =
-    ring_general(p) || !p->limits.cuda->ringlines((int)p->axis[2].n, p->single) ? PETSC_TRUE : PETSC_FALSE;
+  general = ring_general(p) || !p->limits.cuda->ringlines((int)p->axis[2].n, p->single) ? PETSC_TRUE : PETSC_FALSE;
   if (general && p->ring.apart) return "lines by elimination take modes where the solution will be";
   p->general = general;
   return NULL;

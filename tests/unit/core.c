@@ -16,8 +16,8 @@
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
    with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache; boxes by the
    number of their general axes */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
-                ngeneral[4] = {0};
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
+                nrings = 0, ngeneral[4] = {0};
 static PetscBool rings = PETSC_TRUE; /* of general axes: on the host */
 
 static double rnd(void)
@@ -145,8 +145,7 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
    multiples of 8 do not. several: two axes are general, at least. sixteen: planes for level 0 of radix 16 on the
    device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
-                       PetscBool sixteen, PetscBool tall, PetscBool ring,
-                       PetscBool split)
+                       PetscBool sixteen, PetscBool tall, PetscBool ring, PetscBool split)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -494,7 +493,8 @@ int main(int argc, char **argv)
   if (cases >= 1000 && (ngeneral[2] < 10 || ngeneral[3] < 10 || (rings && nrings < 20))) failed++;
   if (device)
     printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
-           "transforms: %d\n", (int)nchip, (int)nsixteen, (int)nring, (int)nsplit);
+           "transforms: %d\n",
+           (int)nchip, (int)nsixteen, (int)nring, (int)nsplit);
   if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0)) failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

@@ -1,7 +1,6 @@
 /* ring.h: the transform along y divided (split.cuh): which kernels, shapes, modes */
 #include "ringlaunch.cuh"
 #include "splitlaunch.cuh"
-#include <cstdlib>
 
 enum {
   SPLIT_CLUSTER = 16 /* blocks at most */
@@ -72,14 +71,23 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
                 : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
 }
 
-/* Clusters that the device has room for at a time, and no more than give all of them as many items, but for one */
+/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take other numbers of rows. As
+   many clusters as the device has room for at a time, and no more than give all of them as many items, but for one */
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
   static const struct {
-    int columns, segments;
-  } shapes[2][2][4] = {
-    {{{4, 2}, {8, 2}, {4, 4}, {0, 0}}, {{8, 2}, {4, 2}, {0, 0}, {0, 0}}},
-    {{{4, 1}, {2, 2}, {0, 0}, {0, 0}}, {{8, 1}, {4, 1}, {0, 0}, {0, 0}}}
+    int single, n, columns, segments; /* n 0: any */
+  } shapes[] = {
+    {0, 128, 4, 4},
+    {0, 256, 8, 2},
+    {0, 320, 4, 4},
+    {0, 384, 4, 4},
+    {0, 512, 2, 2},
+    {1, 384, 4, 2},
+    {0, 0,   4, 2},
+    {0, 512, 4, 1},
+    {1, 0,   8, 2},
+    {1, 512, 8, 1}
   };
   int half;
   const int N1 = split_factor(n[0], single != 0, &half);
@@ -93,15 +101,13 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->apart = 1;
   r->modes = (ptrdiff_t)n[0] * n[1];
   r->split.N1 = N1;
-  const char *pick = getenv("PETSCBCR_SPLIT");
-  for (int s = pick ? atoi(pick) : 0; s >= 0 && s < 4; s++) {
-    const int N2 = n[1] / N1, columns = shapes[N2 == 32][single != 0][s].columns,
-              rows = N2 * shapes[N2 == 32][single != 0][s].segments;
+  for (const auto &s : shapes) {
+    const int rows = n[1] / N1 * s.segments, items = n[0] / 2 / s.columns * N1;
     int clusters = 0, rounds;
 
-    if (!columns || n[0] / 2 % columns || n[2] % rows || n[2] / rows > SPLIT_CLUSTER) continue;
-    r->split.columns = columns;
-    r->split.segments = rows / N2;
+    if (s.single != (single != 0) || (s.n && s.n != n[0]) || n[2] % rows || n[2] / rows > SPLIT_CLUSTER) continue;
+    r->split.columns = s.columns;
+    r->split.segments = s.segments;
     r->split.cluster = n[2] / rows;
     if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
                 : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
@@ -109,8 +115,6 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
       (void)cudaGetLastError();
       continue;
     }
-    const int items = N1 * (n[0] / 2 / columns);
-
     rounds = (items + clusters - 1) / clusters;
     r->split.clusters = (items + rounds - 1) / rounds;
     return 1;

@@ -205,8 +205,8 @@ struct SplitLinesArgs {
 template <typename T, int N2_, int COLUMNS_, int SEGMENTS_, int BLOCKS_>
 struct SplitShape {
   static constexpr int N2 = N2_, COLUMNS = COLUMNS_, SEGMENTS = SEGMENTS_, BLOCKS = BLOCKS_, L = N2,
-                       SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, HALF = SLOTS * SEGMENTS,
-                       THREADS = 2 * HALF, WIDTH = 32 / SEGMENTS; /* slots of a warp */
+                       SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, HALF = SLOTS * SEGMENTS, THREADS = 2 * HALF,
+                       WIDTH = 32 / SEGMENTS; /* slots of a warp */
   static constexpr int BANKS = 128 / (int)sizeof(Cplx<T>), PITCH = SLOTS + (COLUMNS < BANKS ? COLUMNS : 0);
   static constexpr int TILES = 3, TILE = PLANES * PITCH, TOTALS = 2 * SEGMENTS * SLOTS;
   static constexpr size_t BYTES = (size_t)(TILES * TILE + 2 * TOTALS) * sizeof(Cplx<T>);
@@ -233,13 +233,16 @@ static __device__ __forceinline__ void split_modes(const SplitLinesArgs<T> &a, i
   }
   const int first = k1 > H ? a.N1 - k1 : k1;
   const auto root = [&](int k2) { return load_root<1>(a.roots, a.half + first + a.N1 * k2); };
-  const auto cosine = [&](int k2, Cplx<T> p, Cplx<T> q) { /* from a + i b at k and at n - k to c_a + i c_b, and back */
-    const Cplx<T> w = root(k2);
-    const T h = (T)0.5;
+  const auto cosine =
+    [&](int k2, Cplx<T> p,
+        Cplx<T>
+          q) { /* from a + i b at k and at n - k to c_a + i c_b, and back */
+               const Cplx<T> w = root(k2);
+               const T h = (T)0.5;
 
-    if (BACK) return conjugate(w) * (first || k2 ? Cplx<T>{p.x + q.y, p.y - q.x} : p);
-    return Cplx<T>{h * (w.x * (p.x + q.x) - w.y * (p.y - q.y)), h * (w.x * (p.y + q.y) - w.y * (q.x - p.x))};
-  };
+               if (BACK) return conjugate(w) * (first || k2 ? Cplx<T>{p.x + q.y, p.y - q.x} : p);
+               return Cplx<T>{h * (w.x * (p.x + q.x) - w.y * (p.y - q.y)), h * (w.x * (p.y + q.y) - w.y * (q.x - p.x))};
+    };
   const auto both = [&](int i, int j) {
     const Cplx<T> p = v[i], q = v[j];
 
@@ -300,11 +303,7 @@ static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a,
                                                      Cplx<T> G, int rank, const Cplx<T> *totals, int slots, Cplx<T> *Y,
                                                      Cplx<T> *V)
 {
-#if defined(SPLIT_VARIANT)
-  constexpr int MANY = 8;
-#else
   constexpr int MANY = 4;
-#endif
   const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
   const Cplx<T> zero = {0, 0}, one = {1, 1};
   Cplx<T> E = zero, B = zero, g = zero, p = one, E0 = zero, B0 = zero, p0 = one, own = zero; /* 0: up to this block */
@@ -446,8 +445,8 @@ template <typename T, class S, class Fetch>
 static __device__ __forceinline__ void split_up(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, Fetch fetch)
 {
   constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
-  const int t = (int)threadIdx.x - S::HALF, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS,
-            s = t / 32 * W + lane % W, r = lane / W;
+  const int t = (int)threadIdx.x - S::HALF, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS, s = t / 32 * W + lane % W,
+            r = lane / W;
   const unsigned long long once = ring_passes();
 
   if (k.pinned) {
@@ -559,14 +558,16 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
   k.pinned = a.pin && k.first == 0;
 
   const auto fetch = [&](int i) { /* by a warp */
-    const int tile = i % S::TILES;
+                                  const int tile = i % S::TILES;
 
-    if (i >= k.count) return;
-    if (lane == 0) bulk_expect((unsigned)(S::PLANES * S::SLOTS * sizeof(Cplx<T>)), full + tile);
-    __syncwarp();
-    for (int p = lane; p < S::PLANES; p += 32)
-      bulk_copy(k.tiles + tile * S::TILE + p * S::PITCH, k.part + p * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
-                (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full + tile);
+                                  if (i >= k.count) return;
+                                  if (lane == 0)
+                                    bulk_expect((unsigned)(S::PLANES * S::SLOTS * sizeof(Cplx<T>)), full + tile);
+                                  __syncwarp();
+                                  for (int p = lane; p < S::PLANES; p += 32)
+                                    bulk_copy(k.tiles + tile * S::TILE + p * S::PITCH,
+                                              k.part + p * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
+                                              (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full + tile);
   };
 
   if (threadIdx.x == 0) {

@@ -5,16 +5,11 @@
 
 /* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have registers for in double and
    in single precision (0: not for that) */
-#if defined(SPLIT_VARIANT)
-#define SPLIT_F82 1
-#else
-#define SPLIT_F82 2
-#endif
 #define SPLIT_SHAPES(CASE) \
   CASE(16, 4, 2, 2, 3) \
-  CASE(16, 8, 2, 1, SPLIT_F82) \
+  CASE(16, 8, 2, 1, 2) \
   CASE(16, 4, 4, 1, 0) \
-  CASE(32, 4, 1, 1, 2) \
+  CASE(32, 4, 1, 1, 0) \
   CASE(32, 8, 1, 0, 1) \
   CASE(32, 2, 2, 1, 0)
 
@@ -72,8 +67,8 @@ static int split_planes_any(const RingArgs<T> &a, int back, int shift, cudaStrea
   return (int)cudaErrorNotSupported;
 }
 template <typename T>
-static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid,
-                           cudaStream_t stream, int *clusters)
+static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
+                           int *clusters)
 {
 #define CASE(N2_, COLUMNS, SEGMENTS, DBLOCKS, FBLOCKS) \
   if (N2 == N2_ && columns == COLUMNS && segments == SEGMENTS) { \

@@ -13,7 +13,8 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   BCRCudaRing r;
 
   PetscFunctionBegin;
-  PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
+  PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF,
+             PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
     const int n = BCRCudaRingRoots(&r, c->single, r.axis[d].len, NULL);
     double *w;
