@@ -71,8 +71,9 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
                 : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
 }
 
-/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take other numbers of rows. As
-   many clusters as the device has room for at a time, and no more than give all of them as many items, but for one */
+/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take
+   other numbers of rows. As many clusters as the device has room for at a time, and no more than
+   give all of them as many items, but for one */
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
   static const struct {

@@ -1,21 +1,25 @@
 /*
-  Planes of ring.h whose transform along y is divided: n = N1 N2 rows y = y0 + N2 y1, modes k = k1 + N1 k2.
+  Planes of ring.h whose transform along y is divided: n = N1 N2 rows y = y0 + N2 y1, modes k = k1
+  + N1 k2.
 
-  A block of split_planes() has the N1 rows of one y0 of a plane. It transforms them along x, as ring.cuh does with pairs of
-  rows, then the columns over y1 with N1 numbers in registers, and times e^(-2 pi i y0 k1/n). split_lines() does the rest,
-  N2 numbers over y0 of each k1, then a line along z for each mode, and the same steps back. Nothing goes from rows to
-  columns through memory.
+  A block of split_planes() has the N1 rows of one y0 of a plane. It transforms them along x, as
+  ring.cuh does with pairs of rows, then the columns over y1 with N1 numbers in registers, and
+  times e^(-2 pi i y0 k1/n). split_lines() does the rest, N2 numbers over y0 of each k1, then a
+  line along z for each mode, and the same steps back. Nothing goes from rows to columns through
+  memory.
 
-  Modes in memory: [z][k1][q / columns][y0][q % columns], so that a plane's part of an item (k1, some columns q) is one
-  piece. Column q holds two real ones as a + i b where q = 0, or an axis is between cell-centred ends. Those are separated
-  by the thread of split_planes() that has all k1: place k1 < N1/2 has a's number k1, place N1 - k1 has b's, since those of
-  real columns at k1 and N1 - k1 are conjugates. Only k1 = 0 and N1/2 hold a + i b; there a mode and its partner n - k are in
-  one thread of split_lines(). Between cell-centred ends of y the real and imaginary parts of w_k A_k are two modes
-  (ring.cuh), elsewhere of one kind.
+  Modes in memory: [z][k1][q / columns][y0][q % columns], so that a plane's part of an item (k1,
+  some columns q) is one piece. Column q holds two real ones as a + i b where q = 0, or an axis is
+  between cell-centred ends. Those are separated by the thread of split_planes() that has all k1:
+  place k1 < N1/2 has a's number k1, place N1 - k1 has b's, since those of real columns at k1 and
+  N1 - k1 are conjugates. Only k1 = 0 and N1/2 hold a + i b; there a mode and its partner n - k
+  are in one thread of split_lines(). Between cell-centred ends of y the real and imaginary parts
+  of w_k A_k are two modes (ring.cuh), elsewhere of one kind.
 
-  A cluster of blocks has all z of an item, a block some segments of L = N2 planes. Its parts come to shared memory by bulk
-  copies. E and B (ringlines.cu) of a block's planes are read by all blocks of the cluster. One half of a block transforms
-  an item and makes these, while the other half finishes the item before.
+  A cluster of blocks has all z of an item, a block some segments of L = N2 planes. Its parts come
+  to shared memory by bulk copies. E and B (ringlines.cu) of a block's planes are read by all
+  blocks of the cluster. One half of a block transforms an item and makes these, while the other
+  half finishes the item before.
 */
 #pragma once
 
@@ -74,8 +78,8 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
 
 /* ---- planes ---- */
 
-/* Bytes of a number, number n of unknowns of an axis, N1, blocks for which a multiprocessor should have registers, and the
-   transform along x (RingLength) */
+/* Bytes of a number, number n of unknowns of an axis, N1, blocks for which a multiprocessor should
+   have registers, and the transform along x (RingLength) */
 #define SPLIT_LENGTHS(CASE) \
   CASE(8, 128, 8, 16, 16, 16, 8) \
   CASE(8, 192, 12, 5, 12, 12, 4, 4) \
@@ -280,7 +284,8 @@ struct SplitBlock {
   bool pinned; /* the first item has the singular line, as the real part of slot 0 */
 };
 
-/* *sum: of v over the block's rows of slot 0, whose threads are the first ones of a half, `width` lanes apart */
+/* *sum: of v over the block's rows of slot 0, whose threads are the first ones of a half, `width`
+   lanes apart */
 static __device__ __forceinline__ void split_pin_sum(double v, int t, int width, double *sum)
 {
   for (int d = width; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
@@ -295,9 +300,9 @@ static __device__ __forceinline__ double split_pin_read(const double *sum, int b
   return s;
 }
 
-/* What is carried into block `rank` of a slot's line: Y from before, V from behind. m, G: mu^PLANES, and of B for a carry
-   (ring_powers()); totals: E, then B `slots` numbers behind, of this block. Reads of several blocks go at a time, for they
-   take long */
+/* What is carried into block `rank` of a slot's line: Y from before, V from behind. m, G:
+   mu^PLANES, and of B for a carry (ring_powers()); totals: E, then B `slots` numbers behind, of
+   this block. Reads of several blocks go at a time, for they take long */
 template <typename T>
 static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a, const Cplx<T> table[5], Cplx<T> m,
                                                      Cplx<T> G, int rank, const Cplx<T> *totals, int slots, Cplx<T> *Y,
@@ -346,10 +351,11 @@ static __device__ __forceinline__ void split_sync() /* half of a block */
   asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory");
 }
 
-/* Half of a block: numbers over y0 to modes, and what lines have from these rows alone. Thread t has column q of plane z for
-   transforms, slot s and segment r for lines. Phases of the cluster's barrier: the sum of the singular line's right-hand
-   side, if it is the cluster's (pinned); E and B of item 0 are there; the sum of the singular line's solution; E and B of
-   item 1, ...; the end. Between its arrival for an item and what others wait for it transforms the next one */
+/* Half of a block: numbers over y0 to modes, and what lines have from these rows alone. Thread t
+   has column q of plane z for transforms, slot s and segment r for lines. Phases of the cluster's
+   barrier: the sum of the singular line's right-hand side, if it is the cluster's (pinned); E and
+   B of item 0 are there; the sum of the singular line's solution; E and B of item 1, ...; the end.
+   Between its arrival for an item and what others wait for it transforms the next one */
 template <typename T, class S>
 static __device__ __forceinline__ void split_down(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
@@ -440,7 +446,8 @@ static __device__ __forceinline__ void split_down(const SplitLinesArgs<T> &a, co
   }
 }
 
-/* The other half: carries, lines, back to numbers over y0. It says early that it has read what others sent */
+/* The other half: carries, lines, back to numbers over y0. It says early that it has read what
+   others sent */
 template <typename T, class S, class Fetch>
 static __device__ __forceinline__ void split_up(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, Fetch fetch)
 {

@@ -3,8 +3,8 @@
 
 #include "split.cuh"
 
-/* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have registers for in double and
-   in single precision (0: not for that) */
+/* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have
+   registers for in double and in single precision (0: not for that) */
 #define SPLIT_SHAPES(CASE) \
   CASE(16, 4, 2, 2, 3) \
   CASE(16, 8, 2, 1, 2) \
