@@ -5,9 +5,10 @@
   bench_cuda_poisson [-cases 511x511,127x127x127,256x256x256-ppc,256x256x256-ccd-single] [-reps 21] [-single] [-plain]
                      [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, (e) cell-centred Dirichlet,
                      periodic, (m) Dirichlet and node-centred Neumann, (s) cells stretched towards Dirichlet walls, the
-                     largest -ratio <50> of the smallest; of cases that name none) [-shift 0] [-graph]
+                     largest -ratio <50> of the smallest; (t) such cells, and numbers 1/(i + 1)^2
+                     along them that multiply the last of the other axes, whose residual is not taken; of cases that name none) [-shift 0] [-graph]
                      (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions)
-                     [-recursive]
+                     [-recursive] [-spectral] (transforms along all axes and a division, as of box stencils and indefinite operators)
 
   Operators that are singular, of Neumann and periodic ends and without a shift, are solved as such: the residual is
   that of the right-hand side without the mean that the solve has removed.
@@ -274,7 +275,7 @@ static PetscErrorCode CasesDefault(size_t length, char text[])
 typedef struct {
   BCRCoreOptions options;
   char ends[4];
-  PetscBool single, graph;
+  PetscBool single, graph, spectral;
   PetscReal shift, ratio;
   PetscInt reps;
 } Settings;
@@ -327,9 +328,13 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
       axis[d].end[e] = d < dim ? CaseEnd(ends[d], e) : BCREndOfOne();
       if (BCREndExcess(axis[d].end[e]) > 0) singular = PETSC_FALSE;
     }
-    if (d >= dim || ends[d] != 's') continue;
+    if (d >= dim || !strchr("st", ends[d])) continue;
     PetscCall(AxisStretch(&axis[d], (double)o->ratio));
     singular = PETSC_FALSE;
+    if (ends[d] != 't') continue;
+    PetscCall(PetscMalloc1(n[d], &axis[d].times));
+    axis[d].timed = BCRAxesTimed(d);
+    for (PetscInt i = 0; i < n[d]; i++) axis[d].times[i] = 1 / (PetscReal)((i + 1) * (i + 1));
   }
   options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
   r.graph = o->graph;
@@ -337,7 +342,9 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   for (int again = 0; again < 2; again++) { /* the first one loads kernels */
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCall(PetscTime(&t0));
-    PetscCall(BCRDeviceCoreCreate(dim, axis, o->shift, singular, stride, &options, r.stream, &r.core));
+    if (o->spectral)
+      PetscCall(BCRDeviceCoreCreateSpectral(dim, axis, NULL, o->shift, singular, stride, &options, r.stream, &r.core));
+    else PetscCall(BCRDeviceCoreCreate(dim, axis, o->shift, singular, stride, &options, r.stream, &r.core));
     PetscCall(BCRDeviceCoreSetUp(r.core));
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCall(PetscTime(&t1));
@@ -349,10 +356,11 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   }
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, o->reps, o->reps, &copy));
   PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, o->reps, &solve));
-  PetscCall(BackwardError(&r, dim, n, axis, ends, (double)o->shift, single, &error));
+  if (strchr(ends, 't')) error = NAN;
+  else PetscCall(BackwardError(&r, dim, n, axis, ends, (double)o->shift, single, &error));
   PetscCall(Products(&r, single, o->reps, &products, &flops)); /* which overwrite u */
   PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
-  PetscCall(PetscStrncpy(solver, o->graph ? "bcr-graph" : "bcr", sizeof(solver)));
+  PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%s", o->spectral ? "spectral" : "bcr", o->graph ? "-graph" : ""));
   if (options.radix || options.nlevels)
     PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", options.radix ? "radix" : "schedule",
                             (int)(options.radix ? options.radix : options.schedule[0]),
@@ -368,7 +376,10 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
   fflush(stdout);
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
   PetscCall(BCRDeviceCoreDestroy(&r.core));
-  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(axis[d].lower, axis[d].diag, axis[d].upper));
+  for (PetscInt d = 0; d < 3; d++) {
+    PetscCall(PetscFree3(axis[d].lower, axis[d].diag, axis[d].upper));
+    PetscCall(PetscFree(axis[d].times));
+  }
   PetscCallBCRCuda(BCRCudaFree(r.f));
   PetscCallBCRCuda(BCRCudaFree(r.u));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -392,6 +403,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &o.reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &o.single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &o.options.plain, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &o.spectral, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-header", &header, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &o.graph, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-recursive", &o.options.recursive, NULL));

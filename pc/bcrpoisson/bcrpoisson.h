@@ -71,6 +71,9 @@ typedef struct {
   PetscReal shift, scale;
   PetscInt nrobin, naxis[3];
   PetscReal robin[6]; /* of its Neumann ends, [nrobin] */
+  PetscInt nmixed;    /* products of its axes: xy, or xy, xz, yz, xyz */
+  PetscReal mixed[4];
+  PetscReal tau; /* imaginary part of its shift */
   PetscInt ntimes;
   DMDirection along, timed; /* numbers along an axis that another one is multiplied by, [ntimes], or NULL */
   PetscReal *times;
@@ -104,7 +107,7 @@ typedef struct {
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscScalar *turn;  /* [n] complex matrices: what each row of the right-hand side is multiplied with first; or NULL */
-  PetscBool waves;    /* some component is not definite (src/poisson/waves.h): the host solves it */
+  PetscBool waves;    /* some component is not definite (src/poisson/waves.h) */
   /* the backward error of what is left out of the KSP's right-hand side, where it is more than rounding. spoil: the KSP
      would not see it */
   PetscReal told;
@@ -120,11 +123,8 @@ typedef struct {
   PetscBool refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
 
-/* What devices have no way to solve */
-static inline PetscBool BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
-{
-  return (PetscBool)(bcr->waves || bcr->turn || bcr->product);
-}
+/* setup.c. Why devices have no way to solve this; NULL: they have */
+PETSC_INTERN const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr);
 
 /* Rows differ by a mask, and the extension is asked for */
 static inline PetscBool BCRPoissonExtends(const PC_BCRPoisson *bcr)

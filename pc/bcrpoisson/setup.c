@@ -99,6 +99,33 @@ static PetscErrorCode set_slabs(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
+{
+  const PetscBool ranks = bcr->place.grid.size > 1 ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool phases = bcr->turn ? PETSC_TRUE : PETSC_FALSE, rings = PETSC_FALSE;
+  double condition = 1; /* of eigenvectors along all axes of operators that have no lines there */
+
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    for (int d = 0; d < 3; d++) {
+      const BCRAxis *axis = &bcr->ops[c].axis[d];
+
+      rings = (PetscBool)(rings || axis->times || (axis->lower && axis->n > 1 && BCRAxisIsPeriodic(axis)));
+    }
+    if (!bcr->ops[c].waves) continue;
+    phases = (PetscBool)(phases || bcr->ops[c].tau != 0);
+    condition = PetscMax(condition, BCRAxesConditionAll(bcr->ops[c].dim, bcr->ops[c].axis));
+  }
+  if (phases) return "no way for a device to solve complex operators";
+  if (ranks && rings)
+    return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
+           "along an axis that multiply another";
+  if (ranks && (bcr->waves || bcr->product))
+    return "no way for devices of several ranks to solve with box stencils and indefinite operators";
+  return condition > BCR_CONDITION_MOST
+           ? "no eigenvectors along all axes, which an indefinite operator needs on a device"
+           : NULL;
+}
+
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode choose_backend(PC pc)
 {
@@ -122,16 +149,17 @@ static PetscErrorCode choose_backend(PC pc)
         &fault, PETSC_ERR_SUP,
         "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why));
     PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
+    why = BCRPoissonHostOnly(bcr);
+    PetscCheck(!why, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "-%spc_bcrpoisson_backend cuda cannot be used here (%s): use -%spc_bcrpoisson_backend cpu or auto",
+               BCRPrefix(pc), why, BCRPrefix(pc));
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
-    if (bcr->device && BCRPoissonHostOnly(bcr)) {
-      bcr->device = PETSC_FALSE;
-      bcr->nodevice = bcr->product ? "no way for a device to solve with box stencils"
-                                   : "no way for a device to solve indefinite or complex operators";
-    }
+    if (bcr->device) bcr->nodevice = BCRPoissonHostOnly(bcr);
+    if (bcr->nodevice) bcr->device = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -166,7 +194,6 @@ static PetscErrorCode check_waves(PC pc)
   for (PetscInt c = 0; c < bcr->dof; ++c) bcr->waves = (PetscBool)(bcr->waves || bcr->ops[c].waves);
   if (bcr->nlevels && bcr->waves) option = "schedule";
   else if (bcr->radix != PCBCRPOISSON_RADIX_AUTO && bcr->waves) option = "radix";
-  else if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA && (bcr->waves || bcr->turn)) option = "backend cuda";
   PetscCheck(!option, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
              "The operator is indefinite or complex, and -%spc_bcrpoisson_%s is for definite ones: leave the option "
              "out, or use a preconditioning matrix (second matrix of KSPSetOperators()) that is definite",
@@ -204,7 +231,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
-  options->inplace = bcr->moves.slab ? PETSC_TRUE : PETSC_FALSE;
+  options->inplace = bcr->moves.slab && !bcr->device ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
   if (bcr->device) PetscCall(BCRStartDevice(&options->stream));
@@ -309,6 +336,23 @@ static PetscErrorCode set_capacitance(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Vectors are moved where the solver is */
+static PetscErrorCode place_moves(PC_BCRPoisson *bcr, void *stream)
+{
+  BCRCarry carry = bcr->moves.carry;
+
+  PetscFunctionBegin;
+  if (BCR_HAVE_CUDA && carry) PetscCall(BCRCarryDeviceDestroy(carry));
+  if (BCR_HAVE_CUDA && carry && bcr->device) {
+    void *transport = NULL;
+
+    PetscCall(BCRSolverTransport(bcr->solver, &transport));
+    PetscCall(BCRCarryDeviceCreate(carry, bcr->moves.unit, stream, transport,
+                                   bcr->transport == PCBCRPOISSON_TRANSPORT_AUTO ? PETSC_TRUE : PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -327,6 +371,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
   else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
   bcr->replan = PETSC_FALSE;
+  PetscCall(place_moves(bcr, options.stream));
   PetscCall(set_capacitance(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -336,7 +381,9 @@ PetscInt BCRPoissonUnchosenFit(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   for (PetscInt c = 0; c < bcr->dof && bcr->ops && bcr->fit == PCBCRPOISSON_FIT_AUTO; ++c)
-    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average")) return c;
+    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average") ||
+        !strcmp(bcr->ops[c].fit, "profile"))
+      return c;
   return -1;
 }
 
@@ -355,7 +402,9 @@ static PetscErrorCode set_grading(PC pc)
 
     bcr->product = (PetscBool)(bcr->product || bcr->ops[c].product);
     if (bcr->source == PCBCRPOISSON_OPERATOR_USER) continue; /* no matrix to refine with */
-    bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
+    if (bcr->ops[c].waves && bcr->pattern.device)
+      bcr->condition = PetscMax(bcr->condition, BCRAxesConditionAll(bcr->ops[c].dim, axis));
+    else bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
     bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
     if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
@@ -425,8 +474,8 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   /* block cyclic reduction of a given radix has no plan for more */
   bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
-  bcr->pattern.star =
-    (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->backend == PCBCRPOISSON_BACKEND_CUDA);
+  bcr->pattern.star = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels ||
+                                  (bcr->backend == PCBCRPOISSON_BACKEND_CUDA && bcr->place.grid.size > 1));
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   bcr->pattern.device = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
                                     (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));

@@ -164,6 +164,16 @@ double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
   return ranks && general > 1 ? all : rest;
 }
 
+double BCRAxesConditionAll(PetscInt dim, const BCRAxis axis[])
+{
+  double all = 1;
+
+  for (PetscInt d = 0; d < dim; d++)
+    if (axis[d].lower && axis[d].n > 1)
+      all *= axis[d].n > BCR_EIGEN_MOST ? (double)PETSC_INFINITY : BCRAxisCondition(&axis[d]);
+  return all;
+}
+
 double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 {
   double rest, mixed = 0,
@@ -291,6 +301,21 @@ static PetscBool BCRAxisBelow(const BCRAxis *ax, double x)
     taken += left * right / q;
   }
   return (PetscBool)(open < n && !((double)ax->diag[n - 1] - x - taken > 0));
+}
+
+double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift, double tau)
+{
+  double size = hypot(shift, tau);
+
+  for (PetscInt d = 0; d < dim; d++) {
+    const BCRAxis *x = &axis[d];
+    double top = x->n > 1 && !x->lower ? 4 * (double)x->a : 0;
+
+    for (PetscInt i = 0; i < x->n && x->lower; i++)
+      top = PetscMax(top, fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i]);
+    size += top;
+  }
+  return size;
 }
 
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
@@ -640,9 +665,36 @@ static void BCRUserSettle(BCROperator *op)
   if (op->shift != given && PetscAbsReal(op->shift) <= BCR_SUM_TOL * size) op->shift = 0;
 }
 
-static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
+/* Products of axes: those of an axis of one unknown, whose T is a number, belong to the others or to the shift */
+static void BCRUserProducts(BCROperator *op, const PetscReal coupling[], const BCREnd end[], const PetscReal mixed[8])
+{
+  PetscReal m[8] = {0};
+
+  for (int set = 3; set < 8; set++) {
+    if (!(set & (set - 1))) continue; /* one axis */
+    m[set] = mixed[set];
+    for (PetscInt d = 0; d < op->dim; d++)
+      if (set >> d & 1) m[set] *= coupling[d];
+  }
+  for (PetscInt d = 0; d < op->dim; d++)
+    for (int set = 7; set > 0 && op->axis[d].n == 1; set--) {
+      if (!(set >> d & 1)) continue;
+      m[set & ~(1 << d)] += m[set] * (PetscReal)BCRAxisUniformLowest(1, end[2 * d], end[2 * d + 1]);
+      m[set] = 0;
+    }
+  op->shift += m[0];
+  for (PetscInt d = 0; d < op->dim; d++) m[1 << d] += op->axis[d].a;
+  op->product = (PetscBool)(m[3] != 0 || m[5] != 0 || m[6] != 0 || m[7] != 0 || m[1] < 0 || m[2] < 0 || m[4] < 0);
+  for (int set = 1; set < 8 && op->product; set++) op->mixed[set] = m[set];
+  for (PetscInt d = 0; d < op->dim; d++)
+    if (op->axis[d].n > 1) op->axis[d].a = op->product ? 1 : m[1 << d];
+}
+
+static PetscErrorCode BCRUserFill(BCROperator *op, const PetscReal coupling[], const BCREnd end[],
+                                  const BCRUserAxis axis[], const BCRUserTerms *terms)
 {
   PetscFunctionBegin;
+  op->tau = terms->tau;
   for (PetscInt d = 0; d < op->dim; d++) {
     const BCRUserAxis *x = &axis[d];
 
@@ -653,16 +705,18 @@ static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
   for (PetscInt d = 0; d < op->dim; d++)
     if (axis[d].times) PetscCall(BCRUserTimes(op, d, axis[d].times, axis[d].timed));
   BCRUserSettle(op);
+  BCRUserProducts(op, coupling, end, terms->mixed);
   PetscCall(BCROperatorCheckDefinite(op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
-                                     const BCRUserAxis axis[], PetscReal shift, PetscReal scale, BCROperator **op)
+                                     const BCRUserAxis axis[], const BCRUserTerms *terms, PetscReal shift,
+                                     PetscReal scale, BCROperator **op)
 {
   PetscFunctionBegin;
   PetscCall(BCRUserCreate(dim, n, coupling, end, shift, scale, op));
-  BCRCallElse(BCRUserFill(*op, axis), (void)BCROperatorDestroy(1, op));
+  BCRCallElse(BCRUserFill(*op, coupling, end, axis, terms), (void)BCROperatorDestroy(1, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

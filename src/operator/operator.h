@@ -112,6 +112,8 @@ PETSC_INTERN PetscInt BCRAxesLine(PetscInt dim, const BCRAxis axis[], double *re
 /* That product; ranks: as if every general axis were transformed, since along an interface between ranks all but the
    slabs' are. 1: no more than one axis is general */
 PETSC_INTERN double BCRAxesCondition(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
+/* The same where all general axes are transformed, however few, infinite where one cannot be */
+PETSC_INTERN double BCRAxesConditionAll(PetscInt dim, const BCRAxis axis[]);
 /* Which axis the numbers t along an axis are for */
 static inline PetscInt BCRAxesTimed(PetscInt axis)
 {
@@ -134,6 +136,8 @@ PETSC_INTERN PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[]);
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */
 PETSC_INTERN double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
 
+/* The largest sum of absolute values of a row of the sum of the axes and shift + i tau */
+PETSC_INTERN double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift, double tau);
 /* The smallest eigenvalue of an axis, 0 of a uniform one of one unknown */
 PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
 /* How many eigenvalues of a general axis are below x */
@@ -164,7 +168,8 @@ typedef struct {
   PetscReal shift;
   PetscReal scale;    /* overall factor, carries the sign */
   PetscBool singular; /* the constant is in the null space */
-  /* eigenvalues of both signs, or nearly zero, or not real: solved by poisson/waves.h, on the host */
+  /* eigenvalues of both signs, or nearly zero, or not real: solved by poisson/waves.h on the host, by plan SPECTRAL on
+     a device */
   PetscBool waves;
   PetscReal tau; /* complex scalars: T + shift + i tau */
   /* complex scalars: A = diag(turn) times all this, |turn| = 1, for each row of this rank's nodes (x fastest); NULL: 1 */
@@ -187,7 +192,7 @@ typedef struct {
   /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscReal deviation;
   PetscInt devrow, devcol; /* where, in natural numbering of the component */
-  char fit[16];            /* "exact", "scaled", "average", "user" */
+  char fit[16];            /* "exact", "scaled", "average", "profile", "user" */
 } BCROperator;
 
 /* The smallest diagonal of an axis of more than one unknown */

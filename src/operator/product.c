@@ -2,6 +2,8 @@
   The symbol of products of axes: what it is bounded by, and whether it changes its sign.
 */
 #include "product.h"
+#include <math.h>
+#include <stdlib.h>
 
 /* The eigenvalues that corners are made of: smallest, smallest but zero, largest */
 static void eigenvalues_of(PetscInt n, const double lambda[], double v[3])
@@ -38,4 +40,36 @@ void BCRProductGetRange(const PetscInt n[3], const double *const lambda[3], cons
       r->top = PetscMax(r->top, PetscAbs(p));
     }
   }
+}
+
+static int compare(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+void BCRModesSort(PetscInt n, double lambda[])
+{
+  qsort(lambda, (size_t)n, sizeof(double), compare);
+}
+
+void BCRModesSurveyLine(PetscInt n, const double lambda[], double shift, double slope, double tau, double tol,
+                        BCRModesSurvey *s)
+{
+  const double sign = slope < 0 ? -1 : 1;
+  PetscInt low = 0, high = n, before = 0, behind = 0;
+
+  while (low < high) { /* real parts up to there have the other sign */
+    const PetscInt middle = (low + high) / 2;
+
+    if (sign * (shift + slope * lambda[middle]) < 0) low = middle + 1;
+    else high = middle;
+  }
+  for (PetscInt j = low; j < n && hypot(shift + slope * lambda[j], tau) <= tol; j++) behind++;
+  for (PetscInt j = low - 1; j >= 0 && hypot(shift + slope * lambda[j], tau) <= tol; j--) before++;
+  for (PetscInt j = PetscMax(low - 1, 0); j <= PetscMin(low, n - 1); j++)
+    s->least = PetscMin(s->least, hypot(shift + slope * lambda[j], tau));
+  s->negative += (double)(slope < 0 ? n - low - behind : low - before);
+  s->left += (double)(before + behind);
 }

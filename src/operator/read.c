@@ -330,7 +330,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   R.rows.why = &R.why;
   /* a fit that was chosen by its name is what is wanted */
   R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
-  R.rows.rings = (PetscBool)(R.rows.several && !(pattern && pattern->device));
+  R.rows.rings = (PetscBool)(R.rows.several && !(pattern && pattern->device && grid->size > 1));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);

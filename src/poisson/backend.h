@@ -87,6 +87,8 @@ struct _BCRBackend {
      an array of the box, packed. Or NULL: always the first */
   PetscErrorCode (*core_input)(BCRRanks core, void **v);
   PetscErrorCode (*core_solve)(const BCRPass *p, BCRRanks core, const void *f, void *u);
+  /* operators of either sign: what is known of left-out parts is forgotten; or NULL: BCRWaves solves those */
+  PetscErrorCode (*core_forget)(BCRRanks core, void *stream);
   /* p->removed = what the core's last solve removed; x (or NULL): all solves of it */
   PetscErrorCode (*core_removed)(const BCRPass *p, BCRRanks core, const BCRRefine *x);
 
@@ -102,5 +104,3 @@ struct _BCRBackend {
 
 PETSC_INTERN const BCRBackend *BCRBackendCpu(void);
 PETSC_INTERN const BCRBackend *BCRBackendCuda(void); /* NULL: not in this build */
-/* How ranks with devices exchange, a BCRTransport of the solver; NULL: one rank. Of a solver on a device */
-PETSC_INTERN PetscErrorCode BCRSolverTransport(BCRSolver s, void *transport);

@@ -716,6 +716,7 @@ const BCRBackend *BCRBackendCuda(void)
     .core_create = cuda_core_create,
     .core_input = BCRRanksGetInput,
     .core_solve = cuda_core_solve,
+    .core_forget = BCRRanksForget,
     .core_removed = cuda_core_removed,
     .run = cuda_run,
     .ready = cuda_ready,

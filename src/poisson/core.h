@@ -151,10 +151,12 @@ typedef struct {
   double flops;     /* of one solve */
   double bytes;     /* of one solve: memory that its stages read and write */
   char isa[64];     /* instruction set, or the name of the CUDA device */
-  /* SPECTRAL: the smallest absolute value of the symbol but that of the constant of a singular operator; modes where it is
-     negative; modes that are left out, as it is next to zero there */
-  double symbol_min;
+  /* SPECTRAL: the smallest absolute value of the symbol but that of the constant of a singular operator, and what that is
+     small or large against; modes where it is negative; modes that are left out, as it is next to zero there */
+  double symbol_min, symbol_size;
   PetscInt64 negative, left_out;
+  /* of operators of either sign, what was left out of right-hand sides since they were forgotten: BCRWavesInfo */
+  double removed, backward;
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);
 /* how the core solves; it stays the core's */

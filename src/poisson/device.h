@@ -17,6 +17,11 @@ typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
                                                 const PetscInt stride[], const BCRCoreOptions *options,
                                                 BCRStream stream, BCRDeviceCore *core);
+/* Products of axes, mixed as in BCRCoreCreateProduct(); NULL: an operator of either sign, the sum of the axes and shift */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[],
+                                                        PetscReal shift, PetscBool singular, const PetscInt stride[],
+                                                        const BCRCoreOptions *options, BCRStream stream,
+                                                        BCRDeviceCore *core);
 /* tables and workspace, after creation and after a new shift or factor; else the next solve does it */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore core);
 /* Before set-up: right-hand sides will be made for the core (weights, planes, other types of
@@ -27,6 +32,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInput(BCRDeviceCore core, void **f);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
 /* the mean that the last solve removed, a number on the device; NULL where the operator is not singular */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore core, const double **removed);
+/* What BCRCoreInfo has of parts that were left out is zero again, on the stream */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreForget(BCRDeviceCore core, BCRStream stream);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
@@ -54,6 +61,10 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStre
                                                      int part, const BCRCudaWindow *w);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
                                                    const double *interface, const double *before, const double *mean);
+/* Of a singular operator behind BorderEnd(), which leaves out the mean and what follows it: what of u the mean is to be
+   made zero of, `at` its first byte. True: the plane of the constant mode, whose others add up to zero; false: all of u */
+PETSC_INTERN PetscBool BCRDeviceCoreMean(BCRDeviceCore core, BCRCudaBox *box, size_t *at);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderFinish(BCRDeviceCore core, BCRStream stream, void *u);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u,
                                                      const BCRCudaBorderRows *rows, const double *received, int part,
                                                      const BCRCudaWindow *w);

@@ -32,11 +32,17 @@ extern void BCRdstevd_(const char *, const PetscBLASInt *, double *, double *, d
 extern void BCRdsyevd_(const char *, const char *, const PetscBLASInt *, double *, const PetscBLASInt *, double *,
                        double *, const PetscBLASInt *, PetscBLASInt *, const PetscBLASInt *, PetscBLASInt *);
 
+/* Unknowns from which on an axis is folded: below, sums and differences are as much work as what they save. Not measured */
+#define BCR_EIGEN_FOLD 16
+/* Of mirrored coefficients that differ by so many roundings, the mean is taken */
+#define BCR_EIGEN_MIRRORED (16 * PETSC_MACHINE_EPSILON)
+
 /* Lines of a product. More of them take no less time each, and their scratch leaves the cache */
 #define BCR_EIGEN_LINES 256
 
 struct _n_BCREigen {
   PetscInt n, constant;
+  PetscInt even; /* vectors that are even, the first ones, others are odd; 0: neither */
   PetscBool single;
   double *lambda;
   double *to, *from;            /* mode k at n k */
@@ -90,6 +96,59 @@ PetscErrorCode BCREigenValues(const BCRAxis *x, double lambda[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool mirrored(PetscReal a, PetscReal b)
+{
+  return PetscAbsReal(a - b) <= (PetscReal)BCR_EIGEN_MIRRORED * PetscAbsReal(a) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* The axis is the same from either end */
+static PetscBool axis_folds(const BCRAxis *x)
+{
+  const PetscInt n = x->n;
+
+  if (n < BCR_EIGEN_FOLD || BCRAxisIsPeriodic(x)) return PETSC_FALSE;
+  for (PetscInt i = 0; i < n; i++)
+    if (!mirrored(x->diag[i], x->diag[n - 1 - i]) || !mirrored(x->lower[i], x->upper[n - 1 - i])) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* symmetric_eigenvectors() of a matrix that is the same from either end: of m = n/2 pairs of unknowns, and the one in the
+   middle, the sums' matrix and that of the differences */
+static PetscErrorCode folded_eigenvectors(BCREigen e, double d[], const double off[])
+{
+  const PetscInt n = e->n, m = n / 2, odd = n % 2;
+  double *half, *next, *z;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  e->even = n - m;
+  PetscCall(PetscMalloc3(e->even, &half, e->even, &next, (size_t)e->even * e->even, &z));
+  for (PetscInt parity = 0; parity < 2 && !ierr; parity++) {
+    const PetscInt size = parity ? m : e->even, first = parity ? e->even : 0;
+
+    for (PetscInt i = 0; i < size; i++) {
+      half[i] = 0.5 * (d[i] + d[n - 1 - i]);
+      next[i] = i + 1 < size ? 0.5 * (off[i] + off[n - 2 - i]) : 0;
+    }
+    if (!odd) half[m - 1] += parity ? -off[m - 1] : off[m - 1];
+    else if (!parity) next[m - 1] *= PETSC_SQRT2; /* the middle has half the weight of a pair */
+    ierr = symmetric_eigenvectors(size, PETSC_FALSE, half, next, z);
+    for (PetscInt k = 0; k < size && !ierr; k++) {
+      double *q = e->to + (size_t)(first + k) * n;
+
+      e->lambda[first + k] = half[k];
+      if (odd) q[m] = parity ? 0 : z[k * size + m];
+      for (PetscInt i = 0; i < m; i++) {
+        q[i] = z[k * size + i] / PETSC_SQRT2;
+        q[n - 1 - i] = parity ? -q[i] : q[i];
+      }
+    }
+  }
+  PetscCall(PetscFree3(half, next, z));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Of a singular axis mode k is h^1/2, exactly, in place of what is off by rounding of T over the smallest gap of the
    eigenvalues. The others are made orthogonal to it: that moves them by rounding of T over their own eigenvalues, and
    T times them by rounding */
@@ -104,7 +163,7 @@ static void constant_mode(BCREigen e, const double h[])
   for (PetscInt i = 0; i < n; i++) sum += h[i];
   e->constant = zero;
   e->lambda[zero] = 0;
-  for (PetscInt k = 0; k < n; k++) {
+  for (PetscInt k = 0; k < (e->even ? e->even : n); k++) { /* odd vectors are orthogonal to it */
     double *q = e->to + (size_t)k * n, dot = 0;
 
     for (PetscInt i = 0; i < n && k != zero; i++) dot += q[i] * sqrt(h[i] / sum);
@@ -158,7 +217,15 @@ static PetscErrorCode eigen_fill(BCREigen e, const BCRAxis *x, PetscBool singula
     e->lambda[i] = (double)x->diag[i];
     off[i] = -sqrt((double)x->upper[i]) * sqrt((double)x->lower[(i + 1) % n]); /* the last one: of a ring, else 0 */
   }
-  ierr = symmetric_eigenvectors(n, BCRAxisIsPeriodic(x), e->lambda, off, e->to);
+  if (axis_folds(x)) {
+    double *d;
+
+    for (PetscInt i = 0; i < n / 2; i++) h[i] = h[n - 1 - i] = 0.5 * (h[i] + h[n - 1 - i]);
+    ierr = PetscMalloc1(n, &d);
+    if (!ierr) ierr = PetscArraycpy(d, e->lambda, n);
+    if (!ierr) ierr = folded_eigenvectors(e, d, off);
+    (void)PetscFree(d);
+  } else ierr = symmetric_eigenvectors(n, BCRAxisIsPeriodic(x), e->lambda, off, e->to);
   if (!ierr) scale_vectors(e, h, singular);
   PetscCall(PetscFree2(off, h));
   PetscCall(ierr);
@@ -201,6 +268,11 @@ PetscErrorCode BCREigenDestroy(BCREigen *eigen)
   PetscCall(PetscFree(e->fromsingle));
   PetscCall(PetscFree(*eigen));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCREigenFolds(BCREigen e)
+{
+  return e->even ? PETSC_TRUE : PETSC_FALSE;
 }
 
 PetscErrorCode BCREigenGetModes(BCREigen e, double lambda[], PetscInt *constant)
@@ -263,6 +335,82 @@ static void copy(BCREigen e, int from, int to, ptrdiff_t columns, ptrdiff_t rows
   }
 }
 
+/* Sums and differences of mirrored unknowns of lines, and back. Unknowns are sx apart in x and lines nx, of the other array sy
+   and ny; sums are where the first unknowns are, differences behind the middle */
+#define BCR_EIGEN_FOLDS(A, B) \
+  for (ptrdiff_t i = 0; i < n - m; i++) { \
+    const A *x = (const A *)f + i * sx, *r = (const A *)f + (n - 1 - i) * sx; \
+    B *s = (B *)u + i * sy, *d = (B *)u + (n - m + i) * sy; \
+\
+    for (ptrdiff_t l = 0; l < lines; l++) { \
+      const A a = x[l * nx], b = r[l * nx]; \
+\
+      s[l * ny] = (B)(i < m ? a + b : a); \
+      if (i < m) d[l * ny] = (B)(a - b); \
+    } \
+  }
+#define BCR_EIGEN_UNFOLDS(A, B) \
+  for (ptrdiff_t i = 0; i < n - m; i++) { \
+    const A *s = (const A *)f + i * sx, *d = (const A *)f + (n - m + i) * sx; \
+    B *x = (B *)u + i * sy, *r = (B *)u + (n - 1 - i) * sy; \
+\
+    for (ptrdiff_t l = 0; l < lines; l++) { \
+      const A a = s[l * nx], b = i < m ? d[l * nx] : 0; \
+\
+      x[l * ny] = (B)(a + b); \
+      if (i < m) r[l * ny] = (B)(a - b); \
+    } \
+  }
+
+static void fold(BCREigen e, int back, int io, ptrdiff_t lines, const void *f, ptrdiff_t sx, ptrdiff_t nx, void *u,
+                 ptrdiff_t sy, ptrdiff_t ny)
+{
+  const ptrdiff_t n = e->n, m = n / 2;
+
+  if (back) {
+    if (!e->single) BCR_EIGEN_UNFOLDS(double, double)
+    else if (io) BCR_EIGEN_UNFOLDS(float, double)
+    else BCR_EIGEN_UNFOLDS(float, float)
+  } else if (!e->single) BCR_EIGEN_FOLDS(double, double)
+  else if (io) BCR_EIGEN_FOLDS(double, float)
+  else BCR_EIGEN_FOLDS(float, float)
+}
+
+/* transform() by even and odd vectors. The matrices' first halves are those of sums and differences */
+static void transform_folded(BCREigen e, PetscBool rows, int direction, int io, ptrdiff_t count, const void *f,
+                             ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+{
+  const ptrdiff_t n = e->n, word = e->single ? sizeof(float) : sizeof(double),
+                  size = io ? (ptrdiff_t)sizeof(double) : word, step = BCR_EIGEN_LINES;
+  const char *M = direction ? (e->single ? (char *)e->fromsingle : (char *)e->from)
+                            : (e->single ? (char *)e->tosingle : (char *)e->to);
+  char *other = (char *)work + step * n * word;
+
+  for (ptrdiff_t l = 0; l < count; l += step) {
+    const ptrdiff_t m = PetscMin(step, count - l), nx = rows ? n : m; /* a batch in work is packed */
+    const char *x = (const char *)f + (rows ? l * ldf : l) * size;
+    char *y = (char *)u + (rows ? l * ldu : l) * size;
+    const char *from = (const char *)work;
+    char *to = other;
+    ptrdiff_t ldfrom = nx, ldto = nx;
+
+    if (!direction) fold(e, 0, io, m, x, rows ? 1 : ldf, rows ? ldf : 1, work, rows ? 1 : nx, rows ? nx : 1);
+    else if (io) copy(e, io, 0, nx, rows ? m : n, x, ldf, work, nx);
+    else from = x, ldfrom = ldf;
+    if (!direction && !io) to = y, ldto = ldu;
+    for (PetscInt parity = 0; parity < 2; parity++) {
+      const ptrdiff_t h = parity ? n - e->even : e->even, at = parity ? e->even : 0;
+      const char *A = M + at * n * word, *X = from + at * word * (rows ? 1 : ldfrom);
+      char *Y = to + at * word * (rows ? 1 : ldto);
+
+      if (rows) product(e->single, direction ? "N" : "T", "N", h, m, h, A, n, X, ldfrom, Y, ldto);
+      else product(e->single, "N", direction ? "T" : "N", m, h, h, X, ldfrom, A, n, Y, ldto);
+    }
+    if (direction) fold(e, 1, io, m, to, rows ? 1 : ldto, rows ? ldto : 1, y, rows ? 1 : ldu, rows ? ldu : 1);
+    else if (io) copy(e, 0, io, nx, rows ? m : n, to, nx, y, ldu);
+  }
+}
+
 /* Lines that are rows (contiguous) or columns (neighbours are) of f, as many at a time as scratch has room for */
 static void transform(BCREigen e, PetscBool rows, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf,
                       void *u, ptrdiff_t ldu, void *work)
@@ -272,6 +420,10 @@ static void transform(BCREigen e, PetscBool rows, int direction, int io, ptrdiff
                             : (e->single ? (void *)e->tosingle : (void *)e->to);
   void *out = (char *)work + step * n * (e->single ? sizeof(float) : sizeof(double));
 
+  if (e->even) {
+    transform_folded(e, rows, direction, io, count, f, ldf, u, ldu, work);
+    return;
+  }
   for (ptrdiff_t l = 0; l < count; l += step) {
     const ptrdiff_t m = PetscMin(step, count - l), nx = rows ? n : m, ny = rows ? m : n;
     const void *x = (const char *)f + (rows ? l * ldf : l) * size;

@@ -4,6 +4,9 @@
       T = V L V^-1,  V = h^-1/2 Q,  h_(i+1) lower_(i+1) = h_i upper_i     (h^1/2 T h^-1/2 = Q L Q^T is symmetric)
 
       analysis  X = V^-1 x = Q^T h^1/2 x          synthesis  x = V X
+
+  Of an axis that is the same from either end, vectors are even or odd, even ones first. Products on the host are then two
+  of half the size, of sums and of differences of mirrored unknowns; the matrices hold for whole ones, too.
 */
 #pragma once
 
@@ -17,7 +20,9 @@ PETSC_INTERN PetscErrorCode BCREigenCreate(const BCRAxis *axis, PetscBool singul
 /* The eigenvalues alone, of an axis whose couplings may vanish one way, in increasing order */
 PETSC_INTERN PetscErrorCode BCREigenValues(const BCRAxis *axis, double lambda[]);
 PETSC_INTERN PetscErrorCode BCREigenDestroy(BCREigen *eigen);
-/* n eigenvalues in increasing order; number of the constant mode, -1: not singular */
+/* vectors are even, then odd */
+PETSC_INTERN PetscBool BCREigenFolds(BCREigen eigen);
+/* n eigenvalues in increasing order (of the even vectors, then of the odd ones); number of the constant mode, -1: not singular */
 PETSC_INTERN PetscErrorCode BCREigenGetModes(BCREigen eigen, double lambda[], PetscInt *constant);
 /* of the work type: entry i of mode k of the analysis and of the synthesis at n k + i */
 PETSC_INTERN PetscErrorCode BCREigenGetMatrices(BCREigen eigen, const void **to, const void **from);

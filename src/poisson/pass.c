@@ -198,8 +198,8 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         p[part].stream = stream;
         p[part].removed = s->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part;
       }
-      if (s->comp[m].op.waves) PetscCall(BCRPassWaves(p));
-      for (int part = 0; part < BCR_PARTS && !s->comp[m].op.waves; part++) {
+      if (BCRComponentWaves(s, &s->comp[m])) PetscCall(BCRPassWaves(p));
+      for (int part = 0; part < BCR_PARTS && !BCRComponentWaves(s, &s->comp[m]); part++) {
         PetscCall(BCRPassSolve(&p[part]));
         if (BCRComponentOnes(p[part].c, p[part].transpose)) PetscCall(s->be->subtract_ones(&p[part]));
       }
@@ -214,8 +214,10 @@ static PetscErrorCode solve_begin(Launch *l, void *stream)
 
   PetscFunctionBegin;
   if (s->be->ready) PetscCall(s->be->ready(s));
-  for (PetscInt k = 0; k < s->ncore; k++)
+  for (PetscInt k = 0; k < s->ncore; k++) {
     if (s->waves[k]) PetscCall(BCRWavesForget(s->waves[k]));
+    if (s->core[k] && s->be->core_forget) PetscCall(s->be->core_forget(s->core[k], stream));
+  }
   s->slots = (PetscInt)PetscMin(l->call.nrhs, BCR_SLOTS);
   /* a graph of that many would not be any faster */
   if (l->call.nrhs > BCR_SLOTS) PetscCall(solve_launch(l, stream));

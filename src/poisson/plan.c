@@ -82,15 +82,36 @@ static void axis_times(BCRAxis *a, PetscReal t)
   }
 }
 
+/* Of several general axes one has the lines; all are transformed where there are none */
+static PetscErrorCode plan_line(BCRPlan p)
+{
+  double rest;
+
+  PetscFunctionBegin;
+  p->line = BCRAxesLine(p->dim, p->axis, &rest);
+  if (p->product) {
+    p->line = -1;
+    rest = BCRAxesConditionAll(p->dim, p->axis);
+  }
+  PetscCheck(rest <= BCR_CONDITION_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Of several axes with general coefficients all but one are transformed (of an indefinite operator on a "
+             "device all): they are too long, or their eigenvectors too ill-conditioned");
+  for (PetscInt d = 0; d < p->dim; d++) {
+    if (p->axis[d].lower && d != p->line) p->axis[d].a = 1; /* of its eigenvalues */
+    if (p->waves) p->mixed[1 << d] = (double)p->axis[d].a;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The axes of more than one unknown; one of a single unknown adds its diagonal at most */
 static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 {
   PetscInt times;
-  double rest;
 
   PetscFunctionBegin;
   p->along = -1;
-  p->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
+  p->waves = spec->waves;
+  p->product = spec->mixed || spec->waves ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt i = 0; i < spec->dim; i++) {
     BCRAxis *a = &p->axis[p->dim];
     const PetscInt n = spec->axis[i].n;
@@ -101,10 +122,9 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       continue;
     }
     PetscCall(axis_create(&spec->axis[i], spec->singular, a));
-    PetscCheck(!(a->lower && BCRAxisIsPeriodic(a)) || (!p->limits.cuda && !p->options.nlevels && !p->options.radix),
-               PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "A periodic axis with coefficients that vary: neither a CUDA device nor block cyclic reduction solves "
-               "with one directly");
+    PetscCheck(!(a->lower && BCRAxisIsPeriodic(a)) || (!p->options.nlevels && !p->options.radix), PETSC_COMM_SELF,
+               PETSC_ERR_SUP,
+               "A periodic axis with coefficients that vary: block cyclic reduction does not solve with one directly");
     if (!a->lower)
       PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
@@ -116,16 +136,9 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
     p->stride[p->dim++] = spec->stride[i];
   }
   times = BCRAxesTimes(spec->dim, spec->axis);
-  PetscCheck(times < 0 || !p->limits.cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "An axis that is multiplied by numbers along another: a CUDA device does not solve with one directly");
   for (PetscInt d = 0; d < p->dim && times >= 0 && spec->axis[times].n == 1; d++)
     if (p->label[d] == "xyz"[spec->axis[times].timed]) axis_times(&p->axis[d], spec->axis[times].times[0]);
-  p->line = BCRAxesLine(p->dim, p->axis, &rest);
-  PetscCheck(rest <= BCR_CONDITION_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Of several axes with general coefficients all but one are transformed: they are too long, or their "
-             "eigenvectors too ill-conditioned");
-  for (PetscInt d = 0; d < p->dim; d++)
-    if (p->axis[d].lower && d != p->line) p->axis[d].a = 1; /* of its eigenvalues */
+  PetscCall(plan_line(p));
   for (PetscInt d = p->dim; d < 3; d++) p->n[d] = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -403,11 +416,12 @@ void BCRPlanLimitsHost(int isa, PetscBool single, BCRPlanLimits *l)
 /* ---- stages ---- */
 
 /* One line of n unknowns along axis d, one direction: 5/2 n log2 n as is usual for real transforms, 2 n^2
-   for a product with a matrix */
+   for a product with a matrix, half of that for two of half the size (which devices do not have) */
 static double transform_flops(BCRPlan p, BCRTransformKind kind, PetscInt d)
 {
   const double n = (double)p->n[d];
 
+  if (kind == BCR_TRANSFORM_EIGEN && !p->limits.cuda && BCREigenFolds(p->eigen[d])) return n * n;
   return kind == BCR_TRANSFORM_PRODUCT || kind == BCR_TRANSFORM_DENSE || kind == BCR_TRANSFORM_EIGEN
            ? 2 * n * n
            : 2.5 * n * log2(n);
@@ -422,6 +436,30 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
   s->back = back;
   s->bytes = elements * (p->single ? sizeof(float) : sizeof(double));
   s->flops = flops;
+}
+
+PetscBool BCRPlanDividesWithin(BCRPlan p)
+{
+  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[p->dim - 1] == BCR_TRANSFORM_FFT &&
+             !(p->waves && p->left_out)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+/* A pass for each transform, and the last axis with the division where there is a kernel for that */
+static void stages_spectral_cuda(BCRPlan p, double N)
+{
+  const PetscInt last = p->dim - 1;
+  const PetscBool within = BCRPlanDividesWithin(p);
+
+  for (PetscInt i = 0; i < 2 * p->dim; i++) {
+    const PetscInt d = i < p->dim ? i : 2 * p->dim - 1 - i;
+    const PetscBool back = i < p->dim ? PETSC_FALSE : PETSC_TRUE;
+    const double flops = N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
+
+    if (i == p->dim) stage_add(p, BCR_STAGE_DIVIDE, last, PETSC_FALSE, 2 * N, 5 * N + (within ? 2 * flops : 0));
+    if (d != last || !within) stage_add(p, BCR_STAGE_TRANSFORM, d, back, 2 * N, flops);
+  }
 }
 
 /* The last axis is transformed, divided and transformed back in one pass, the others in another, each way */
@@ -455,6 +493,11 @@ static void stages_spectral(BCRPlan p, double N)
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
+  /* a device takes the mean from the plane of the constant mode, where all others add up to zero; hosts sum in level 0 */
+  const PetscBool mean =
+    p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) && BCRPlanAddsUp(&p->axis[p->across])
+      ? PETSC_TRUE
+      : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
                line = 5; /* line: flops of an unknown */
   double N = 1, sep = 0;
@@ -533,6 +576,8 @@ static void plan_stages(BCRPlan p)
         if (p->kind != BCR_PLAN_LEVEL0_CHIP)
           stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
+        if (mean)
+          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, 3 * N / (double)p->nplanes, 2 * N / (double)p->nplanes);
         if (p->across >= 0)
           stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
                     N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
@@ -553,44 +598,55 @@ static void plan_stages(BCRPlan p)
       break;
     }
   }
-  if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
+  if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
+  else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
   /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
-  if (p->singular && p->dim && !BCRPlanIsRing(p->kind)) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+  if (p->singular && p->dim && !BCRPlanIsRing(p->kind) && !mean)
+    stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
-/* Which modes are divided by. Where the symbol changes its sign all modes are looked at */
-static void plan_symbol(BCRPlan p)
+/* Which modes are divided by. Where the symbol changes its sign all modes are looked at, as lines along axis 0 */
+static PetscErrorCode plan_symbol(BCRPlan p)
 {
   const double *const lambda[3] = {p->lambda[0], p->lambda[1], p->lambda[2]};
-  double c[BCR_SETS], least = PETSC_MAX_REAL;
+  BCRModesSurvey survey = {0, 0, PETSC_MAX_REAL};
   BCRProductRange range;
+  double c[BCR_SETS], *line;
 
+  PetscFunctionBegin;
   for (int set = 0; set < BCR_SETS; set++) c[set] = p->mixed[set];
   c[0] = p->singular ? 0 : p->shift + p->fixed;
   BCRProductGetRange(p->n, lambda, c, p->singular, &range);
   p->symbol_min = range.least;
+  p->symbol_size = p->waves ? BCRAxesSize(p->dim, p->axis, c[0], 0) : range.top;
   p->negative = p->left_out = 0;
   p->tol = 0;
-  if (BCRProductDefinite(&range)) return;
-  p->tol = BCR_PRODUCT_LEAST * range.top;
+  if (!p->waves && BCRProductDefinite(&range)) PetscFunctionReturn(PETSC_SUCCESS);
+  p->tol = BCR_MODES_LEAST * p->symbol_size;
+  PetscCall(PetscMalloc1(p->n[0], &line));
+  PetscCall(PetscArraycpy(line, p->lambda[0], p->n[0]));
+  BCRModesSort(p->n[0], line);
   for (PetscInt k = 0; k < p->n[2]; k++)
-    for (PetscInt j = 0; j < p->n[1]; j++)
-      for (PetscInt i = 0; i < p->n[0]; i++) {
-        const double v =
-          BCRProductSymbol(c, p->lambda[0][i], p->dim > 1 ? p->lambda[1][j] : 0, p->dim > 2 ? p->lambda[2][k] : 0);
+    for (PetscInt j = 0; j < p->n[1]; j++) {
+      const double l[3] = {0, p->dim > 1 ? p->lambda[1][j] : 0, p->dim > 2 ? p->lambda[2][k] : 0};
+      const PetscInt constant =
+        p->singular && (p->dim < 2 || j == p->constant[1]) && (p->dim < 3 || k == p->constant[2])
+          ? 1
+          : 0; /* the first of the line */
 
-        if (p->singular && i == p->constant[0] && (p->dim < 2 || j == p->constant[1]) &&
-            (p->dim < 3 || k == p->constant[2]))
-          continue;
-        p->negative += v < -p->tol ? 1 : 0;
-        p->left_out += PetscAbs(v) > p->tol ? 0 : 1;
-        least = PetscMin(least, PetscAbs(v));
-      }
-  p->symbol_min = least;
+      BCRModesSurveyLine(p->n[0] - constant, line + constant, BCRProductSymbol(c, 0, l[1], l[2]),
+                         BCRProductSlope(c, 0, l), 0, p->tol, &survey);
+    }
+  PetscCall(PetscFree(line));
+  p->symbol_min = survey.least;
+  p->negative = (PetscInt64)survey.negative;
+  p->left_out = (PetscInt64)survey.left;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void plan_choose(BCRPlan p)
+static PetscErrorCode plan_choose(BCRPlan p)
 {
+  PetscFunctionBegin;
   memset(p->refused, 0, sizeof(p->refused));
   p->kind = BCR_PLAN_NONE;
   for (PetscInt w = 0; w < p->limits.nways && p->kind == BCR_PLAN_NONE; w++) {
@@ -599,8 +655,9 @@ static void plan_choose(BCRPlan p)
     p->refused[way->kind] = way->whynot(p);
     if (!p->refused[way->kind]) p->kind = way->kind;
   }
-  if (p->kind == BCR_PLAN_SPECTRAL) plan_symbol(p);
+  if (p->kind == BCR_PLAN_SPECTRAL) PetscCall(plan_symbol(p));
   plan_stages(p);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limits, BCRPlan *plan)
@@ -616,8 +673,6 @@ PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limit
   p->shift = spec->shift;
   p->singular = spec->singular;
   for (int e = 0; e < 2; e++) p->open[e] = spec->open[e];
-  PetscCheck(!spec->mixed || !limits->cuda, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "A box stencil: a CUDA device solves with 5- and 7-point ones, use -pc_bcrpoisson_backend cpu");
   PetscCall(plan_axes(p, spec));
   PetscCall(plan_modes(p));
   plan_parts(p);
@@ -626,7 +681,7 @@ PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limit
     p->transform[d] = p->eigen[d] ? BCR_TRANSFORM_EIGEN : p->axis[d].lower ? BCR_TRANSFORM_NONE : BCR_TRANSFORM_HOST;
   if (limits->cuda) BCRPlanCudaTransforms(p);
   else if (p->across >= 0) p->acrossby = p->transform[p->across];
-  plan_choose(p);
+  PetscCall(plan_choose(p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -634,7 +689,7 @@ PetscErrorCode BCRPlanSetShift(BCRPlan p, PetscReal shift)
 {
   PetscFunctionBegin;
   p->shift = shift;
-  plan_choose(p);
+  PetscCall(plan_choose(p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -670,7 +725,8 @@ static PetscErrorCode plan_schedule_text(BCRPlan p, char text[], size_t size)
 
 static const char *by(BCRPlan p, PetscInt d)
 {
-  return p->eigen[d] ? " (eigenvectors)" : "";
+  if (!p->eigen[d]) return "";
+  return BCREigenFolds(p->eigen[d]) ? " (eigenvectors, even and odd)" : " (eigenvectors)";
 }
 
 static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
@@ -759,6 +815,7 @@ PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
   PetscFunctionBegin;
   info->kind = p->kind;
   info->symbol_min = p->symbol_min;
+  info->symbol_size = p->symbol_size;
   info->negative = p->negative;
   info->left_out = p->left_out;
   info->nlevels = 0;

@@ -51,7 +51,8 @@ typedef enum {
   BCR_STAGE_RING,      /* planes, transformed along axes 0 and 1 through the second-level cache */
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
-  BCR_STAGE_MEAN,      /* the mean of a singular operator's solution */
+  BCR_STAGE_MEAN,      /* the mean of a singular operator's solution; axis >= 0: that of the plane of the constant mode
+                          along it, before it is transformed back */
   BCR_STAGE_DIVIDE,    /* SPECTRAL: modes over the symbol */
   BCR_STAGE_EXCHANGE,  /* SPECTRAL: rows of all modes for all rows of some, or back */
   BCR_STAGES
@@ -99,6 +100,7 @@ typedef struct {
   PetscInt along;         /* axis whose rows go on on other ranks, -1: none */
   PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
+  PetscBool waves;        /* the sum of the axes and the shift, of either sign, for plan SPECTRAL */
 } BCRPlanSpec;
 
 struct _n_BCRPlan {
@@ -113,7 +115,8 @@ struct _n_BCRPlan {
   char label[3];       /* x, y or z */
   BCRAxis axis[3];     /* copies; weights of a singular one */
   double shift, fixed; /* fixed: what the axes of one unknown add */
-  PetscBool product;   /* mixed[], sets of the plan's axes */
+  PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
+  PetscBool waves;     /* product, whose sets are the axes themselves */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
@@ -154,7 +157,7 @@ struct _n_BCRPlan {
   } ring, split;     /* RING, SPLIT: whether there are kernels for the planes */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
-  double symbol_min, tol;
+  double symbol_min, symbol_size, tol;
   PetscInt64 negative, left_out;
 
   PetscInt nstages;
@@ -184,6 +187,16 @@ PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
 
+/* Plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have the constant in
+   their null spaces */
+static inline PetscBool BCRPlanAddsUp(const BCRAxis *a)
+{
+  const BCREndRule low = BCREndGetRule(a->end[0]), high = BCREndGetRule(a->end[1]);
+
+  return !a->lower && low.excess == 0 && high.excess == 0 && low.weight == 1 && high.weight == 1 ? PETSC_TRUE
+                                                                                                 : PETSC_FALSE;
+}
+
 static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
 {
   return kind == BCR_PLAN_LEVEL0 || kind == BCR_PLAN_POLES || kind == BCR_PLAN_LEVEL0_SMALL ||
@@ -196,6 +209,9 @@ static inline PetscBool BCRPlanIsRing(BCRPlanKind kind)
 {
   return kind == BCR_PLAN_RING || kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE;
 }
+/* SPECTRAL on a device: the last axis is transformed, divided and transformed back in one pass. Not where somebody wants
+   to know what was left out */
+PETSC_INTERN PetscBool BCRPlanDividesWithin(BCRPlan plan);
 /* SPECTRAL: the axis that is transformed last, the ranks' or that of the largest stride */
 static inline PetscInt BCRPlanSpectralLast(BCRPlan p)
 {

@@ -113,17 +113,48 @@ static const RowsWay rows_ways[] = {
   {BCR_TRANSFORM_CONVOLVE, rows_convolve}
 };
 
-/* Across planes, in order of speed; lines of strided unknowns cost more by other kernels */
-static BCRTransformKind across_choose(BCRPlan p)
+/* Along axis d of lines that are neighbours in memory, in order of speed; lines of strided unknowns cost more by other
+   kernels */
+static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
 {
-  const BCRAxis *a = &p->axis[p->across];
+  const BCRAxis *a = &p->axis[d];
   const BCRPlanCuda *cuda = p->limits.cuda;
   BCRCudaRowFft plan;
 
-  if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[p->across];
+  if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
-  return p->transform[p->across];
+  return p->transform[d];
+}
+
+/* The first way that a row has */
+static BCRTransformKind rows_choose(BCRPlan p)
+{
+  BCRCudaModes m;
+
+  BCRPlanCudaModes(p->n[0], p->axis[0].end, &m);
+  for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(rows_ways); w++)
+    if (rows_ways[w].can(p, &m)) return rows_ways[w].kind;
+  return p->transform[0];
+}
+
+/* SPECTRAL: axes but the first are transformed where they are; the last one by what has the division in it. Rows may have
+   a place more than there are modes, which products with eigenvectors do not take */
+static void spectral_choose(BCRPlan p)
+{
+  PetscBool general = PETSC_FALSE;
+
+  for (PetscInt d = 0; d < p->dim; d++) {
+    BCRCudaModes m;
+
+    if (p->axis[d].lower) general = PETSC_TRUE;
+    if (p->axis[d].lower || d == 0) continue;
+    BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
+    if (d == p->dim - 1 && p->dim < 3 && BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+    else p->transform[d] = across_choose(p, d);
+  }
+  if (!general && !p->options.plain && p->dim > 1 && p->stride[0] == 1 && p->n[0] >= p->limits.row)
+    p->rowsby = rows_choose(p);
 }
 
 void BCRPlanCudaTransforms(BCRPlan p)
@@ -140,17 +171,13 @@ void BCRPlanCudaTransforms(BCRPlan p)
     else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
     else p->transform[d] = BCR_TRANSFORM_DENSE;
   }
-  if (p->across >= 0 && !p->axis[p->across].lower) p->acrossby = across_choose(p);
   p->rowsby = p->transform[0];
-  if (p->dim < 2 || BCRPlanWhyNotLevel0Sizes(p)) return;
-  for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(rows_ways); w++) {
-    BCRCudaModes m;
-
-    BCRPlanCudaModes(p->n[0], p->axis[0].end, &m);
-    if (!rows_ways[w].can(p, &m)) continue;
-    p->rowsby = rows_ways[w].kind;
-    break;
+  if (p->product) {
+    spectral_choose(p);
+    return;
   }
+  if (p->across >= 0 && !p->axis[p->across].lower) p->acrossby = across_choose(p, p->across);
+  if (p->dim > 1 && !BCRPlanWhyNotLevel0Sizes(p)) p->rowsby = rows_choose(p);
 }
 
 PetscBool BCRPlanCudaEven(BCRPlan p)
@@ -319,6 +346,7 @@ static const char *ring_sizes(BCRPlan p, PetscBool split)
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
   if (p->stride[0] != 1 || p->stride[1] != p->n[0]) return "planes are not contiguous";
   if (p->n[2] > 32768) return "there are too many planes";
+  if (p->axis[2].times) return "lines have numbers along them";
   for (PetscInt d = 0; d < 2; d++) {
     const BCRAxis *a = &p->axis[d];
 
@@ -595,6 +623,7 @@ PetscBool BCRPlanCudaBorder(BCRPlan p)
 /* In order of speed on an H200: bench/results/h200_poisson.csv */
 static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_POINT,        BCRPlanWhyNotPoint    },
+  {BCR_PLAN_SPECTRAL,     BCRPlanWhyNotSpectral },
   {BCR_PLAN_LINE,         BCRPlanWhyNotLine     },
   {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
   {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},

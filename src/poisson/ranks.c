@@ -213,6 +213,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   r->shift = spec->singular ? 0 : (double)spec->shift;
   r->factor = 1;
   r->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
+  r->waves = spec->waves;
   if (spec->mixed) PetscCall(PetscArraycpy(r->mixed, spec->mixed, 8));
   r->singular = spec->singular;
   r->halo = spec->halo;

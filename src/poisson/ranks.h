@@ -105,6 +105,7 @@ typedef struct {
   PetscInt dim;           /* 1 to 3 */
   const BCRAxis *axes;    /* [dim], of the whole box, the same on all ranks */
   const PetscReal *mixed; /* products of axes, as in BCRCoreCreateProduct(); NULL: none. Copied */
+  PetscBool waves;        /* device, no ranks: as in BCRDeviceCoreCreateSpectral() */
   PetscReal shift;
   PetscBool singular;     /* as in BCRCoreCreate(), like io and options */
   const PetscInt *stride; /* [dim], of f and u on this rank, elements; stride[0] = 1 */
@@ -143,6 +144,8 @@ PETSC_INTERN PetscErrorCode BCRRanksHaloEnd(BCRRanks ranks, const PetscReal *hal
 /* MPI_Allreduce() in place over all ranks, where there are several */
 PETSC_INTERN PetscErrorCode BCRRanksSum(BCRRanks ranks, MPI_Op op, int n, double v[]);
 
+/* Device: as BCRDeviceCoreForget() */
+PETSC_INTERN PetscErrorCode BCRRanksForget(BCRRanks ranks, void *stream);
 /* Device, no ranks: as BCRDeviceCoreReserveInput() and BCRDeviceCoreGetInput(); none on several ranks */
 PETSC_INTERN PetscErrorCode BCRRanksReserveInput(BCRRanks ranks);
 PETSC_INTERN PetscErrorCode BCRRanksGetInput(BCRRanks ranks, void **f);

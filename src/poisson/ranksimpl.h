@@ -17,6 +17,7 @@ struct _n_BCRRanks {
   PetscInt no[2];            /* their unknowns; 1 where there is none */
   PetscInt stride[3];
   PetscBool product; /* of axes: mixed[] */
+  PetscBool waves;   /* of either sign, for a device */
   PetscReal mixed[8];
   double shift, factor;
   double single; /* what a single row between interfaces has along the axis, which is none for the core then */

@@ -157,6 +157,7 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
                        .dim = c->op.dim,
                        .axes = axis,
                        .mixed = c->op.product ? c->op.mixed : NULL,
+                       .waves = c->op.waves,
                        .shift = c->op.shift,
                        .singular = c->op.singular,
                        .stride = stride,
@@ -175,6 +176,11 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
   }
   PetscCall(s->be->core_create(s, &spec, made, core));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c)
+{
+  return c->op.waves && !s->be->core_forget ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* In its place, where component c is not definite */
@@ -211,7 +217,7 @@ static PetscErrorCode waves_boxes(BCRSolver s)
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
 
-    if (!c->op.waves || c->core < 0) continue;
+    if (!BCRComponentWaves(s, c) || c->core < 0) continue;
     if (s->dof * BCR_PARTS > 1 || BCR_REAL_SINGLE || BCRComponentBox(c) != BCRComponentNodes(c))
       most = PetscMax(most, BCRComponentBox(c) + 64);
   }
@@ -267,7 +273,7 @@ static PetscErrorCode solver_cores(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRComponentSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    if (c->op.waves) PetscCall(waves_create(s, c, &s->waves[s->ncore]));
+    if (BCRComponentWaves(s, c)) PetscCall(waves_create(s, c, &s->waves[s->ncore]));
     else PetscCall(core_create(s, c, PETSC_FALSE, &s->core[s->ncore]));
     c->core = s->ncore++;
     PetscCall(BCRSolverShare(s, core_setup(s, c), BCR_NO_TABLES));
@@ -334,7 +340,8 @@ static PetscErrorCode solver_fill(BCRSolver s, const BCROperator ops[], const BC
   if (size > 1 && s->precision == BCR_MIXED && s->be->flags & BCR_BACKEND_ASYNC) s->precision = BCR_DOUBLE;
   /* products of axes have no residual in double of their own, residuals of single precision no numbers along an axis */
   for (PetscInt m = 0; m < s->dof; m++)
-    if (s->precision == BCR_MIXED && (ops[m].product || BCRAxesTimes(ops[m].dim, ops[m].axis) >= 0))
+    if ((s->precision == BCR_MIXED && (ops[m].product || BCRAxesTimes(ops[m].dim, ops[m].axis) >= 0)) ||
+        (ops[m].waves && s->be->core_forget))
       s->precision = BCR_DOUBLE;
   s->mixed = s->precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRSolverShare(s, solver_create(s, ops, moved), BCR_NO_MEMORY));
@@ -560,6 +567,18 @@ PetscErrorCode BCRSolverViewPlan(BCRSolver s, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Signs and sizes of eigenvalues of one more component */
+static void waves_signs(BCRSolverInfo *info, double negative, double left, double least, double removed,
+                        double backward)
+{
+  info->waves = PETSC_TRUE;
+  info->negative += negative;
+  info->left += left;
+  info->least = info->least > 0 ? PetscMin(info->least, least) : least;
+  info->leftpart = PetscMax(info->leftpart, removed);
+  info->lefterror = PetscMax(info->lefterror, backward);
+}
+
 /* Of component m */
 static PetscErrorCode waves_info(BCRSolver s, PetscInt m, BCRSolverInfo *info)
 {
@@ -571,12 +590,7 @@ static PetscErrorCode waves_info(BCRSolver s, PetscInt m, BCRSolverInfo *info)
   info->flops += parts * of.flops;
   info->bytes_sent += (size_t)parts * of.sent;
   info->messages += (size_t)parts * of.messages;
-  info->waves = PETSC_TRUE;
-  info->negative += of.negative;
-  info->left += of.left;
-  info->least = info->least > 0 ? PetscMin(info->least, of.least) : of.least;
-  info->leftpart = PetscMax(info->leftpart, of.removed);
-  info->lefterror = PetscMax(info->lefterror, of.backward);
+  waves_signs(info, of.negative, of.left, of.least, of.removed, of.backward);
   if (m > 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscStrncpy(info->core.plan, of.plan, sizeof(info->core.plan)));
   PetscCall(PetscStrncpy(info->core.isa, BCRCpuGetTable(s->options.core.isa, 0)->isa, sizeof(info->core.isa)));
@@ -602,7 +616,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 
     component_info(s, c, solves, info);
     if (c->core < 0) continue;
-    if (c->op.waves) {
+    if (BCRComponentWaves(s, c)) {
       PetscCall(waves_info(s, m, info));
       continue;
     }
@@ -610,7 +624,10 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     info->flops += BCR_PARTS * solves * core.flops;
     info->bytes_sent += (size_t)(BCR_PARTS * solves) * core.bytes_sent;
     info->messages += (size_t)(BCR_PARTS * solves) * core.messages;
-    left_out += core.core.left_out;
+    if (c->op.waves)
+      waves_signs(info, (double)core.core.negative, (double)core.core.left_out,
+                  core.core.symbol_min / core.core.symbol_size, core.core.removed, core.core.backward);
+    else left_out += core.core.left_out;
     if (m > 0) continue;
     info->core = core.core;
     PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));

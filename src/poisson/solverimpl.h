@@ -237,6 +237,9 @@ static inline PetscBool BCRPassMustPrepare(const BCRPass *p)
                                                                                                          : PETSC_FALSE;
 }
 
+/* The host solves the box of an operator that is not definite by BCRWaves, a device by a core */
+PETSC_INTERN PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c);
+
 /* planes.c */
 PETSC_INTERN PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
 PETSC_INTERN PetscErrorCode

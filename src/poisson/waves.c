@@ -87,22 +87,6 @@ static PetscErrorCode axis_create(BCRWaves w, const BCRAxis *x, PetscBool transf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Largest sum of absolute values of a row */
-static double operator_size(const BCRWavesSpec *spec)
-{
-  double size = hypot(spec->shift, spec->tau);
-
-  for (PetscInt d = 0; d < spec->dim; d++) {
-    const BCRAxis *x = &spec->axes[d];
-    double top = x->n > 1 && !x->lower ? 4 * (double)x->a : 0;
-
-    for (PetscInt i = 0; i < x->n && x->lower; i++)
-      top = PetscMax(top, fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i]);
-    size += top;
-  }
-  return size;
-}
-
 static PetscErrorCode line_rows(BCRWaves w)
 {
   const BCRAxis *x = &w->x;
@@ -142,27 +126,6 @@ static PetscErrorCode lines_create(BCRWaves w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int compare(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
-/* How many of n increasing numbers are below x */
-static PetscInt below(PetscInt n, const double v[], double x)
-{
-  PetscInt low = 0, high = n;
-
-  while (low < high) {
-    const PetscInt middle = (low + high) / 2;
-
-    if (v[middle] < x) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /* Eigenvalues of this rank's lines below x, or for each line at most x and not below -x */
 static double count_below(BCRWaves w, double x, PetscBool within)
 {
@@ -185,7 +148,7 @@ static PetscErrorCode sum_ranks(BCRWaves w, MPI_Op op, int n, double v[])
 /* Long lines with coefficients: the smallest |eigenvalue| to a digit, by bisection of its logarithm. Collective */
 static PetscErrorCode bisect_least(BCRWaves w, double *least)
 {
-  double low = log(BCR_WAVES_LEAST * w->largest), high = log(2 * w->largest);
+  double low = log(BCR_MODES_LEAST * w->largest), high = log(2 * w->largest);
 
   PetscFunctionBegin;
   while (high - low > 0.1) {
@@ -204,40 +167,35 @@ static PetscErrorCode bisect_least(BCRWaves w, double *least)
 static PetscErrorCode modes_survey(BCRWaves w)
 {
   const PetscInt n = w->n[w->line];
-  const double tol = BCR_WAVES_LEAST * w->largest;
-  double count[2] = {0, 0}, least = PETSC_MAX_REAL, *lambda = NULL;
+  const double tol = BCR_MODES_LEAST * w->largest;
+  BCRModesSurvey s = {0, 0, PETSC_MAX_REAL};
+  double count[2], *lambda = NULL;
 
   PetscFunctionBegin;
   if (w->axis[w->line].lambda) {
     PetscCall(PetscMalloc1(n, &lambda));
     PetscCall(PetscArraycpy(lambda, w->axis[w->line].lambda, n));
-    qsort(lambda, (size_t)n, sizeof(double), compare);
+    BCRModesSort(n, lambda);
     w->lowest = lambda[0];
-    for (PetscInt s = 0; s < w->nsys; s++) {
-      const PetscInt k = below(n, lambda, -w->sigma[s]);
-
-      count[0] += (double)k;
-      for (PetscInt j = k; j < n && hypot(lambda[j] + w->sigma[s], w->tau) <= tol; j++) count[1]++;
-      for (PetscInt j = k - 1; j >= 0 && hypot(lambda[j] + w->sigma[s], w->tau) <= tol; j--) count[1]++;
-      for (PetscInt j = PetscMax(k - 1, 0); j <= PetscMin(k, n - 1); j++)
-        least = PetscMin(least, hypot(lambda[j] + w->sigma[s], w->tau));
-    }
+    for (PetscInt k = 0; k < w->nsys; k++) BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau, tol, &s);
     PetscCall(PetscFree(lambda));
-    PetscCall(sum_ranks(w, MPI_MIN, 1, &least));
+    PetscCall(sum_ranks(w, MPI_MIN, 1, &s.least));
   } else {
     PetscReal lowest;
 
     PetscCall(BCRAxisLowest(&w->x, &lowest));
     w->lowest = (double)lowest / w->unit;
-    count[0] = count_below(w, 0, PETSC_FALSE);
-    if (fabs(w->tau) <= tol) count[1] = count_below(w, tol, PETSC_TRUE);
-    PetscCall(bisect_least(w, &least));
-    least = hypot(least, w->tau);
+    s.negative = count_below(w, fabs(w->tau) <= tol ? -tol : 0, PETSC_FALSE);
+    if (fabs(w->tau) <= tol) s.left = count_below(w, tol, PETSC_TRUE);
+    PetscCall(bisect_least(w, &s.least));
+    s.least = hypot(s.least, w->tau);
   }
+  count[0] = s.negative;
+  count[1] = s.left;
   PetscCall(sum_ranks(w, MPI_SUM, 2, count));
   w->info.negative = count[0];
   w->info.left = count[1];
-  w->info.least = least / w->largest;
+  w->info.least = s.least / w->largest;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,7 +211,7 @@ static PetscErrorCode line_transform(BCRWaves w)
              "The operator is numerically singular: %g of its eigenvalues are below %g of its size, and their "
              "eigenvectors along an axis of %" PetscInt_FMT
              " unknowns with varying coefficients are too many (at most %d). Use another shift, or another PC",
-             w->info.left, BCR_WAVES_LEAST, w->x.n, BCR_EIGEN_MOST);
+             w->info.left, BCR_MODES_LEAST, w->x.n, BCR_EIGEN_MOST);
   PetscCall(axis_create(w, &w->x, PETSC_TRUE, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -334,9 +292,10 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
 
   PetscFunctionBegin;
   w->cpu = BCRCpuGetTable(spec->isa, 0);
-  (void)frexp(operator_size(spec), &exponent);
+  w->largest = BCRAxesSize(spec->dim, spec->axes, spec->shift, spec->tau);
+  (void)frexp(w->largest, &exponent);
   w->unit = ldexp(1., PetscMin(PetscMax(exponent, -1000), 1000));
-  w->largest = operator_size(spec) / w->unit;
+  w->largest /= w->unit;
   w->shift = spec->shift / w->unit;
   w->tau = spec->tau / w->unit;
   w->x = *x;
@@ -487,7 +446,7 @@ static void batch_eliminate(BCRWaves w, const double sigma[], const double scale
   int pivot = 0;
 
   for (PetscInt l = 0; l < BATCH; l++)
-    if (!(w->lowest + sigma[l] > BCR_WAVES_LEAST)) pivot = 1;
+    if (!(w->lowest + sigma[l] > BCR_MODES_LEAST)) pivot = 1;
   if (u[1] && fabs(w->tau) > 0.05) pivot = 0;
   if (u[1]) w->cpu->waves->pair(&line, pivot, sigma, w->tau, scale, u[0], u[1], ld, w->work);
   else w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
@@ -527,7 +486,7 @@ static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdi
                          double sums[3])
 {
   const WavesAxis *a = &w->axis[w->line];
-  const double least = BCR_WAVES_LEAST * w->largest;
+  const double least = BCR_MODES_LEAST * w->largest;
 
   for (PetscInt r = 0; r < w->n[w->line]; r++) {
     for (PetscInt s = 0; s < w->nsys; s++) {

@@ -1,20 +1,19 @@
 /*
   The box of an operator of either sign, or with a complex shift (Helmholtz): (Tx (+) Ty (+) Tz + shift + i tau) u = f on
-  the host, with
+  the host (on a CUDA device plan SPECTRAL has it, where tau is zero), with
 
       transforms along all axes but one, a tridiagonal line with pivoting along that for each mode      or
       transforms along all axes, a division by the eigenvalue of each mode:
 
-  the latter where the line is periodic, and where eigenvalues are zero to BCR_WAVES_LEAST: such modes are left out of
+  the latter where the line is periodic, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
   right-hand side and solution, and what was left out is told. On ranks lines are along the slabs' axis, and whole lines
   are brought together on one rank: elimination inside slabs would meet blocks that are singular though the box is not.
 */
 #pragma once
 
 #include "core.h"
+#include "../operator/product.h"
 
-/* Modes whose eigenvalue is below this, relative to the largest row sum of absolute values, are left out */
-#define BCR_WAVES_LEAST 1e-10
 /* What is left out of a right-hand side is told as an error of the solution where its backward error is larger */
 #define BCR_WAVES_TOLD (4096 * PETSC_MACHINE_EPSILON)
 
@@ -31,7 +30,7 @@ typedef struct {
 } BCRWavesSpec;
 
 typedef struct {
-  double negative; /* modes whose eigenvalue has a negative real part */
+  double negative; /* modes whose eigenvalue has a negative real part, but those that are left out */
   double least;    /* smallest |eigenvalue|, over the operator's size */
   double left;     /* modes that are left out */
   double

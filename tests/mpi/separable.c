@@ -54,7 +54,8 @@ typedef struct {
 static PetscMPIInt size;
 static PetscInt counts[4], refined = 0; /* problems by their general axes; with ill-conditioned eigenvectors */
 static double worst = 0;
-static PetscBool host = PETSC_TRUE; /* rings, and axes times numbers along another, are not for devices */
+static PetscBool host =
+  PETSC_TRUE; /* or one device: rings, and axes times numbers along another, are not for several */
 
 static void Widths(Axis *x)
 {
@@ -412,7 +413,8 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
     Axis *x = &p->axis[0][d];
 
     x->n = sizes[dim - 1][(PetscInt)(7 * TestUniform())];
-    if (d == p->cut) x->n = PetscMax(x->n, size);
+    if (d == p->cut)
+      x->n = PetscMax(x->n, neutral ? PetscMax(size, 2) : size); /* one point alone would be a row of zero */
     x->spacing = (Spacing)(TestUniform() < 0.2 ? UNIFORM : 1 + (PetscInt)(3 * TestUniform()));
     x->strength = exp(1 + 3 * TestUniform());
     for (int s = 0; s < 2; s++) x->end[s] = neutral ? 'c' : ends[(PetscInt)(4 * TestUniform())];
@@ -765,12 +767,11 @@ static PetscErrorCode Indefinite(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What devices do not solve with directly */
+/* What devices of several ranks do not solve with directly */
 static PetscErrorCode OnHosts(void)
 {
   PetscFunctionBegin;
   PetscCall(Winds());
-  PetscCall(Times(size > 1 ? 24 : 60));
   PetscCall(Holes());
   PetscCall(Twice());
   PetscCall(Indefinite());
@@ -780,7 +781,7 @@ static PetscErrorCode OnHosts(void)
 int main(int argc, char **argv)
 {
   PetscMPIInt rank;
-  PetscInt cases[2], given = 2;
+  PetscInt cases[3], given = 3;
   char backend[8] = "auto";
   PetscBool all;
 
@@ -791,14 +792,16 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   cases[0] = size > 1 ? 25 : 60;
   cases[1] = size > 1 ? 15 : 40;
+  cases[2] = size > 1 ? 24 : 60;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-cases", cases, &given, &all));
   all = (PetscBool)!all;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_backend", backend));
-  host = (PetscBool)(strcmp(backend, "cuda") != 0);
+  host = (PetscBool)(strcmp(backend, "cuda") != 0 || size == 1);
   if (all) PetscCall(Trials(1, size > 1 ? 15 : 40));
   PetscCall(Trials(2, cases[0]));
   PetscCall(Trials(3, cases[1]));
+  if (host && (all || given > 2)) PetscCall(Times(cases[2]));
   if (all) {
     PetscCall(Graded());
     if (host) PetscCall(OnHosts());

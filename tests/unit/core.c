@@ -17,8 +17,8 @@
    with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache; boxes by the
    number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
-                nrings = 0, ngeneral[4] = {0};
-static PetscBool rings = PETSC_TRUE; /* of general axes: on the host */
+                nrings = 0, nspectral = 0, ngeneral[4] = {0};
+static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
 {
@@ -104,7 +104,7 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
 {
   BCRAxis *x = &b->axis[d];
   const PetscBool neumann = lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE,
-                  ring = rings && x->n > 2 && lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
+                  ring = x->n > 2 && lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
   double s = ring ? 0.75 : 0, next, w;
 
   if (x->n == 1) return;
@@ -311,7 +311,8 @@ static void box_check(const Box *b, double factor, double removed, const double 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/poisson/device.h"
 
-/* The same on a CUDA device (-backend cuda): io is the work type there */
+/* The same on a CUDA device (-backend cuda): io is the work type there. -spectral: by transforms along all axes, where
+   there are eigenvectors that a solve need not be refined with */
 static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, double factor, PetscBool inplace,
                                    const void *f, void *u, PetscReal *removed, BCRCoreInfo *info)
 {
@@ -328,8 +329,12 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
   PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
   PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
-  PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1),
-                                b->singular, b->stride, options, NULL, &core));
+  if (spectral && !options->radix && BCRAxesConditionAll(b->dim, b->axis) <= BCR_CONDITION_REFINE)
+    PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, NULL, lrand48() % 2 ? b->shift : b->shift - 1, b->singular,
+                                          b->stride, options, NULL, &core));
+  else
+    PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1),
+                                  b->singular, b->stride, options, NULL, &core));
   PetscCall(BCRDeviceCoreSetFactor(core, (PetscReal)factor));
   PetscCall(BCRDeviceCoreSetShift(core, b->shift));
   for (int again = 0; again < 2; again++) {
@@ -365,8 +370,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &spectral, NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
-  rings = (PetscBool)!device;
   for (PetscInt t = first; t < first + cases; t++) {
     Box b;
 
@@ -400,13 +405,14 @@ int main(int argc, char **argv)
           options.radix = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
-        if (device && (t % 32 == 14 || t % 16 == 6)) options.radix = 0;
+        if (device && (spectral || t % 32 == 14 || t % 16 == 6)) options.radix = 0;
         if (device && t % 8 == 3) {
           options.radix = 0;
           options.level0 = 16;
         }
         for (PetscInt d = 0; d < 3; d++)
-          if ((b.axis[d].lower && !(device && d == 0)) || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
+          if ((b.axis[d].lower && (!device || d || BCRAxisIsPeriodic(&b.axis[d]))) || (b.n[d] > 1 && b.n[d] < 4))
+            options.radix = 0;
         if (device && lrand48() % 2) { /* all stages of the lines, sub-sums */
           static const int groups[] = {0, 32, 64}, shared[] = {0, 40, 64, 128}, sums[] = {0, 3, 40},
                            strips[] = {0, 1, 5};
@@ -432,6 +438,7 @@ int main(int argc, char **argv)
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_SPLIT) nsplit++;
+          if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
@@ -490,12 +497,14 @@ int main(int argc, char **argv)
   }
   printf("boxes with 1, 2 and 3 general axes: %d, %d, %d, %d of these axes rings\n", (int)ngeneral[1], (int)ngeneral[2],
          (int)ngeneral[3], (int)nrings);
-  if (cases >= 1000 && (ngeneral[2] < 10 || ngeneral[3] < 10 || (rings && nrings < 20))) failed++;
+  if (cases >= 1000 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
     printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
            "transforms: %d\n",
            (int)nchip, (int)nsixteen, (int)nring, (int)nsplit);
-  if (device && cases >= 1000 && (nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0)) failed++;
+  if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
+  if (device && cases >= 1000 && (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0))
+    failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
 }

@@ -246,8 +246,10 @@ static PetscErrorCode problem_random(Problem *q)
 static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
 {
   const BCRPlanSpec spec = {
-    q->dim, q->axis, q->stride, shift, q->singular, q->options.precision, &q->options, -1, {PETSC_FALSE, PETSC_FALSE},
-    NULL
+    q->dim,      q->axis,     q->stride,
+    shift,       q->singular, q->options.precision,
+    &q->options, -1,          {PETSC_FALSE, PETSC_FALSE},
+    NULL,        PETSC_FALSE
   };
   BCRPlanLimits limits[2];
 
@@ -293,8 +295,8 @@ static void compare(PetscInt t, BCRPlan h, BCRPlan c)
 static PetscErrorCode consistent(PetscInt t, BCRPlan p)
 {
   BCRCoreInfo info;
-  PetscInt across = 0, transforms = 0;
-  PetscBool reasons = PETSC_TRUE;
+  PetscInt across = 0, transforms = 0, means = 0;
+  PetscBool reasons = PETSC_TRUE, before = PETSC_TRUE;
 
   PetscFunctionBegin;
   for (PetscInt w = 0; w < p->limits.nways && p->limits.way[w].kind != p->kind; w++)
@@ -306,7 +308,17 @@ static PetscErrorCode consistent(PetscInt t, BCRPlan p)
   for (PetscInt i = 0; i < p->nstages; i++) {
     if (p->stage[i].kind == BCR_STAGE_ACROSS) across += p->stage[i].back ? -1 : 1;
     if (p->stage[i].kind == BCR_STAGE_TRANSFORM) transforms += p->stage[i].back ? -1 : 1;
+    if (p->stage[i].kind != BCR_STAGE_MEAN) continue;
+    means++;
+    if (p->stage[i].axis >= 0) /* a plane of modes: what comes next transforms these back, and is the end */
+      before = i + 2 == p->nstages && p->stage[i + 1].kind == BCR_STAGE_ACROSS && p->stage[i + 1].back &&
+                   p->stage[i + 1].axis == p->stage[i].axis && p->constant[p->stage[i].axis] >= 0
+                 ? PETSC_TRUE
+                 : PETSC_FALSE;
+    else before = i + 1 == p->nstages ? PETSC_TRUE : PETSC_FALSE;
   }
+  TestCheck(before && means <= (p->singular ? 1 : 0), "problem %d (%s): a mean in the wrong place", (int)t,
+            p->limits.name);
   TestCheck(p->nstages > 0 && !across && !transforms, "problem %d (%s): transforms forth without back", (int)t,
             p->limits.name);
   TestCheck(info.kind == p->kind && info.plan[0] && (BCRPlanIsReduction(p->kind) || (info.flops > 0 && info.bytes > 0)),
@@ -430,7 +442,8 @@ static void products(PetscInt i, BCRPlan p, PetscInt d)
 
     if (stage->axis != d || (stage->kind != BCR_STAGE_TRANSFORM && stage->kind != BCR_STAGE_ACROSS)) continue;
     count++;
-    TestCheck(stage->flops == 2 * p->n[d] * N && stage->bytes == 2 * N * sizeof(double),
+    TestCheck(stage->flops == (BCREigenFolds(p->eigen[d]) && !p->limits.cuda ? 1 : 2) * p->n[d] * N &&
+                stage->bytes == 2 * N * sizeof(double),
               "several general axes, %d (%s): %g flops, %g bytes along %d", (int)i, p->limits.name, stage->flops,
               stage->bytes, (int)d);
   }
@@ -486,8 +499,8 @@ static PetscErrorCode several(void)
     BCRPlanLimitsCuda(&device, &limits[1]);
     for (int b = 0; b < 2; b++) {
       const BCRPlanSpec spec = {
-        problem[i].dim, axis, stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
-                NULL
+        problem[i].dim, axis,       stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
+        NULL,           PETSC_FALSE
       };
       BCRPlan p = NULL;
       PetscErrorCode ierr;
@@ -503,10 +516,18 @@ static PetscErrorCode several(void)
         for (PetscInt d = 0; d < p->dim; d++) {
           TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower), "several general axes, %d: axis %d", (int)i,
                     (int)d);
-          if (p->eigen[d]) products((PetscInt)i, p, d);
+          if (p->eigen[d]) {
+            products((PetscInt)i, p, d);
+            TestCheck(BCREigenFolds(p->eigen[d]) == (problem[i].up[d] == 1 && n[d] >= 16),
+                      "several general axes, %d: axis %d is folded, or not", (int)i, (int)d);
+          }
           for (PetscInt k = 0; k < p->n[d] && p->eigen[d]; k++) { /* of a Toeplitz matrix, in closed form */
+            const PetscInt even = BCREigenFolds(p->eigen[d]) ? (n[d] + 1) / 2 : n[d], /* even ones first */
+              number = even == n[d] ? k
+                       : k < even   ? 2 * k
+                                    : 2 * (k - even) + 1;
             const double up = problem[i].up[d],
-                         lambda = 2 + up - 2 * sqrt(up) * cos(PETSC_PI * (double)(k + 1) / (double)(n[d] + 1));
+                         lambda = 2 + up - 2 * sqrt(up) * cos(PETSC_PI * (double)(number + 1) / (double)(n[d] + 1));
 
             TestCheck(fabs(p->axis[d].a * p->lambda[d][k] - lambda) <= 1e-13 * (2 + up) || sizeof(PetscReal) == 4,
                       "several general axes, %d: eigenvalue %d of axis %d off by %g", (int)i, (int)k, (int)d,
@@ -522,6 +543,162 @@ static PetscErrorCode several(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Operators of either sign, transformed along all axes: of both backends the signs and sizes of all eigenvalues, one by
+   one, and modes that are left out */
+static PetscErrorCode signs(PetscInt t)
+{
+  BCRPlan plan[2];
+  BCRPlanLimits limits[2];
+  double lowest = 0, above = PETSC_MAX_REAL, size = 0;
+  Problem q;
+
+  PetscFunctionBegin;
+  do PetscCall(problem_random(&q));
+  while (q.singular || (double)q.axis[0].n * PetscMax(q.axis[1].n, 1) * PetscMax(q.axis[2].n, 1) > 3e5);
+  q.options.radix = 0;
+  q.options.precision = BCR_DOUBLE;
+  BCRPlanLimitsHost(-1, PETSC_FALSE, &limits[0]);
+  BCRPlanLimitsCuda(&device, &limits[1]);
+  for (int pass = 0; pass < 2; pass++) { /* the second time an eigenvalue is the shift */
+    const PetscReal shift = (PetscReal)(pass ? -lowest : -8 * TestUniform());
+    const BCRPlanSpec spec = {
+      q.dim, q.axis,    q.stride, shift, PETSC_FALSE, BCR_DOUBLE, &q.options, -1, {PETSC_FALSE, PETSC_FALSE},
+      NULL,  PETSC_TRUE
+    };
+
+    for (int b = 0; b < 2; b++) {
+      double negative = 0, left = 0, least = PETSC_MAX_REAL;
+      BCRPlan p;
+
+      PetscCall(BCRPlanCreate(&spec, &limits[b], &plan[b]));
+      p = plan[b];
+      size = fabs((double)shift);
+      for (PetscInt d = 0; d < q.dim; d++) size += q.axis[d].n > 1 && !q.axis[d].lower ? 4 * (double)q.axis[d].a : 0;
+      for (PetscInt k = 0; k < p->n[2]; k++)
+        for (PetscInt j = 0; j < p->n[1]; j++)
+          for (PetscInt i = 0; i < p->n[0] && p->dim; i++) {
+            const PetscInt at[3] = {i, j, k};
+            double v = (double)shift + p->fixed;
+
+            for (PetscInt d = 0; d < p->dim; d++) v += (double)p->axis[d].a * p->lambda[d][at[d]];
+            negative += v < -p->tol ? 1 : 0;
+            left += fabs(v) <= p->tol ? 1 : 0;
+            least = PetscMin(least, fabs(v));
+            if (fabs(v) < above) {
+              above = fabs(v);
+              lowest = v - (double)shift;
+            }
+          }
+      TestCheck(p->kind == (p->dim ? BCR_PLAN_SPECTRAL : BCR_PLAN_POINT), "signs, %d: plan %s", (int)t,
+                BCRPlanKinds[p->kind]);
+      if (!p->dim) continue;
+      TestCheck(p->negative == (PetscInt64)negative && p->left_out == (PetscInt64)left &&
+                  fabs(p->symbol_min - least) <= 1e-14 * size,
+                "signs, %d of %s: %d negative, %d left out, smallest %g, not %g, %g, %g", (int)t, b ? "cuda" : "cpu",
+                (int)p->negative, (int)p->left_out, p->symbol_min, negative, left, least);
+      TestCheck(p->symbol_size >= size && p->symbol_size <= size + 6 * (double)q.dim && (!pass || p->left_out > 0),
+                "signs, %d: size %g of %g, %d left out", (int)t, p->symbol_size, size, (int)p->left_out);
+      TestCheck(!BCRPlanDividesWithin(p) || !p->left_out, "signs, %d: nobody sees what is left out", (int)t);
+    }
+    for (int b = 0; b < 2; b++) PetscCall(BCRPlanDestroy(&plan[b]));
+    above = PETSC_MAX_REAL;
+  }
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(q.axis[d].lower, q.axis[d].diag, q.axis[d].upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Transforms by eigenvectors, of an axis that is the same from either end (not at one place: hair) and has Robin ends, against
+   the matrices; of the matrices that they are inverse to each other and what they do to the axis */
+static PetscErrorCode eigenvectors(PetscInt n, PetscBool hair, PetscBool singular, PetscBool single)
+{
+  enum {
+    LINES = 300 /* more than a batch */
+  };
+  const double eps = single ? 6e-8 : PETSC_MACHINE_EPSILON;
+  const size_t size = (size_t)n * LINES;
+  const void *M[2];
+  BCRAxis x = {
+    .n = n, .end = {BCR_END_GENERAL, BCR_END_GENERAL}
+  };
+  double *lambda, *in, *out, *work, error[3] = {0, 0, 0};
+  PetscInt constant;
+  BCREigen e;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(n, &x.lower, n, &x.diag, n, &x.upper));
+  for (PetscInt i = 0; i < n; i++) { /* cells, wider in the middle */
+    const double w = 1 + (double)PetscMin(i, n - 1 - i), low = 1 + (double)PetscMin(i - 1, n - i),
+                 high = 1 + (double)PetscMin(i + 1, n - 2 - i);
+
+    x.lower[i] = (PetscReal)(i ? 2 / (w * (w + low)) : 0);
+    x.upper[i] = (PetscReal)(i < n - 1 ? 2 / (w * (w + high)) : 0);
+  }
+  for (PetscInt i = 0; i < n / 2; i++) { /* to the last digit */
+    x.upper[n - 1 - i] = x.lower[i];
+    x.lower[n - 1 - i] = x.upper[i];
+  }
+  if (hair) x.lower[1] *= 1 + (PetscReal)1e-4;
+  for (PetscInt i = 0; i < n; i++)
+    x.diag[i] = x.lower[i] + x.upper[i] + (!singular && (i == 0 || i == n - 1) ? (PetscReal)0.3 : 0);
+  PetscCall(BCREigenCreate(&x, singular, single, &e));
+  PetscCall(BCREigenGetMatrices(e, &M[0], &M[1]));
+  PetscCall(PetscMalloc4(n, &lambda, size, &in, size, &out, BCREigenWork(e) + 64, &work));
+  PetscCall(BCREigenGetModes(e, lambda, &constant));
+  TestCheck(BCREigenFolds(e) == (!hair && n >= 16) && (constant >= 0) == singular, "%d eigenvectors: folded %d", (int)n,
+            (int)BCREigenFolds(e));
+#define ENTRY(d, k, i) (single ? (double)((const float *)M[d])[(k)*n + (i)] : ((const double *)M[d])[(k)*n + (i)])
+  for (PetscInt k = 0; k < n; k++)
+    for (PetscInt l = 0; l < n; l++) { /* V^-1 V and V^-1 T V */
+      double one = 0, t = 0;
+
+      for (PetscInt i = 0; i < n; i++) {
+        one += ENTRY(0, k, i) * ENTRY(1, l, i);
+        t += ENTRY(0, k, i) * ((double)x.diag[i] * ENTRY(1, l, i) - (i ? (double)x.lower[i] * ENTRY(1, l, i - 1) : 0) -
+                               (i < n - 1 ? (double)x.upper[i] * ENTRY(1, l, i + 1) : 0));
+      }
+      TestLargest(&error[0], fabs(one - (k == l)));
+      TestLargest(&error[1], fabs(t - (k == l ? lambda[k] : 0)));
+    }
+  for (int way = 0; way < 16; way++) {
+    const int direction = way & 1, rows = way >> 1 & 1, same = way >> 2 & 1, io = way >> 3 & 1;
+    const ptrdiff_t ld = rows ? n : LINES;
+
+    if (io && !single) continue; /* numbers are of the work type else */
+    for (size_t i = 0; i < size; i++) {
+      const double v = TestUniform() - 0.5;
+
+      if (single && !io) ((float *)in)[i] = (float)v;
+      else in[i] = v;
+    }
+#define NUMBER(v, l, i) \
+  (single && !io ? (double)((float *)(v))[rows ? (l)*n + (i) : (i)*LINES + (l)] \
+                 : (v)[rows ? (l)*n + (i) : (i)*LINES + (l)])
+    PetscCall(PetscArraycpy(out, in, size));
+    (rows ? BCREigenRows : BCREigenCols)(e, direction, io, LINES, same ? out : in, ld, out, ld, work);
+    for (PetscInt l = 0; l < LINES; l += 37)
+      for (PetscInt k = 0; k < n; k++) {
+        double v = 0, bound = 0;
+
+        for (PetscInt i = 0; i < n; i++) {
+          const double m = direction ? ENTRY(1, i, k) : ENTRY(0, k, i);
+
+          v += m * NUMBER(in, l, i);
+          bound += fabs(m * NUMBER(in, l, i));
+        }
+        TestLargest(&error[2], fabs(NUMBER(out, l, k) - v) / bound);
+      }
+  }
+#undef NUMBER
+#undef ENTRY
+  TestCheck(error[0] <= 20 * n * eps && error[1] <= 40 * n * eps && error[2] <= 4 * n * eps,
+            "%d eigenvectors, hair %d, singular %d, single %d: off by %g, the axis by %g, transforms by %g", (int)n,
+            (int)hair, (int)singular, (int)single, error[0], error[1], error[2]);
+  PetscCall(PetscFree4(lambda, in, out, work));
+  PetscCall(PetscFree3(x.lower, x.diag, x.upper));
+  PetscCall(BCREigenDestroy(&e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 2000, seen[2][BCR_PLAN_KINDS] = {{0}};
@@ -532,6 +709,8 @@ int main(int argc, char **argv)
   PetscCall(random_problems(cases, seen));
   PetscCall(known());
   PetscCall(several());
+  for (PetscInt t = 0; t < 60; t++) PetscCall(signs(t));
+  for (PetscInt n = 2; n < 48; n++) PetscCall(eigenvectors(n, n % 5 == 4, n % 3 == 0, n % 4 == 1));
   for (int b = 0; b < 2; b++)
     for (int k = 0; k < BCR_PLAN_KINDS; k++)
       if (seen[b][k]) printf("%s: %d of %s\n", b ? "cuda" : "cpu", (int)seen[b][k], BCRPlanKinds[k]);

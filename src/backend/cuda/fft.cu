@@ -5,10 +5,11 @@
   With M = 2 P and E_k = sum_i x_i e^(-2 pi i k i/M), a real transform of the zero-padded line, an analysis is
   X_j = Re or -Im (e^(-i pi ib J/M) E_J): pairs of neighbours are packed to complex numbers, and
   untangled afterwards. A synthesis is the same backwards: the modes are put into a spectrum with
-  the symmetry of a real line.
+  the symmetry of a real line. With a division (spectral.h) between them, a line stays in shared memory from the one to the
+  other.
 */
 #include "fft.cuh"
-#include "transforms.h"
+#include "symbol.cuh"
 #include <cmath>
 
 /* None of these was measured apart */
@@ -23,6 +24,13 @@ enum {
   HELD_ACROSS = 4096        /* elements of a block whose lines are neighbours in memory */
 };
 
+/* What kernels do: an analysis, a synthesis, or both with a division between them */
+enum {
+  ANALYSIS,
+  SYNTHESIS,
+  DIVISION
+};
+
 struct Plan {
   BCRCudaModes m;
   int npass, radix[MAXPASS], at[MAXPASS], per; /* at: twiddles of the pass; per: lines in a block */
@@ -32,6 +40,8 @@ struct Plan {
   BCRCudaLines f, u;
   const int *extraof;        /* analysis: row of extra that is added to a line, or -1 */
   ptrdiff_t extrald, extrab; /* its rows, and what belongs to the next b */
+  int again, d;              /* a division: an analysis takes the place of the synthesis; the lines' axis */
+  BCRCudaSymbol symbol;
 };
 
 static __device__ __forceinline__ int pad(int i)
@@ -211,33 +221,79 @@ struct LoadModes {
   }
 };
 
-template <typename T, int SYNTHESIS>
-static __device__ __forceinline__ void store_line(const Plan &p, const Cplx<T> *w, T *u, ptrdiff_t s, int t, int step)
+/* unknown i of a synthesis */
+template <typename T>
+static __device__ __forceinline__ T unknown(const Cplx<T> *w, int i)
 {
-  const int P = p.m.P;
+  const Cplx<T> z = w[pad(i >> 1)];
 
-  if (SYNTHESIS) {
-    for (int i = t; i < p.m.n; i += step) {
-      const Cplx<T> z = w[pad(i >> 1)];
+  return i & 1 ? z.y : z.x;
+}
 
-      u[i * s] = i & 1 ? z.y : z.x;
-    }
-  } else {
-    for (int j = t; j < p.m.n; j += step) {
-      const int J = p.m.periodic ? 2 * ((j + 1) / 2) : p.m.ja * j + p.m.jb, a = J < P ? J : 0,
-                b = J == 0 || J == P ? 0 : P - J;
-      const bool cosine = p.m.periodic ? (j == 0 || (j & 1)) : p.m.cosine;
-      const Cplx<T> A = w[pad(a)], B = {w[pad(b)].x, -w[pad(b)].y}, s1 = A + B,
-                    d = minus_i(root<T>(p, 2u * (unsigned)J) * (A - B));
-      Cplx<T> E = {(T)0.5 * (s1.x + d.x), (T)0.5 * (s1.y + d.y)};
+/* mode j of an analysis */
+template <typename T>
+static __device__ __forceinline__ T untangled(const Plan &p, const Cplx<T> *w, int j)
+{
+  const int P = p.m.P, J = p.m.periodic ? 2 * ((j + 1) / 2) : p.m.ja * j + p.m.jb, a = J < P ? J : 0,
+            b = J == 0 || J == P ? 0 : P - J;
+  const bool cosine = p.m.periodic ? (j == 0 || (j & 1)) : p.m.cosine;
+  const Cplx<T> A = w[pad(a)], B = {w[pad(b)].x, -w[pad(b)].y}, s1 = A + B,
+                d = minus_i(root<T>(p, 2u * (unsigned)J) * (A - B));
+  Cplx<T> E = {(T)0.5 * (s1.x + d.x), (T)0.5 * (s1.y + d.y)};
 
-      if (p.m.ib && !p.m.periodic) E = E * root<T>(p, (unsigned)(p.m.ib * J));
-      u[j * s] = cosine ? E.x : -E.y;
-    }
+  if (p.m.ib && !p.m.periodic) E = E * root<T>(p, (unsigned)(p.m.ib * J));
+  return cosine ? E.x : -E.y;
+}
+
+/* What comes out of the last passes */
+template <typename T, int WAY>
+static __device__ __forceinline__ void store_line(const Plan &p, const Cplx<T> *w, T *u, int t, int step)
+{
+  const ptrdiff_t s = p.u.s;
+
+  if (WAY == SYNTHESIS || (WAY == DIVISION && !p.again))
+    for (int i = t; i < p.m.n; i += step) u[i * s] = unknown(w, i);
+  else
+    for (int j = t; j < p.m.n; j += step) u[j * s] = untangled<T>(p, w, j);
+}
+
+/* Mode j over the symbol, of line (a, b) */
+template <typename T>
+static __device__ __forceinline__ T divided(const Plan &p, const SymbolLine &l, int a, int b, const Cplx<T> *w, int j)
+{
+  const T v = untangled<T>(p, w, j);
+  const int *pin = p.symbol.pin;
+
+  if (a == (p.d == 0 ? pin[1] : pin[0]) && b == (p.d == 2 ? pin[1] : pin[2]) &&
+      j == (p.d == 0   ? pin[0]
+            : p.d == 1 ? pin[1]
+                       : pin[2]))
+    *p.symbol.removed = (double)v * p.symbol.removedfactor;
+  return symbol_divide(p.symbol, l, p.d, j, v);
+}
+
+/* All passes: the first from what load is to w0, others between w0 and w1; the last one ends in w0 */
+template <typename T, typename Load>
+static __device__ __forceinline__ void line_passes(const Plan &p, const Load &first, Cplx<T> *&w0, Cplx<T> *&w1, int t,
+                                                   int each)
+{
+  int NS = p.radix[0];
+
+  one_pass<T>(p, p.m.twiddle, NS, 1, first, w0, t, each);
+  __syncthreads();
+  for (int q = 1; q < p.npass; q++) {
+    const Cplx<T> *src = w0;
+    auto load = [src](int i) { return src[pad(i)]; };
+
+    one_pass<T>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], NS, load, w1, t, each);
+    w0 = w1;
+    w1 = (Cplx<T> *)src;
+    NS *= p.radix[q];
+    __syncthreads();
   }
 }
 
-template <typename T, int SYNTHESIS>
+template <typename T, int WAY>
 __global__ void __launch_bounds__(LINE_THREADS) fft_lines(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
@@ -248,38 +304,40 @@ __global__ void __launch_bounds__(LINE_THREADS) fft_lines(Plan p, const T *f, T 
   const bool valid = line < all;
   const int a = (int)(line % p.f.na), b = (int)(line / p.f.na);
   Cplx<T> *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
-  int NS = 1;
 
   f += valid ? a * p.f.sa + b * p.f.sb : 0;
   u += valid ? a * p.u.sa + b * p.u.sb : 0;
-  for (int q = 0; q < p.npass; q++) {
-    const int R = p.radix[q];
+  if (WAY == SYNTHESIS) {
+    const LoadModes<T> load = {p, f, p.f.s, valid};
 
-    if (q == 0) {
-      if (SYNTHESIS) {
-        const LoadModes<T> load = {p, f, p.f.s, valid};
+    line_passes<T>(p, load, w0, w1, t, each);
+  } else {
+    const int row = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
+    const LoadPairs<T> load = {
+      f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
-        one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
-      } else {
-        const int row = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
-        const LoadPairs<T> load = {
-          f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
-
-        one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
-      }
-    } else {
-      const Cplx<T> *src = w0;
-      auto load = [src](int i) { return src[pad(i)]; };
-
-      one_pass<T>(p, p.m.twiddle + 2 * p.at[q], R, NS, load, w1, t, each);
-      Cplx<T> *swap = w0;
-      w0 = w1;
-      w1 = swap;
-    }
-    NS *= R;
-    __syncthreads();
+    line_passes<T>(p, load, w0, w1, t, each);
   }
-  if (valid) store_line<T, SYNTHESIS>(p, w0, u, p.u.s, t, each);
+  if (WAY == DIVISION) {
+    T *x = (T *)w1;
+
+    if (valid) {
+      const SymbolLine l = symbol_line(p.symbol, p.d, a, b);
+
+      for (int j = t; j < p.m.n; j += each) x[j] = divided<T>(p, l, a, b, w0, j);
+    }
+    __syncthreads();
+    if (p.again) {
+      const LoadPairs<T> load = {x, NULL, 1, p.m.n, p.m.half[0], p.m.half[1], valid};
+
+      line_passes<T>(p, load, w0, w1, t, each);
+    } else {
+      const LoadModes<T> load = {p, x, 1, valid};
+
+      line_passes<T>(p, load, w0, w1, t, each);
+    }
+  }
+  if (valid) store_line<T, WAY>(p, w0, u, t, each);
 }
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
@@ -325,9 +383,25 @@ static __device__ __forceinline__ void held(const Plan &p, const double *tw, int
   else pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
 }
 
-/* H elements a thread */
-template <typename T, int SYNTHESIS, int H, int NT, int MINB>
-__global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
+/* All passes, in w */
+template <typename T, int H, typename Load>
+static __device__ __forceinline__ void held_passes(const Plan &p, const Load &first, Cplx<T> *w, int t, int step)
+{
+  int ls = 31 - __clz(p.radix[0]);
+
+  held<T, H>(p, p.m.twiddle, p.radix[0], 0, first, w, t, step);
+  for (int q = 1; q < p.npass; q++) {
+    auto load = [w](int i) { return w[pad(i)]; };
+
+    held<T, H>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
+    ls += 31 - __clz(p.radix[q]);
+  }
+}
+
+/* H elements a thread. With a division they and the modes take more than 64 registers: an H200 then took 151 us for 127^3, and
+   five times the memory traffic */
+template <typename T, int WAY, int H, int NT, int MINB>
+__global__ void __launch_bounds__(NT, WAY == DIVISION ? 1 : MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
   const int step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step,
@@ -336,28 +410,43 @@ __global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, c
   const bool valid = line < (long)p.f.na * p.f.nb;
   const int a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
   Cplx<T> *w = (Cplx<T> *)sm + (size_t)ln * p.pitch;
-  int ls = 31 - __clz(p.radix[0]);
 
   f += a * p.f.sa + b * p.f.sb;
   u += a * p.u.sa + b * p.u.sb;
-  if (SYNTHESIS) {
+  if (WAY == SYNTHESIS) {
     const LoadModes<T> load = {p, f, p.f.s, valid};
 
-    held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
+    held_passes<T, H>(p, load, w, t, step);
   } else {
     const int row = extra && p.extraof ? p.extraof[a] : -1;
     const LoadPairs<T> load = {
       f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
-    held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
+    held_passes<T, H>(p, load, w, t, step);
   }
-  for (int q = 1; q < p.npass; q++) {
-    auto load = [w](int i) { return w[pad(i)]; };
+  if (WAY == DIVISION) { /* up to 2 P modes, in place of the numbers that they are made of */
+    const SymbolLine l = symbol_line(p.symbol, p.d, a, b);
+    T x[2 * H], *modes = (T *)w;
 
-    held<T, H>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
-    ls += 31 - __clz(p.radix[q]);
+#pragma unroll
+    for (int q = 0; q < 2 * H; q++)
+      if (t + q * step < p.m.n) x[q] = divided<T>(p, l, valid ? a : -2, b, w, t + q * step);
+    __syncthreads();
+#pragma unroll
+    for (int q = 0; q < 2 * H; q++)
+      if (t + q * step < p.m.n) modes[t + q * step] = x[q];
+    __syncthreads();
+    if (p.again) {
+      const LoadPairs<T> load = {modes, NULL, 1, p.m.n, p.m.half[0], p.m.half[1], valid};
+
+      held_passes<T, H>(p, load, w, t, step);
+    } else {
+      const LoadModes<T> load = {p, modes, 1, valid};
+
+      held_passes<T, H>(p, load, w, t, step);
+    }
   }
-  if (valid) store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
+  if (valid) store_line<T, WAY>(p, w, u, t, step);
 }
 
 /* radices of n; 0: a prime factor above the limit */
@@ -405,7 +494,7 @@ int BCRCudaFftTwiddles(int P, double *w)
 
 static size_t plan_bytes(const Plan *p, size_t size)
 {
-  return 2 * size * (p->npass > 1 ? 2 : 1) * (size_t)p->pitch * p->per;
+  return 2 * size * (p->npass > 1 || p->d >= 0 ? 2 : 1) * (size_t)p->pitch * p->per;
 }
 
 /* one buffer, 8 elements a thread, 16 in single precision */
@@ -423,41 +512,50 @@ int BCRCudaFftPossible(int P, int single, int shared)
 
   p.npass = factor(P, PRIME_MOST, p.radix);
   p.per = 1;
+  p.d = -1;
   p.pitch = (P + P / 8 + 2) | 1;
   return p.npass && plan_bytes(&p, single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
 
-template <typename T>
-static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t stream)
+/* The kernel of whole lines, for lines in registers with so many elements a thread, threads at most and blocks at least */
+template <typename T, int H, int NT, int MINB>
+static const void *held_kernel(int way)
 {
-  const long lines = (long)p->f.na * p->f.nb;
-  int threads, each;
-  size_t bytes;
-  cudaError_t e;
+  if (way == DIVISION) return (const void *)fft_held<T, DIVISION, H, NT, MINB>;
+  return way == SYNTHESIS ? (const void *)fft_held<T, SYNTHESIS, H, NT, MINB>
+                          : (const void *)fft_held<T, ANALYSIS, H, NT, MINB>;
+}
+template <typename T>
+static const void *lines_kernel(int way)
+{
+  if (way == DIVISION) return (const void *)fft_lines<T, DIVISION>;
+  return way == SYNTHESIS ? (const void *)fft_lines<T, SYNTHESIS> : (const void *)fft_lines<T, ANALYSIS>;
+}
 
-  if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) ||
-      (p->m.P >= 64 && p->m.P <= HELD_LEAST && (p->m.P & (p->m.P - 1)) == 0)) {
-    const int H = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
-    constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
-    const void *k =
-      H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>)
-              : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
-    void *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
+/* Lines of a block, and its threads and bytes: lines in registers, */
+template <typename T>
+static const void *shape_held(Plan *p, int way, int *threads, size_t *bytes)
+{
+  const int H = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
+  constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
+  const void *k = H == 16 ? held_kernel<T, 16, BIG, 1>(way) : held_kernel<T, 8, BIG, 1>(way);
 
-    p->per = 1;
-    if (p->ahead && p->m.P <= HELD_LEAST) { /* strided lines, neighbours side by side */
-      p->per = HELD_ACROSS / p->m.P;
-      k = synthesis ? (const void *)fft_held<T, 1, 8, HELD_ACROSS / 8, 2>
-                    : (const void *)fft_held<T, 0, 8, HELD_ACROSS / 8, 2>;
-    } else if (p->m.P < HELD_LEAST) p->per = HELD_LEAST / p->m.P;
-    threads = p->m.P / H * p->per;
-    bytes = (size_t)p->pitch * p->per * 2 * sizeof(T);
-    e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (e != cudaSuccess) return (int)e;
-    (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes,
-                           stream);
-    return bcr_done();
-  }
+  p->per = 1;
+  if (p->ahead && p->m.P <= HELD_LEAST) { /* strided lines, neighbours side by side */
+    p->per = HELD_ACROSS / p->m.P;
+    k = held_kernel<T, 8, HELD_ACROSS / 8, 2>(way);
+  } else if (p->m.P < HELD_LEAST) p->per = HELD_LEAST / p->m.P;
+  *threads = p->m.P / H * p->per;
+  *bytes = (size_t)p->pitch * p->per * 2 * sizeof(T);
+  return k;
+}
+
+/* and others */
+template <typename T>
+static const void *shape_lines(Plan *p, int way, int shared, long lines, int *threads, size_t *bytes)
+{
+  int each = (p->m.P / 8 + 15) / 16 * 16;
+
   p->per = 1;
   while (p->per < LINES_MOST && (p->ahead ? 1 : 0) + (p->m.P * p->per < 1024 ? 1 : 0) > 0 && p->per < lines) {
     p->per *= 2;
@@ -467,41 +565,76 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
       break;
     }
   }
-  each = (p->m.P / 8 + 15) / 16 * 16;
   if (each < 16) each = 16;
   while (each * p->per > LINE_THREADS) each /= 2;
   if (each < 1) each = 1;
-  threads = each * p->per;
-  threads = threads < 32 ? 32 : threads;
-  while (threads % p->per) threads++;
-  bytes = plan_bytes(p, sizeof(T));
-  e = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>,
-                           cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  *threads = each * p->per;
+  *threads = *threads < 32 ? 32 : *threads;
+  while (*threads % p->per) ++*threads;
+  *bytes = plan_bytes(p, sizeof(T));
+  return lines_kernel<T>(way);
+}
+
+template <typename T>
+static int launch(Plan *p, int way, int shared, const T *f, T *u, const T *extra, cudaStream_t stream)
+{
+  const long lines = (long)p->f.na * p->f.nb;
+  const bool held = can_hold(p->m.P, sizeof(T) == sizeof(float), shared) ||
+                    (p->m.P >= 64 && p->m.P <= HELD_LEAST && (p->m.P & (p->m.P - 1)) == 0);
+  void *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
+  int threads = 0;
+  size_t bytes = 0;
+  const void *k =
+    held ? shape_held<T>(p, way, &threads, &bytes) : shape_lines<T>(p, way, shared, lines, &threads, &bytes);
+  cudaError_t e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+
   if (e != cudaSuccess) return (int)e;
-  if (synthesis)
-    fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
-  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, stream>>>(*p, f, u, extra);
+  (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes,
+                         stream);
   return bcr_done();
 }
 
-int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
-               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
-               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+static Plan plan_lines(const BCRCudaModes *modes, const BCRCudaLines *fl, const BCRCudaLines *ul)
 {
-  Plan p;
+  Plan p = {};
 
-  if ((long)fl->na * fl->nb < 1) return 0;
   p.m = *modes;
   (void)passes(&p, modes->P);
   p.f = *fl;
   p.u = *ul;
   p.ahead = fl->s != 1;
   p.pitch = (modes->P + modes->P / 8 + 2) | 1;
+  p.d = -1;
+  return p;
+}
+
+int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
+               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  Plan p = plan_lines(modes, fl, ul);
+  int error = 0;
+
+  if ((long)fl->na * fl->nb < 1) return 0;
   p.extraof = extraof;
   p.extrald = extrald;
   p.extrab = extrab;
-  if (single)
-    return launch<float>(&p, synthesis, shared, (const float *)f, (float *)u, (const float *)extra, bcr_stream(stream));
-  return launch<double>(&p, synthesis, shared, (const double *)f, (double *)u, (const double *)extra,
-                        bcr_stream(stream));
+  BCR_CUDA_TYPE(single, error = launch<T>(&p, synthesis ? SYNTHESIS : ANALYSIS, shared, (const T *)f, (T *)u,
+                                          (const T *)extra, bcr_stream(stream)));
+  return error;
+}
+
+int BCRCudaFftDivide(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol, int d,
+                     int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  Plan p = plan_lines(modes, fl, ul);
+  int error = 0;
+
+  if ((long)fl->na * fl->nb < 1) return 0;
+  p.again = again;
+  p.d = d;
+  p.symbol = *symbol;
+  BCR_CUDA_TYPE(single,
+                error = launch<T>(&p, DIVISION, shared, (const T *)f, (T *)u, (const T *)NULL, bcr_stream(stream)));
+  return error;
 }

@@ -23,6 +23,56 @@ enum {
   PARTS_BUSY = 512 /* threads of a multiprocessor that hide each other's waits: more parts than that gain nothing */
 };
 
+/* What a line has besides the rows' own: the same in all of them, and t times that */
+struct Sigma {
+  double all, timed;
+
+  __device__ __forceinline__ double at(const BCRCudaLineRows &r, int i) const
+  {
+    return r.times ? all + timed * __ldg(r.times + i) : all;
+  }
+};
+
+static __device__ __forceinline__ Sigma line_sigma(const BCRCudaLineRows &r, int a, int b)
+{
+  const double sa = r.shifta ? r.shifta[a] : 0, sb = r.shiftb ? r.shiftb[b] : 0;
+
+  if (!r.times) return {r.shift + sa + sb, 0};
+  return r.timed ? Sigma{r.shift + sa, sb} : Sigma{r.shift + sb, sa};
+}
+
+/* The last unknown of a periodic line. With O the open line of the rows before, b and c what couples them to the last
+   row and that to them, and e the excess of all rows, O 1 = e + b, so that the last row is left with the sum
+
+     (e_last + c O^-1 e) u_last = f_last + c O^-1 g
+
+   in which nothing cancels. The last entry of O^-1 is known behind an elimination downwards, the first behind one upwards */
+template <typename T>
+static __device__ double ring_last(const BCRCudaLineRows &r, const Sigma &s, const T *g, ptrdiff_t stride, double mean)
+{
+  const int n = r.n - 1;
+  const double rest = r.excess[n] + s.at(r, n);
+  double z[2] = {0, 0}, w[2] = {0, 0}, den; /* downwards, upwards: of g, of e */
+
+  for (int up = 0; up < 2; up++) {
+    double num = 0, P = 1;
+
+    for (int k = 0; k < n; k++) {
+      const int i = up ? n - 1 - k : k;
+      const double e = r.excess[i] + s.at(r, i), from = k ? (up ? r.up[i] : r.low[i]) : 0;
+      double inv;
+
+      num = e + (i == 0 ? r.ring.first : 0) + (i == n - 1 ? r.ring.last : 0) + from * num / P;
+      P = (up ? r.low[i] : r.up[i]) + num;
+      inv = P > 0 ? 1 / P : 0;
+      z[up] = ((double)g[i * stride] - mean + from * z[up]) * inv;
+      w[up] = (e + from * w[up]) * inv;
+    }
+  }
+  den = rest + r.ring.low * w[0] + r.ring.up * w[1];
+  return den > 0 ? ((double)g[n * stride] - mean + r.ring.low * z[0] + r.ring.up * z[1]) / den : 0;
+}
+
 template <typename T>
 __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaLines worklines, T *work)
 {
@@ -33,7 +83,7 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
   const int a = (int)(line % lines.na), b = (int)(line / lines.na), n = r.periodic ? r.n - 1 : r.n;
   const ptrdiff_t stride = lines.s, workstride = worklines.s;
   T *g = u + a * lines.sa + b * lines.sb, *c = work + a * worklines.sa + b * worklines.sb;
-  const double sigma = r.shift + (r.shifta ? r.shifta[a] : 0) + (r.shiftb ? r.shiftb[b] : 0);
+  const Sigma sigma = line_sigma(r, a, b);
   const double norm = r.factor * (r.norma ? r.norma[a] : 1) * (r.normb ? r.normb[b] : 1);
   const bool pin = a == r.pina && b == r.pinb;
   double mean = 0, last = 0, P = 1, num = 0, y = 0, up = 0, v = 0;
@@ -50,26 +100,7 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
     mean = sum / total;
     if (r.removed) *r.removed = mean * r.removedfactor;
   }
-  if (r.periodic) { /* the last unknown, from the first and the last entry of (open line)^-1 g */
-    double zf = 0, zb = 0, zw = 0;
-
-    for (int i = 0; i < n; i++) {
-      const double low = i ? r.coupling : 0;
-      double inv;
-
-      num = r.excess[i] + sigma + (i ? r.low[i] * num / P : 0);
-      P = r.up[i] + num;
-      inv = P > 0 ? 1 / P : 0;
-      zf = ((double)g[i * stride] - mean + low * zf) * inv;
-      zb = ((double)g[(n - 1 - i) * stride] - mean + low * zb) * inv;
-      zw = (sigma + low * zw) * inv;
-    }
-    if (n) {
-      const double den = sigma + 2 * r.coupling * zw;
-
-      last = pin || !(den > 0) ? 0 : ((double)g[n * stride] - mean + r.coupling * (zf + zb)) / den;
-    } else last = sigma > 0 ? ((double)g[0] - mean) / sigma : 0;
-  }
+  if (r.periodic && !pin) last = ring_last(r, sigma, g, stride, mean);
   for (int i0 = 0; i0 < n; i0 += AHEAD) {
     double x[AHEAD];
 
@@ -83,9 +114,15 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
         const double low = r.low[i];
         double t = x[q] - mean, inv;
 
-        if (r.periodic && i == 0) t += r.coupling * last;
-        if (r.periodic && i == n - 1) t += r.coupling * last;
-        num = r.excess[i] + sigma + (i ? low * num / P : 0);
+        num = r.excess[i] + sigma.at(r, i) + (i ? low * num / P : 0);
+        if (r.periodic && i == 0) {
+          t += r.ring.first * last;
+          num += r.ring.first;
+        }
+        if (r.periodic && i == n - 1) {
+          t += r.ring.last * last;
+          num += r.ring.last;
+        }
         up = r.up[i];
         P = up + num;
         inv = P != 0 ? 1 / P : 0;
@@ -128,11 +165,12 @@ struct PartRows {
   const BCRCudaLineRows &r;
   const T *g;
   ptrdiff_t stride;
-  double sigma, mean;
+  Sigma sigma;
+  double mean;
 
   __device__ __forceinline__ double low(int i) const { return i ? __ldg(r.low + i) : 0; }
   __device__ __forceinline__ double up(int i) const { return __ldg(r.up + i); }
-  __device__ __forceinline__ double excess(int i) const { return __ldg(r.excess + i) + sigma; }
+  __device__ __forceinline__ double excess(int i) const { return __ldg(r.excess + i) + sigma.at(r, i); }
   __device__ __forceinline__ double rhs(int i) const { return (double)g[i * stride] - mean; }
 };
 
@@ -209,7 +247,7 @@ __global__ void __launch_bounds__(PART_THREADS)
   const ptrdiff_t stride = lines.s, workstride = worklines.s;
   T *g = u + a * lines.sa + b * lines.sb, *c = work + a * worklines.sa + b * worklines.sb;
   const double norm = r.factor * (r.norma ? r.norma[a] : 1) * (r.normb ? r.normb[b] : 1);
-  PartRows<T> x = {r, g, stride, r.shift + (r.shifta ? r.shifta[a] : 0) + (r.shiftb ? r.shiftb[b] : 0), 0};
+  PartRows<T> x = {r, g, stride, line_sigma(r, a, b), 0};
   double left, right, num, P, y = 0, v;
 
   if (pinned >= 0 && pinned / L == blockIdx.x) {

@@ -40,8 +40,8 @@ typedef struct {
   double scale;                   /* of the modes */
   void *ring;                     /* BCRCudaRingBytes() */
   int *count;                     /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
-  /* The transform along y divided between planes and lines (split.cuh), without a ring; N1 0: not so. Columns of an item;
-     segments of a block, blocks of a cluster, clusters */
+  /* The transform along y divided between planes and lines (split.cuh), without a ring; N1 0: not
+     so. Columns of an item; segments of a block, blocks of a cluster, clusters */
   struct {
     int N1, columns, segments, cluster, clusters;
   } split;
@@ -58,8 +58,8 @@ typedef struct {
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
 BCR_CUDA_API int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
-/* The same for a divided transform: planes of equal sides, not of node-centred ends, whose lines have rows of its kernels.
-   Modes are apart */
+/* The same for a divided transform: planes of equal sides, not of node-centred ends, whose lines
+   have rows of its kernels. Modes are apart */
 BCR_CUDA_API int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *ring);
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);

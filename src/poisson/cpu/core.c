@@ -90,7 +90,7 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
 {
   const BCRPlanSpec spec = {
     dim, axis, stride, shift, singular, io, options, -1, {PETSC_FALSE, PETSC_FALSE},
-            NULL
+            NULL, PETSC_FALSE
   };
 
   PetscFunctionBegin;
@@ -103,8 +103,8 @@ PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const Pe
                                     const BCRCoreOptions *options, const BCRCoreShare *share, BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim, axis, stride, shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
-                mixed
+    dim,   axis,       stride, shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
+    mixed, PETSC_FALSE
   };
 
   PetscFunctionBegin;
@@ -118,8 +118,8 @@ PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim, axis, stride, shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
-            NULL
+    dim,  axis,       stride, shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
+    NULL, PETSC_FALSE
   };
 
   PetscFunctionBegin;

@@ -98,14 +98,7 @@ static void columns_fold(BCRCore c, double *columns[3])
     if (n > 0) l[axis[part[0]]] = c->lambda[part[0]][k0];
     if (n > 1) l[axis[part[1]]] = c->lambda[part[1]][k1];
     columns[0][q] = BCRProductSymbol(mixed, l[0], l[1], l[2]);
-    l[axis[s->last]] = 1;
-    columns[1][q] = 0; /* the same of the sets with the last axis alone, or what is large would hide what is small */
-    for (int set = 0; set < BCR_SETS; set++) {
-      double product = set >> axis[s->last] & 1 ? mixed[set] : 0;
-
-      for (int d = 0; d < 3; d++) product *= set >> d & 1 ? l[d] : 1;
-      columns[1][q] += product;
-    }
+    columns[1][q] = BCRProductSlope(mixed, (int)axis[s->last], l);
     columns[2][q] = (n > 0 ? c->norm[part[0]][k0] : 1) * (n > 1 ? c->norm[part[1]][k1] : 1);
   }
 }

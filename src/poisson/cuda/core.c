@@ -52,8 +52,8 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. A periodic line has the
-   open line's coefficients */
+/* Rows of the lines along axis plan->line: excess of the row sums, couplings, weights of a mean. What closes a ring is
+   apart */
 PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
@@ -62,39 +62,43 @@ PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c)
   const PetscBool ring = p->dim > 0 && BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt m = n - (ring ? 1 : 0);
   const double a = p->dim > 0 ? x->a : 0;
-  double *low, *exc, *up, *w;
+  double *low, *exc, *up, *w, *times = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc4(n, &low, n, &exc, n, &up, n, &w));
   for (PetscInt i = 0; i < n; i++) {
-    low[i] = up[i] = a;
-    exc[i] = 0;
-    if (x->lower) {
-      low[i] = i ? x->lower[i] : 0;
-      up[i] = i < n - 1 ? x->upper[i] : 0;
-      exc[i] = x->diag[i] - low[i] - up[i];
-    }
+    low[i] = x->lower ? (double)x->lower[i] : a;
+    up[i] = x->lower ? (double)x->upper[i] : a;
+    exc[i] = x->lower ? x->diag[i] - low[i] - up[i] : 0;
     w[i] = x->weight ? x->weight[i] : 1;
   }
-  if (p->dim == 0) low[0] = up[0] = 0;
-  else if (!x->lower && m > 0) {
-    low[0] = up[m - 1] = 0;
-    for (int e = 0; e < 2; e++) {
-      const BCREndRule rule = BCREndGetRule(x->end[e]);
-      const PetscInt i = e ? m - 1 : 0;
-
-      exc[i] += ring ? a : rule.excess * a;
-      if (!ring) *(e ? &low[i] : &up[i]) = rule.inward * a;
-      w[i] *= rule.weight;
-    }
-  }
   c->rows.periodic = ring;
-  c->rows.coupling = a;
+  if (ring) {
+    c->rows.ring.first = low[0];
+    c->rows.ring.last = up[m - 1];
+    c->rows.ring.low = low[m];
+    c->rows.ring.up = up[m];
+  }
+  if (m > 0) low[0] = up[m - 1] = 0;
+  for (int e = 0; e < 2 && p->dim && !x->lower && !ring; e++) {
+    const BCREndRule rule = BCREndGetRule(x->end[e]);
+    const PetscInt i = e ? n - 1 : 0;
+
+    exc[i] += rule.excess * a;
+    *(e ? &low[i] : &up[i]) = rule.inward * a;
+    w[i] *= rule.weight;
+  }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, low, &c->rows.low));
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, exc, &c->rows.excess));
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, up, &c->rows.up));
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->rows.weight));
   PetscCall(PetscFree4(low, exc, up, w));
+  if (!x->times || p->across < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(n, &times));
+  for (PetscInt i = 0; i < n; i++) times[i] = (double)x->times[i];
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, times, &c->rows.times));
+  PetscCall(PetscFree(times));
+  c->rows.timed = p->across > (p->line == 0 ? 1 : 0); /* of the other axes that which is transformed across */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,7 +162,8 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
-  c->work = NULL;
+  c->work = c->other = NULL;
+  c->left = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -195,8 +200,10 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   case BCR_PLAN_FOURIER:
     PetscCall(lines_tables(c));
     break;
-  case BCR_PLAN_POLES:
   case BCR_PLAN_SPECTRAL:
+    PetscCall(BCRDeviceSpectralTables(c));
+    break;
+  case BCR_PLAN_POLES:
   case BCR_PLAN_NONE:
   case BCR_PLAN_KINDS:
     break;
@@ -228,19 +235,39 @@ static PetscErrorCode core_create(const BCRPlanSpec *spec, BCRStream stream, BCR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
-                                   const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream,
-                                   BCRDeviceCore *core)
+/* Of one rank; mixed, waves: of plan SPECTRAL */
+static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscBool waves,
+                                        PetscReal shift, PetscBool singular, const PetscInt stride[],
+                                        const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {
     dim,     axis,     stride,
     shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
     options, -1,       {PETSC_FALSE, PETSC_FALSE},
-    NULL
+    mixed,   waves
   };
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, stream, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                   const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream,
+                                   BCRDeviceCore *core)
+{
+  PetscFunctionBegin;
+  PetscCall(core_create_alone(dim, axis, NULL, PETSC_FALSE, shift, singular, stride, options, stream, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscReal shift,
+                                           PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options,
+                                           BCRStream stream, BCRDeviceCore *core)
+{
+  PetscFunctionBegin;
+  PetscCall(core_create_alone(dim, axis, mixed, mixed ? PETSC_FALSE : PETSC_TRUE, shift, singular, stride, options,
+                              stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -249,10 +276,10 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
                                          const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,     axis,     stride,
-    shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, along,    {open[0], open[1]},
-    NULL
+    dim,     axis,       stride,
+    shift,   singular,   options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+    options, along,      {open[0], open[1]},
+    NULL,    PETSC_FALSE
   };
 
   PetscFunctionBegin;
@@ -398,16 +425,35 @@ static PetscErrorCode stage_lines(BCRDeviceCore c, BCRStream stream, const BCRSt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
+{
+  const PetscInt i = BCRDeviceStageFind(c, BCR_STAGE_MEAN, PETSC_FALSE),
+                 d = i < c->plan->nstages ? c->plan->stage[i].axis : -1;
+  PetscInt k = 0;
+
+  *box = BCRDeviceCoreBox(c);
+  *at = 0;
+  if (d < 0) return PETSC_FALSE;
+  while (BCRDevicePlaneMode(c, k) != c->plan->constant[d]) k++;
+  box->n[d] = 1;
+  *at = (size_t)k * (size_t)c->plan->stride[d] * c->size;
+  return PETSC_TRUE;
+}
+
 static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  const BCRCudaBox box = BCRDeviceCoreBox(c);
-  const double n = (double)box.n[0] * box.n[1] * box.n[2];
+  BCRCudaBox box;
+  size_t at;
+  void *v;
 
   PetscFunctionBegin;
   (void)stage;
   (void)w;
-  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 2));
-  PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / n));
+  (void)BCRDeviceCoreMean(c, &box, &at);
+  v = (char *)u + at;
+  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, c->scalars + 2));
+  PetscCallBCRCuda(
+    BCRCudaAddValue(stream, &box, c->single, v, v, c->scalars + 2, -1. / ((double)box.n[0] * box.n[1] * box.n[2])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -423,6 +469,7 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
   case BCR_STAGE_REDUCE:
     return BCRDeviceLevel0Reduce;
   case BCR_STAGE_TRANSFORM:
+    if (c->kind == BCR_PLAN_SPECTRAL) return BCRDeviceSpectralTransform;
     return level0 ? BCRDeviceLevel0Transform : stage_transform;
   case BCR_STAGE_LINES:
     if (BCRPlanIsRing(c->kind)) return BCRDeviceRingLines;
@@ -437,8 +484,9 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
     return BCRDeviceReductionStage;
   case BCR_STAGE_MEAN:
     return stage_mean;
-  case BCR_STAGE_POLES: /* of the host */
   case BCR_STAGE_DIVIDE:
+    return BCRDeviceSpectralDivide;
+  case BCR_STAGE_POLES: /* of the host */
   case BCR_STAGE_EXCHANGE:
   case BCR_STAGES:
     break;
@@ -496,6 +544,13 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   info->tables = c->tables.bytes + c->fixedtables.bytes + (c->box ? BCRDeviceBoxTables(c->box) : 0);
   PetscCall(PetscStrncpy(info->isa, c->name, sizeof(info->isa)));
   PetscCall(BCRPlanDescribe(c->plan, info));
+  if (c->left) {
+    double left[2];
+
+    PetscCallBCRCuda(BCRCudaGet(left, c->left, sizeof(left), c->stream));
+    info->removed = left[0];
+    info->backward = left[1];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

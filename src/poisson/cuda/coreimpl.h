@@ -1,6 +1,6 @@
 /*
   The core on a CUDA device: what its files share. core.c makes it and walks the plan's stages, transforms.c has the
-  transforms, eigen.c those of general axes, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
+  transforms, eigen.c those of general axes, spectral.c plan SPECTRAL, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
   on chip, ring.c planes through the second-level cache.
 */
 #pragma once
@@ -13,6 +13,7 @@
 #include "../../backend/cuda/lines.h"
 #include "../../backend/cuda/ring.h"
 #include "../../backend/cuda/seplines.h"
+#include "../../backend/cuda/spectral.h"
 
 /* Modes as a transform has them. Position k has gain[k] times mode mode[k] (-1: nothing, which must be 0 on the way back);
    there and back, a mode has to be multiplied by norm[k] times its own norm. Host arrays */
@@ -30,6 +31,13 @@ typedef struct {
   const void *matrix[3][2];
   void *workspace, *packed;
 } BCRDeviceEigen;
+
+/* Transforms of lines that are neighbours in memory: BCR_TRANSFORM_ROWS, BCR_TRANSFORM_COLUMNS */
+typedef struct {
+  BCRCudaBoxPass columns;
+  BCRCudaRowFft rows;
+  int *mode; /* [n] mode that a place has; NULL: its number. Host */
+} BCRDeviceAcross;
 
 struct _n_BCRDeviceCore {
   BCRPlan plan;
@@ -52,10 +60,8 @@ struct _n_BCRDeviceCore {
   BCRCudaRowFft rowfft;
   const void *rowtable;
   BCRDeviceOrder roworder;
-  BCRCudaBoxPass columns; /* across planes, as plan->acrossby says */
-  BCRCudaRowFft acrossrows;
+  BCRDeviceAcross across[3]; /* along plan->across as plan->acrossby says; SPECTRAL: along others than rows */
   BCRDeviceEigen eigen;
-  int *acrossmode; /* [planes] mode that a plane has; NULL: its number. Host */
 
   /* FOURIER, LINE, POINT */
   BCRCudaLineRows rows;
@@ -77,6 +83,14 @@ struct _n_BCRDeviceCore {
   /* RING, SPLIT */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
+
+  /* SPECTRAL */
+  BCRCudaSymbol symbol;
+  int places[3]; /* of modes along each axis */
+  ptrdiff_t
+    placestride[3]; /* in work, and in other, where transforms go that are not in place (NULL: there are none) */
+  void *other;
+  double *left; /* device: BCRCudaLeftOut(); NULL: nothing is */
 
   /* REDUCTION, RECURSIVE */
   BCRDeviceReduction red;
@@ -110,13 +124,18 @@ static inline PetscBool BCRDeviceRowsOwn(BCRDeviceCore c)
 /* mode across planes that plane k has */
 static inline PetscInt BCRDevicePlaneMode(BCRDeviceCore c, PetscInt k)
 {
-  return c->acrossmode ? c->acrossmode[k] : k;
+  const int *mode = c->across[c->plan->across].mode;
+
+  return mode ? mode[k] : k;
 }
-/* the transform across planes is twice too large, there and back */
+/* a transform of lines that are neighbours in memory is twice too large, there and back */
+static inline PetscBool BCRDeviceDoubles(BCRTransformKind by)
+{
+  return by == BCR_TRANSFORM_ROWS || by == BCR_TRANSFORM_COLUMNS ? PETSC_TRUE : PETSC_FALSE;
+}
 static inline PetscBool BCRDeviceAcrossDoubles(BCRDeviceCore c)
 {
-  return c->plan->acrossby == BCR_TRANSFORM_ROWS || c->plan->acrossby == BCR_TRANSFORM_COLUMNS ? PETSC_TRUE
-                                                                                               : PETSC_FALSE;
+  return BCRDeviceDoubles(c->plan->acrossby);
 }
 /* Plane k: its shift, and by what its solution is to be multiplied */
 static inline void BCRDevicePlaneNumbers(BCRDeviceCore c, PetscInt k, double *shift, double *scale)
@@ -161,6 +180,10 @@ static inline void *BCRDeviceSeparators(BCRDeviceCore c)
 {
   return BCRPlanCudaStays(c->plan) ? c->D : c->D2;
 }
+
+/* spectral.c */
+PETSC_INTERN PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c);
+PETSC_INTERN BCRDeviceLaunch BCRDeviceSpectralTransform, BCRDeviceSpectralDivide;
 
 /* ring.c */
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);

@@ -76,12 +76,14 @@ PetscErrorCode BCRDeviceEigenDestroy(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Elements from one unknown to the next along each axis */
-static void strides(PetscInt d, const BCRCudaLines *l, ptrdiff_t stride[3])
+/* Elements from one unknown to the next along each axis; axes of one unknown have some, too */
+static void strides(PetscInt d, const BCRCudaLines *l, const int n[3], ptrdiff_t stride[3])
 {
   stride[d] = l->s;
   stride[d == 0 ? 1 : 0] = l->sa;
   stride[d == 2 ? 1 : 2] = l->sb;
+  for (int e = 1; e < 3; e++)
+    if (n[e] == 1) stride[e] = stride[e - 1] * n[e - 1];
 }
 
 int BCRDeviceEigenApply(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl,
@@ -93,8 +95,8 @@ int BCRDeviceEigenApply(BCRDeviceCore c, BCRStream stream, PetscInt d, int synth
   ptrdiff_t fs[3], us[3];
   int error = 0;
 
-  strides(d, fl, fs);
-  strides(d, ul, us);
+  strides(d, fl, box.n, fs);
+  strides(d, ul, box.n, us);
   if (fs[0] != 1) { /* products want numbers side by side */
     error = BCRCudaScaleCopy(stream, box.n, c->single, f, fs, c->single, e->packed, packed, NULL, NULL);
     f = e->packed;

@@ -198,15 +198,16 @@ static PetscErrorCode rows_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode across_tables(BCRDeviceCore c)
+static PetscErrorCode across_tables(BCRDeviceCore c, PetscInt d, BCRTransformKind by)
 {
-  const PetscInt d = c->plan->across, n = c->plan->n[d];
+  const PetscInt n = c->plan->n[d];
+  BCRDeviceAcross *a = &c->across[d];
 
   PetscFunctionBegin;
-  if (c->plan->acrossby == BCR_TRANSFORM_ROWS) {
-    PetscCall(PetscMalloc1(2 * n, &c->acrossmode));
-    PetscCall(passes_tables(c, d, NULL, &c->acrossrows, c->acrossmode));
-  } else if (c->plan->acrossby == BCR_TRANSFORM_COLUMNS) {
+  if (by == BCR_TRANSFORM_ROWS) {
+    PetscCall(PetscMalloc1(2 * n, &a->mode));
+    PetscCall(passes_tables(c, d, NULL, &a->rows, a->mode));
+  } else if (by == BCR_TRANSFORM_COLUMNS) {
     const int N = (int)n + 1, L = BCRCudaBoxLength(N, c->single);
 
     for (int chirp = 0; chirp < 2; chirp++) {
@@ -219,11 +220,11 @@ static PetscErrorCode across_tables(BCRDeviceCore c)
       PetscCheck(count > 0, PETSC_COMM_SELF, PETSC_ERR_MEM,
                  "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
       PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * count, w,
-                                  chirp ? &c->columns.chirp : &c->columns.roots));
+                                  chirp ? &a->columns.chirp : &a->columns.roots));
       PetscCall(PetscFree(w));
     }
-    c->columns.N = N;
-    c->columns.L = L;
+    a->columns.N = N;
+    a->columns.L = L;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -243,8 +244,9 @@ PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c)
       PetscCall(product_tables(&c->fixedtables, c->stream, &c->modes[d], &c->matrix[d]));
     }
   }
-  if (p->dim > 1 && !p->axis[0].lower) PetscCall(rows_tables(c));
-  if (p->across >= 0 && !p->axis[p->across].lower) PetscCall(across_tables(c));
+  if ((p->dim > 1 || (p->dim && p->product)) && !p->axis[0].lower) PetscCall(rows_tables(c));
+  if (p->across >= 0 && !p->axis[p->across].lower && !p->product) PetscCall(across_tables(c, p->across, p->acrossby));
+  for (PetscInt d = 1; d < p->dim && p->product; d++) PetscCall(across_tables(c, d, p->transform[d]));
   PetscCall(BCRDeviceEigenCreate(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,7 +256,7 @@ PetscErrorCode BCRDeviceTransformsDestroy(BCRDeviceCore c)
   PetscFunctionBegin;
   PetscCall(BCRDeviceEigenDestroy(c));
   PetscCall(PetscFree3(c->roworder.mode, c->roworder.gain, c->roworder.norm));
-  PetscCall(PetscFree(c->acrossmode));
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree(c->across[d].mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -271,6 +273,23 @@ BCRCudaLines BCRDeviceLinesAlong(BCRDeviceCore c, PetscInt d, const ptrdiff_t st
   return l;
 }
 
+/* of lines that are neighbours in memory */
+static int across_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, BCRTransformKind by, int synthesis,
+                            const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  BCRCudaBoxPass p = c->across[d].columns;
+
+  if (by == BCR_TRANSFORM_ROWS)
+    return BCRCudaRowFftAcross(stream, &c->across[d].rows, synthesis, c->single, fl, f, ul, u);
+  p.nx = fl->na;
+  p.nb = fl->nb;
+  p.frow = fl->s;
+  p.fplane = fl->sb;
+  p.urow = ul->s;
+  p.uplane = ul->sb;
+  return BCRCudaBoxColumns(stream, &p, c->single, f, u);
+}
+
 /* of the axis' own kind; extra: BCRCudaFft() */
 static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl,
                           const void *f, const BCRCudaLines *ul, void *u, const void *extra)
@@ -280,6 +299,8 @@ static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int syn
   const ptrdiff_t ld = extra ? c->ldd : 0, plane = extra ? c->level0.eplane : 0;
 
   if (c->plan->transform[d] == BCR_TRANSFORM_EIGEN) return BCRDeviceEigenApply(c, stream, d, synthesis, fl, f, ul, u);
+  if (d > 0 && BCRDeviceDoubles(c->plan->transform[d]))
+    return across_transform(c, stream, d, c->plan->transform[d], synthesis, fl, f, ul, u);
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
   if (synthesis && BCREndIsZero(a->end[0]) && BCREndIsZero(a->end[1])) synthesis = 0;
   if (c->plan->transform[d] == BCR_TRANSFORM_PRODUCT)
@@ -331,18 +352,9 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
 int BCRDeviceTransformAcross(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f,
                              const BCRCudaLines *ul, void *u)
 {
-  BCRCudaBoxPass p = c->columns;
+  const PetscInt d = c->plan->across;
 
-  if (c->plan->acrossby == BCR_TRANSFORM_ROWS)
-    return BCRCudaRowFftAcross(stream, &c->acrossrows, synthesis, c->single, fl, f, ul, u);
-  if (c->plan->acrossby != BCR_TRANSFORM_COLUMNS)
-    return BCRDeviceTransform(c, stream, c->plan->across, synthesis, fl, f, ul, u);
-  p.nx = fl->na;
-  p.nb = fl->nb;
-  p.frow = fl->s;
-  p.fplane = fl->sb;
-  p.urow = ul->s;
-  p.uplane = ul->sb;
-  return BCRCudaBoxColumns(stream, &p, c->single, f, u);
+  if (BCRDeviceAcrossDoubles(c)) return across_transform(c, stream, d, c->plan->acrossby, synthesis, fl, f, ul, u);
+  return BCRDeviceTransform(c, stream, d, synthesis, fl, f, ul, u);
 }
 #endif

@@ -1,0 +1,93 @@
+/* Modes over a symbol (spectral.h), where no transform has that in it */
+#include "symbol.cuh"
+#include "fields.h"
+
+template <typename T>
+__global__ void divide(BCRCudaBox b, BCRCudaSymbol s, T *u)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+      T *v = u + i * b.stride[0] + j * b.stride[1] + k * b.stride[2];
+      const SymbolLine l = symbol_line(s, 0, j, k);
+
+      if (i == s.pin[0] && j == s.pin[1] && k == s.pin[2]) *s.removed = (double)*v * s.removedfactor;
+      *v = symbol_divide(s, l, 0, i, *v);
+    }
+  }
+}
+
+int BCRCudaDivide(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, void *u)
+{
+  BCR_CUDA_TYPE(single, divide<<<bcr_grid3(box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (T *)u));
+  return bcr_done();
+}
+
+/* Sums of three numbers over a block, in a fixed order */
+static __device__ void block_sums(double v[3], double *sum)
+{
+  __shared__ double part[3][BCR_SUM_THREADS];
+
+  for (int q = 0; q < 3; q++) part[q][threadIdx.x] = v[q];
+  __syncthreads();
+  for (int half = BCR_SUM_THREADS / 2; half > 0; half /= 2) {
+    for (int q = 0; q < 3 && (int)threadIdx.x < half; q++) part[q][threadIdx.x] += part[q][threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x < 3) sum[threadIdx.x] = part[threadIdx.x][0];
+}
+
+/* Squares of what is left out, of all, and of all over the symbol, in the norm in which eigenvectors are orthogonal */
+template <typename T>
+__global__ void __launch_bounds__(BCR_SUM_THREADS) left_rows(BCRCudaBox b, BCRCudaSymbol s, const T *u, double *partial)
+{
+  const ptrdiff_t rows = (ptrdiff_t)b.n[1] * b.n[2];
+  double sum[3] = {0, 0, 0};
+
+  for (ptrdiff_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const int j = (int)(r % b.n[1]), k = (int)(r / b.n[1]);
+    const T *v = u + j * b.stride[1] + k * b.stride[2];
+    const SymbolLine l = symbol_line(s, 0, j, k);
+
+    for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) {
+      const double norm = fabs(symbol_norm(s, l, 0, i) / s.factor), p = symbol_value(s, l, 0, i),
+                   x = (double)v[i * b.stride[0]], f = norm != 0 ? norm * x * x : 0;
+
+      sum[1] += f;
+      if (fabs(p) > s.tol) sum[2] += f / (p * p);
+      else sum[0] += f;
+    }
+  }
+  block_sums(sum, partial + 3 * blockIdx.x);
+}
+
+static __global__ void __launch_bounds__(BCR_SUM_THREADS)
+  left_largest(int n, const double *partial, double size, double *result)
+{
+  __shared__ double all[3];
+  double sum[3] = {0, 0, 0};
+
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    for (int q = 0; q < 3; q++) sum[q] += partial[3 * i + q];
+  block_sums(sum, all);
+  __syncthreads();
+  if (threadIdx.x == 0 && all[1] > 0) {
+    const double part = sqrt(all[0]), whole = sqrt(all[1]);
+
+    result[0] = fmax(result[0], part / whole);
+    result[1] = fmax(result[1], part / (size * sqrt(all[2]) + whole));
+  }
+}
+
+int BCRCudaLeftOut(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, const void *u,
+                   double size, double *partial, double result[2])
+{
+  const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
+
+  BCR_CUDA_TYPE(single,
+                left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u, partial));
+  left_largest<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, size, result);
+  return bcr_done();
+}
