@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {
-  "none",         "point",       "line",        "recursive",    "reduction", "box",        "ring",    "box-product",
-  "level0-small", "level0-chip", "level0-rows", "level0-poles", "level0",    "box-passes", "fourier", "spectral",
-  "BCRPlanKind",  "BCR_PLAN_",   NULL};
+const char *const BCRPlanKinds[] = {"none",        "point",       "line",         "recursive",   "reduction",
+                                    "box",         "split",       "ring",         "box-product", "level0-small",
+                                    "level0-chip", "level0-rows", "level0-poles", "level0",      "box-passes",
+                                    "fourier",     "spectral",    "BCRPlanKind",  "BCR_PLAN_",   NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -493,7 +493,7 @@ static void stages_spectral(BCRPlan p, double N)
 PetscBool BCRPlanMeanInLines(BCRPlan p)
 {
   if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
-  return p->kind == BCR_PLAN_RING || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
+  return BCRPlanIsRing(p->kind) || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* N: unknowns. Elements: what a stage reads and writes once */
@@ -547,6 +547,7 @@ static void plan_stages(BCRPlan p)
                   line * N + 2 * N / (double)p->n[in] * transform_flops(p, by, in));
       break;
     }
+    case BCR_PLAN_SPLIT:
     case BCR_PLAN_RING: {
       double flops = 0;
 
@@ -775,6 +776,11 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
       p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
       p->label[p->box.in], p->label[p->box.line]));
     break;
+  case BCR_PLAN_SPLIT:
+    PetscCall(PetscSNPrintf(
+      text, size, "transforms along %c and %c of planes, the latter in part with lines along %c for each mode",
+      p->label[0], p->label[1], p->label[p->line]));
+    break;
   case BCR_PLAN_RING:
     PetscCall(PetscSNPrintf(
       text, size, "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode",
@@ -848,7 +854,7 @@ static const char *const stage_names[] = {"transform across planes",
                                           "lines",
                                           "poles",
                                           "planes on chip",
-                                          "planes through the cache",
+                                          "transforms of planes",
                                           "level 0, up",
                                           "block cyclic reduction",
                                           "mean",

@@ -153,8 +153,11 @@ struct _n_BCRPlan {
   } chip; /* LEVEL0_CHIP */
   struct {
     PetscBool asked[2], fits[2]; /* planes of axes 0 and 1, or 0 and 2: whether there are kernels */
-    PetscInt axis[3];            /* of the planes, of the lines */
-  } ring;                        /* RING */
+    PetscInt axis[3];            /* of the planes, of the lines; SPLIT: 0, 1, 2 */
+  } ring;                        /* RING, SPLIT */
+  struct {
+    PetscBool asked, fits;
+  } split; /* SPLIT */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
   double symbol_min, symbol_size, tol;
@@ -205,6 +208,11 @@ static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
              kind == BCR_PLAN_LEVEL0_CHIP || kind == BCR_PLAN_LEVEL0_ROWS
            ? PETSC_TRUE
            : PETSC_FALSE;
+}
+/* planes of two axes, and lines across them (src/backend/cuda/ring.h) */
+static inline PetscBool BCRPlanIsRing(BCRPlanKind kind)
+{
+  return kind == BCR_PLAN_RING || kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE;
 }
 /* SPECTRAL on a device: the last axis is transformed, divided and transformed back in one pass. Not where somebody wants
    to know what was left out */

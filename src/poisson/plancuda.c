@@ -328,7 +328,7 @@ static PetscBool ring_ends(const BCRAxis *a, BCRCudaRingAxis *r)
   return BCREndIsPeriodic(a->end[0]) || cell == (high.distance == 1) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
+PetscBool BCRPlanCudaRing(BCRPlan p, PetscBool split, BCRCudaRing *r)
 {
   const BCRPlanCuda *cuda = p->limits.cuda;
   const PetscInt *axis = p->ring.axis;
@@ -341,13 +341,25 @@ PetscBool BCRPlanCudaRing(BCRPlan p, BCRCudaRing *r)
   r->fplane = r->uplane = plane;
   r->modes = plane;
   r->apart = row != p->n[0] || plane < row * n[1] || plane % 2; /* planes are not pairs of numbers, in one piece */
+  if (split) return cuda->split(n, p->single, r) ? PETSC_TRUE : PETSC_FALSE;
   return cuda->ring(n, p->single, cuda->sms, cuda->cache, cuda->shared, r) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Lines along axis 2, or 1, by the axes alone */
-static const char *ring_sizes(BCRPlan p, int way)
+/* What keeps any planes away */
+static const char *ring_rows(BCRPlan p)
+{
+  if (p->options.plain) return "transforms and lines alone are asked for";
+  if (p->dim != 3) return "it is for three dimensions";
+  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
+  return p->stride[0] != 1 ? "rows are not contiguous" : NULL;
+}
+
+/* Lines along axis 2, or (way) 1, by the axes alone, RING's or SPLIT's */
+static const char *ring_sizes(BCRPlan p, PetscBool split, int way)
 {
   const PetscInt y = way ? 2 : 1, z = 3 - y;
+  PetscBool *asked = split ? &p->split.asked : &p->ring.asked[way], *fits = split ? &p->split.fits : &p->ring.fits[way];
+  int sines = 0;
 
   p->ring.axis[0] = 0;
   p->ring.axis[1] = y;
@@ -356,18 +368,25 @@ static const char *ring_sizes(BCRPlan p, int way)
   if (p->axis[z].times) return "lines have numbers along them";
   for (int e = 0; e < 2; e++) {
     const BCRAxis *a = &p->axis[p->ring.axis[e]];
+    const PetscInt n = p->n[p->ring.axis[e]];
     BCRCudaRingAxis ends;
 
     if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
     if (!ring_ends(a, &ends)) return "an axis of the planes has a node-centred and a cell-centred end";
+    if (split && ends.ends != BCR_CUDA_RING_PERIODIC && ends.ends != BCR_CUDA_RING_CELL)
+      return "an axis of the planes is not periodic, nor cell-centred of one kind";
+    if (ends.ends == BCR_CUDA_RING_SINES && !(n & (n + 1))) sines++;
   }
-  if (!p->ring.asked[way]) {
+  /* 63 and 511 nodes a side: 1.3 and 1.8 times as long by planes through the cache (bench/results/h200_ring.csv) */
+  if (sines == 2) return "sines of such lengths have kernels that are faster";
+  if (!*asked) {
     BCRCudaRing r;
 
-    p->ring.fits[way] = BCRPlanCudaRing(p, &r);
+    *fits = BCRPlanCudaRing(p, split, &r);
   }
-  p->ring.asked[way] = PETSC_TRUE;
-  return p->ring.fits[way] ? NULL : "no lengths of its kernels, or the second-level cache is too small";
+  *asked = PETSC_TRUE;
+  if (split) return *fits ? NULL : "no lengths of its kernels";
+  return *fits ? NULL : "no lengths of its kernels, or the second-level cache is too small";
 }
 
 /* Lines by tables where each of them is definite, or the singular one; else by elimination */
@@ -386,24 +405,32 @@ static PetscBool ring_general(BCRPlan p)
            : PETSC_FALSE;
 }
 
+static const char *cuda_split(BCRPlan p)
+{
+  const char *why = ring_rows(p);
+
+  if (!why && (p->stride[1] != p->n[0] || p->stride[2] % 2)) why = "planes are not contiguous, or at odd places";
+  if (!why) why = ring_sizes(p, PETSC_TRUE, 0);
+  if (!why && ring_general(p)) why = "lines are not by tables";
+  if (!why) p->general = PETSC_FALSE;
+  return why;
+}
+
 /* Lines along the last axis if they can be, and first of all by tables: planes are one piece of memory then */
 static const char *cuda_ring(BCRPlan p)
 {
-  const char *why[2];
+  const char *why[2] = {ring_rows(p), NULL};
   PetscBool general[2] = {PETSC_FALSE, PETSC_FALSE};
   int way;
 
-  if (p->options.plain) return "transforms and lines alone are asked for";
-  if (p->dim != 3) return "it is for three dimensions";
-  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
-  if (p->stride[0] != 1) return "rows are not contiguous";
+  if (why[0]) return why[0];
   for (way = 0; way < 2; way++) {
-    why[way] = ring_sizes(p, way);
+    why[way] = ring_sizes(p, PETSC_FALSE, way);
     if (!why[way]) general[way] = ring_general(p);
   }
   if (why[0] && why[1]) return why[0];
   way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
-  (void)ring_sizes(p, way); /* sets the axes */
+  (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
   p->general = general[way];
   return NULL;
 }
@@ -633,6 +660,7 @@ static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
   {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},
   {BCR_PLAN_BOX,          cuda_box              },
+  {BCR_PLAN_SPLIT,        cuda_split            },
   {BCR_PLAN_RING,         cuda_ring             },
   {BCR_PLAN_BOX_PRODUCT,  cuda_box_product      },
   {BCR_PLAN_LEVEL0_SMALL, cuda_level0_small     },

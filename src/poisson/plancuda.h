@@ -39,6 +39,7 @@ struct _BCRPlanCuda {
   /* planes through the second-level cache; lines across them by tables */
   int (*ring)(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
   int (*ringlines)(int n, int single);
+  int (*split)(const int n[3], int single, BCRCudaRing *ring);
   /* level 0 */
   void (*shape)(BCRCudaLevel0 *level0, int single, int sms, int *K, int *columns, int *blocks);
   int (*wholerows)(const BCRCudaLevel0 *level0, int single, int sms, int *slots);
@@ -56,8 +57,8 @@ PETSC_INTERN void BCRPlanCudaBox(BCRPlan plan, BCRCudaBoxPass *pass, BCRCudaBoxP
 PETSC_INTERN void BCRPlanCudaProduct(BCRPlan plan, BCRCudaBoxPlanes *planes);
 PETSC_INTERN void BCRPlanCudaChip(BCRPlan plan, BCRCudaBoxPlanes *planes);
 
-/* Planes of RING, without tables and memory */
-PETSC_INTERN PetscBool BCRPlanCudaRing(BCRPlan plan, BCRCudaRing *ring);
+/* Planes of RING, or of SPLIT, without tables and memory */
+PETSC_INTERN PetscBool BCRPlanCudaRing(BCRPlan plan, PetscBool split, BCRCudaRing *ring);
 
 /* Level 0 of the plan but for its tables; what the kernels' shape is */
 typedef struct {

@@ -14,10 +14,10 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache, of singular
-   operators at level 0; boxes by the number of their general axes */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nrings = 0,
-                nmean = 0, nspectral = 0, ngeneral[4] = {0};
+   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache or with divided
+   transforms, of singular operators at level 0; boxes by the number of their general axes */
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
+                nrings = 0, nmean = 0, nspectral = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -66,6 +66,28 @@ typedef struct {
   PetscBool singular;
   size_t size;
 } Box;
+
+/* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind */
+static void box_split(Box *b)
+{
+  static const PetscInt sizes[] = {128, 128, 128, 128, 192, 256};
+  static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
+  const PetscInt n = sizes[lrand48() % 6];
+
+  b->dim = 3;
+  b->lowest = 0;
+  b->singular = PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *x = &b->axis[d];
+
+    b->n[d] = x->n = d < 2 ? n : (n <= 192 ? 32 * (1 + lrand48() % 3) : 32);
+    x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
+    x->end[0] = x->end[1] = ends[lrand48() % (d < 2 ? 3 : 4)];
+    for (int e = 0; e < 2 && d == 2 && !BCREndIsPeriodic(x->end[0]); e++) x->end[e] = (BCREnd)(lrand48() % 4);
+    for (int e = 0; e < 2; e++)
+      if (BCREndExcess(x->end[e]) > 0) b->singular = PETSC_FALSE;
+  }
+}
 
 /* Planes for a device that transforms them both ways through the second-level cache, any axis across, which is returned:
    axis 2, or 1. Planes are periodic or between two ends that are cell-centred or node-centred both; few planes where they
@@ -187,7 +209,7 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
    device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring(); mean: not
    negative for box_mean() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
-                       PetscBool sixteen, PetscBool tall, PetscBool ring, PetscInt mean)
+                       PetscBool sixteen, PetscBool tall, PetscBool ring, PetscBool split, PetscInt mean)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -273,6 +295,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a);
   if (ring) {
     lines = box_ring(b);
+    any = PETSC_TRUE;
+    dirichlet = PETSC_FALSE;
+  }
+  if (split) {
+    box_split(b);
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
   }
@@ -430,7 +457,8 @@ int main(int argc, char **argv)
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
-               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
+               device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 22 ? PETSC_TRUE : PETSC_FALSE,
+               device && t % 16 == 2 ? t / 16 : -1);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
@@ -491,6 +519,7 @@ int main(int argc, char **argv)
           if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
+          if (info.kind == BCR_PLAN_SPLIT) nsplit++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
@@ -552,12 +581,12 @@ int main(int argc, char **argv)
          (int)ngeneral[3], (int)nrings);
   if (cases >= 1000 && step == 1 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
-    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, singular at level 0: "
-           "%d\n",
-           (int)nchip, (int)nsixteen, (int)nring, (int)nmean);
+    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
+           "transforms: %d, singular at level 0: %d\n",
+           (int)nchip, (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
   if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
   if (device && cases >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nmean < 40))
+      (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

@@ -122,6 +122,13 @@ static int ring(const int n[3], int single, int sms, size_t cache, int shared, B
   return len[0] >= 96 && len[1] >= 96 && small_factors(len[0]) && small_factors(len[1]) && len[0] % 2 == 0 &&
          len[1] % 2 == 0 && (size_t)r->planes * len[0] * len[1] * (single ? 4 : 8) <= cache;
 }
+static int split(const int n[3], int single, BCRCudaRing *r)
+{
+  if (r->axis[0].ends != BCR_CUDA_RING_PERIODIC && r->axis[0].ends != BCR_CUDA_RING_CELL) return 0;
+  if (r->axis[1].ends != BCR_CUDA_RING_PERIODIC && r->axis[1].ends != BCR_CUDA_RING_CELL) return 0;
+  r->apart = 1;
+  return n[0] == n[1] && n[0] >= 128 && n[0] % 16 == 0 && small_factors(n[0]) && n[2] % (single ? 32 : 16) == 0;
+}
 static int ring_lines(int n, int single)
 {
   (void)single;
@@ -166,6 +173,7 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .boxproduct = box_product,
                                    .ring = ring,
                                    .ringlines = ring_lines,
+                                   .split = split,
                                    .shape = shape,
                                    .wholerows = whole_rows,
                                    .small = small_plane};
@@ -367,6 +375,7 @@ static PetscErrorCode known(void)
     {3, {64, 64, 64},    BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT },
     {3, {127, 127, 127}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_BOX         },
     {3, {511, 511, 511}, BCR_END_DIRICHLET,    BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
+    {3, {256, 256, 64},  BCR_END_CELL_NEUMANN, BCR_PLAN_LEVEL0,  BCR_PLAN_SPLIT       },
     {3, {128, 192, 40},  BCR_END_PERIODIC,     BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {384, 160, 300}, BCR_END_CELL_NEUMANN, BCR_PLAN_LEVEL0,  BCR_PLAN_RING        },
     {3, {128, 128, 40},  BCR_END_NEUMANN,      BCR_PLAN_LEVEL0,  BCR_PLAN_BOX_PRODUCT }

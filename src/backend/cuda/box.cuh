@@ -12,6 +12,7 @@
 #pragma once
 
 #include "box.h"
+#include "cluster.cuh"
 #include "seplines.h"
 #include "reduced.cuh"
 #include "sines.cuh"
@@ -252,38 +253,6 @@ struct Rows {
     }
   }
 };
-
-#if !defined(BCR_EMULATE)
-static __device__ __forceinline__ void cluster_arrive()
-{
-  #if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  #endif
-}
-static __device__ __forceinline__ void cluster_wait()
-{
-  #if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-  #endif
-}
-/* *p of block rank of the cluster, p in this block's shared memory */
-template <typename T>
-static __device__ __forceinline__ T cluster_read(const T *p, int rank)
-{
-  T v = 0;
-
-  #if __CUDA_ARCH__ >= 900
-  unsigned a = (unsigned)__cvta_generic_to_shared(p), b;
-
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(b) : "r"(a), "r"(rank));
-  if constexpr (sizeof(T) == 8) asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(b) : "memory");
-  else asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(b) : "memory");
-  #else
-  (void)p, (void)rank;
-  #endif
-  return v;
-}
-#endif
 
 enum {
   RANKS = 8 /* blocks of a cluster: more are not portable */

@@ -17,6 +17,7 @@
   row h on (around: row 0), a tile's first is `begin`. In it y without what comes from before the tile's
   first row, or from row h-1; b: the same backwards.
 */
+#include "bulk.cuh"
 #include "tri.cuh"
 #include "window.cuh"
 #include "compact.h"
@@ -351,62 +352,6 @@ static int along_covers(int K, ptrdiff_t n)
 
   return all / lanes * (int)n + (rest ? (rest - 1) * K + (int)(n - (ptrdiff_t)(lanes - 1) * K) : 0);
 }
-
-/* Bulk copies between global and shared memory, 16 bytes aligned */
-#if __CUDA_ARCH__ >= 900
-static __device__ inline unsigned bulk_shared(const void *p)
-{
-  return (unsigned)__cvta_generic_to_shared(p);
-}
-static __device__ inline void bulk_init(unsigned long long *barrier)
-{
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bulk_shared(barrier)) : "memory");
-}
-static __device__ inline void bulk_init_done()
-{
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-static __device__ inline void bulk_load(void *to, const void *from, unsigned bytes, unsigned long long *barrier)
-{
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bulk_shared(barrier)), "r"(bytes)
-               : "memory");
-  asm volatile(
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(bulk_shared(to)),
-    "l"(from), "r"(bytes), "r"(bulk_shared(barrier))
-    : "memory");
-}
-static __device__ inline void bulk_wait(unsigned long long *barrier, unsigned parity)
-{
-  asm volatile("{\n\t"
-               ".reg .pred done;\n\t"
-               "again:\n\t"
-               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-               "@!done bra again;\n\t"
-               "}" ::"r"(bulk_shared(barrier)),
-               "r"(parity)
-               : "memory");
-}
-static __device__ inline void bulk_written() /* by a thread, before a bulk copy of it begins */
-{
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-#else
-static __device__ inline void bulk_init(unsigned long long *)
-{
-}
-static __device__ inline void bulk_init_done()
-{
-}
-static __device__ inline void bulk_load(void *, const void *, unsigned, unsigned long long *)
-{
-}
-static __device__ inline void bulk_wait(unsigned long long *, unsigned)
-{
-}
-static __device__ inline void bulk_written()
-{
-}
-#endif
 
 /* v of the lanes before (source[]: by 1, 2, 4 ...), each with what it loses on the way */
 template <typename T, int STEPS>

@@ -35,47 +35,9 @@ static int ring_info(int n, RingInfo *i)
 #undef CASE_AS
 }
 
-/* e^(-2 pi i m/n) */
-static void root(long long m, long long n, double *w)
+int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int n, double *w)
 {
-  const double pi = 3.14159265358979323846;
-  long long e; /* eighths, and what is left of one: as BCRUnit() */
-  double x, y, t;
-
-  m = m % n * 8;
-  e = m / n;
-  m -= e * n;
-  if (e & 1) m = n - m;
-  t = pi * (double)m / (4. * (double)n);
-  x = cos(t);
-  y = sin(t);
-  if (((e + 1) & 3) >= 2) {
-    t = x;
-    x = y;
-    y = t;
-  }
-  w[0] = e >= 2 && e < 6 ? -x : x;
-  w[1] = e >= 4 ? y : -y;
-}
-
-template <class P>
-static int ring_roots(double *w)
-{
-  int n = 0;
-
-  if (!w) return P::ROOTS;
-  for (int p = 1; p < P::PASSES; p++)
-    for (int r = 0; r < P::radix(p); r++)
-      for (int j = 0; j < P::before(p); j++, n++) root((long long)r * j, P::before(p + 1), w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) root(k, 4LL * P::N, w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) root(k, 2LL * P::N, w + 2 * n);
-  for (int r = 0; r < 4 * P::G; r++, n++) root(r, 4LL * P::G, w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) root(4 * k + (k % 2 ? -1 : 1), 16LL * P::N, w + 2 * n);
-  return n;
-}
-
-int BCRCudaRingRoots(int n, double *w)
-{
+  if (ring->split.N1) return bcr_split_roots(n, single != 0, w);
 #define CASE(N, ...) \
   case N: \
     return ring_roots<RingLength<N, __VA_ARGS__>>(w);
@@ -129,28 +91,15 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
            s->info[0].big != s->info[1].big); /* there are no kernels of either kind of lengths for any ends */
 }
 
-static RingDivisor ring_divisor(int d)
-{
-  return {d, d > 1 ? 0xffffffffu / (unsigned)d + 1 : 0};
-}
-
 template <typename T>
 static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const void *f, void *w, void *u, int *fits,
                     int (*plain)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *),
                     int (*ends)(const RingArgs<T> &, int, int, int, int, size_t, cudaStream_t, int *))
 {
+  RingArgs<T> a = ring_args<T>(r, f, w, u);
   RingShape s;
-  RingArgs<T> a;
 
   if (!ring_shape(r, sizeof(T) == sizeof(float), &s)) return (int)cudaErrorNotSupported;
-  a.f = (const T *)f;
-  a.u = (T *)u;
-  a.w = (T *)w;
-  a.ring = (Cplx<T> *)r->ring;
-  a.count = r->count;
-  a.x = r->axis[0];
-  a.y = r->axis[1];
-  a.nz = r->nz;
   a.planes = ring_divisor(r->planes);
   a.first = ring_divisor(s.tasks[back]);
   a.second = ring_divisor(s.tasks[1 - back]);
@@ -168,21 +117,13 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   a.column = r->column;
   a.half = s.info[0].half;
   a.fourth = s.info[0].fourth;
-  a.frow = r->frow;
-  a.urow = r->urow;
-  a.fplane = r->fplane;
-  a.uplane = r->uplane;
-  a.wplane = r->modes;
-  a.fpairs = (size_t)f % sizeof(Cplx<T>) == 0 && r->fplane % 2 == 0 && r->frow % 2 == 0;
-  a.upairs = (size_t)u % sizeof(Cplx<T>) == 0 && r->uplane % 2 == 0 && r->urow % 2 == 0;
-  a.wpairs = (size_t)w % sizeof(Cplx<T>) == 0 && r->modes % 2 == 0;
-  a.scale = (T)r->scale;
   return (s.ends ? ends : plain)(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
 }
 
 static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
                     int *fits)
 {
+  if (r->split.N1) return bcr_split_transform(r, back, single, f, w, u, stream);
   return single ? ring_run<float>(stream, r, back, f, w, u, fits, bcr_ring_float, bcr_ring_float_ends)
                 : ring_run<double>(stream, r, back, f, w, u, fits, bcr_ring_double, bcr_ring_double_ends);
 }
@@ -298,12 +239,6 @@ static __device__ int ring_wave(const BCRCudaRingAxis &a, int k)
   }
   return k;
 }
-/* and its number among those of BCRCudaRingModes() */
-static __device__ int ring_mode(const BCRCudaRingAxis &a, int wave)
-{
-  if (a.ends == BCR_CUDA_RING_SINES) return max(wave - 1, 0);
-  return a.ends == BCR_CUDA_RING_CELL && a.odd ? a.n - 1 - wave : wave;
-}
 
 /* Waves of numbers 2 (q column + k) and 2 (q column + k) + 1 of a plane of modes, as ring_columns() leaves them, two: the
    column is two real lines, else a complex one. There is no mode 0 of sines: what is there is zero, and its line may be any
@@ -341,6 +276,7 @@ int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, co
 {
   const int n = 2 * r->columns * r->column;
 
+  if (r->split.N1) return bcr_split_modes(r, x, y, sigma, bcr_stream(stream));
   ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
     r->axis[0], r->axis[1], r->columns, r->column, x, y, sigma);
   return bcr_done();

@@ -66,9 +66,9 @@ struct RingLength {
     return s;
   }
   /* HALF: e^(-i pi k/(2 n)); ANGLES: e^(-i pi k/n); TURNS: e^(-i pi r/(2 G)); FOURTH: e^(-i pi (4 k + 1)/(8 n)), odd k: e^(-i
-     pi (4 k - 1)/(8 n)) */
+     pi (4 k - 1)/(8 n)); WHOLE: e^(-2 pi i k/n) */
   static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
-                       ROOTS = FOURTH + N;
+                       WHOLE = FOURTH + N, ROOTS = WHOLE + N;
   static constexpr int FIRST = 9,
                        FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
   static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
@@ -134,6 +134,13 @@ struct RingArgs {
   bool fpairs, upairs, wpairs; /* addresses are such that two numbers can be read and written together */
   T scale;
 };
+
+/* The number of a wave of an axis among those of BCRCudaRingModes() */
+static __device__ inline int ring_mode(const BCRCudaRingAxis &a, int wave)
+{
+  if (a.ends == BCR_CUDA_RING_SINES) return max(wave - 1, 0);
+  return a.ends == BCR_CUDA_RING_CELL && a.odd ? a.n - 1 - wave : wave;
+}
 
 /* ---- memory ---- */
 

@@ -46,6 +46,11 @@ typedef struct {
   double scale;    /* of the modes */
   void *ring;      /* BCRCudaRingBytes() */
   int *count;      /* BCRCudaRingCounts() numbers; zero, as every solve leaves them for the next one */
+  /* The transform along y divided between planes and lines (split.cuh), without a ring; N1 0: not
+     so. Columns of an item; segments of a block, blocks of a cluster, clusters */
+  struct {
+    int N1, columns, segments, cluster, clusters;
+  } split;
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,
@@ -59,10 +64,13 @@ typedef struct {
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
 BCR_CUDA_API int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
+/* The same for a divided transform: planes of equal sides, not of node-centred ends, whose lines
+   have rows of its kernels. Modes are apart */
+BCR_CUDA_API int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *ring);
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
 /* for transforms of length len: how many complex numbers, and these, as pairs of doubles, if w is given */
-BCR_CUDA_API int BCRCudaRingRoots(int len, double *w);
+BCR_CUDA_API int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int len, double *w);
 /* what the transforms there and back multiply an axis with */
 BCR_CUDA_API double BCRCudaRingFactor(const BCRCudaRingAxis *axis);
 /* sigma[2 columns column]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 -

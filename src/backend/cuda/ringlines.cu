@@ -7,7 +7,8 @@
   make of the whole line's E and B, and from those what comes into every segment. An end of weight 1/2 has half of its
   right-hand side. With ratios mu known by digits of 1 - mu (ring_line_table()) nothing is cancelled.
 */
-#include "ring.cuh"
+#include "ringalgebra.cuh"
+#include "ringlaunch.cuh"
 #include <cfloat>
 
 template <typename T>
@@ -40,23 +41,6 @@ static __device__ __forceinline__ void ring_store(Cplx<double> *p, Cplx<double> 
 static __device__ __forceinline__ void ring_store(Cplx<float> *p, Cplx<float> v)
 {
   __stcg((float2 *)p, make_float2(v.x, v.y));
-}
-
-/* component by component: real and imaginary part are lines of their own */
-template <typename T>
-static __device__ __forceinline__ Cplx<T> times(Cplx<T> a, Cplx<T> b)
-{
-  return {a.x * b.x, a.y * b.y};
-}
-template <typename T>
-static __device__ __forceinline__ Cplx<T> times_add(Cplx<T> a, Cplx<T> b, Cplx<T> c)
-{
-  return {a.x * b.x + c.x, a.y * b.y + c.y};
-}
-
-static __host__ __device__ constexpr int ring_top(int n) /* the largest power of two up to n */
-{
-  return n < 2 ? 1 : 2 * ring_top(n / 2);
 }
 
 /* Sum over the segments of the block's first slot, in all threads */
@@ -171,8 +155,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   }
   if (pin) ring_lines_pin<T, L>(a, w == 0, s, len, (double *)ring_shared, g);
 
-  /* E and B; mu^L, and S = mu sum mu^(2 i) over i < L, by which a carry is in mu B */
-  Cplx<T> y = zero, B = zero, pw = one, mL = mu, q = times(mu, mu), S = mu;
+  /* E and B; mu^L, and S, by which a carry is in B */
+  Cplx<T> y = zero, B = zero, pw = one, mL, S;
 #pragma unroll
   for (int i = 0; i < L; i++)
     if (FULL || i < len) {
@@ -182,17 +166,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
     }
   sE[s * W + w] = y;
   sB[s * W + w] = B;
-#pragma unroll
-  for (int bit = ring_top(L) / 2; bit; bit /= 2) { /* from 1 row to L by its binary digits */
-    S = times(S, {1 + q.x, 1 + q.y});
-    q = times(q, q);
-    mL = times(mL, mL);
-    if (L & bit) {
-      S = times_add(times(mu, mu), S, mu);
-      mL = times(mL, mu);
-      q = times(q, times(mu, mu));
-    }
-  }
+  ring_powers<T, L>(mu, &mL, &S);
   Cplx<T> ml = mL, Sl = S; /* of the last segment */
   if (!FULL) {
     ml = one;
@@ -312,6 +286,7 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
 
 int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *u)
 {
+  if (r->split.N1) return bcr_split_solve(r, l, single, u, bcr_stream(stream));
   return single ? ring_lines_run<float>(bcr_stream(stream), r, l, u)
                 : ring_lines_run<double>(bcr_stream(stream), r, l, u);
 }

@@ -45,6 +45,7 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   q->boxproduct = BCRCudaBoxProductFits;
   q->ring = BCRCudaRingShape;
   q->ringlines = BCRCudaRingLinesPossible;
+  q->split = BCRCudaSplitShape;
   q->shape = BCRCudaLevel0Shape;
   q->wholerows = BCRCudaLevel0RowsPossible;
   q->small = BCRCudaLevel0SmallPossible;
@@ -179,6 +180,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     if (!c->box) PetscCall(BCRDeviceBoxCreate(c->plan, c->stream, &c->box));
     PetscCall(BCRDeviceBoxSetUp(c->box, c->factor));
     break;
+  case BCR_PLAN_SPLIT:
   case BCR_PLAN_RING:
     PetscCall(BCRDeviceRingTables(c));
     break;
@@ -470,7 +472,7 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
     if (c->kind == BCR_PLAN_SPECTRAL) return BCRDeviceSpectralTransform;
     return level0 ? BCRDeviceLevel0Transform : stage_transform;
   case BCR_STAGE_LINES:
-    if (c->kind == BCR_PLAN_RING) return BCRDeviceRingLines;
+    if (BCRPlanIsRing(c->kind)) return BCRDeviceRingLines;
     return level0 ? BCRDeviceLevel0Lines : stage_lines;
   case BCR_STAGE_PLANES:
     return stage_planes;

@@ -80,7 +80,7 @@ struct _n_BCRDeviceCore {
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
 
-  /* RING */
+  /* RING, SPLIT */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
   PetscInt ringalong; /* axis of the lines */

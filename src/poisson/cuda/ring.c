@@ -1,6 +1,6 @@
 /*
-  Plan RING on a CUDA device: planes through the second-level cache (src/backend/cuda/ring.h), lines across them by
-  tables, or by elimination.
+  Plans RING and SPLIT on a CUDA device: planes through the second-level cache, or with their second transform in two
+  parts (src/backend/cuda/ring.h), lines across them by tables, or (RING) by elimination.
 */
 #include "../../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -13,19 +13,21 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   BCRCudaRing r;
 
   PetscFunctionBegin;
-  PetscCheck(BCRPlanCudaRing(p, &r), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
+  PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF,
+             PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
-    const int n = BCRCudaRingRoots(r.axis[d].len, NULL);
+    const int n = BCRCudaRingRoots(&r, c->single, r.axis[d].len, NULL);
     double *w;
 
     if (c->ring.axis[d].len == r.axis[d].len) r.axis[d].roots = c->ring.axis[d].roots;
     if (r.axis[d].roots) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
-    (void)BCRCudaRingRoots(r.axis[d].len, w);
+    (void)BCRCudaRingRoots(&r, c->single, r.axis[d].len, w);
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &r.axis[d].roots));
     PetscCall(PetscFree(w));
   }
-  PetscCall(BCRDeviceArenaGet(&c->space, BCRCudaRingBytes(&r, c->single), "planes in the cache", &r.ring));
+  if (!r.split.N1)
+    PetscCall(BCRDeviceArenaGet(&c->space, BCRCudaRingBytes(&r, c->single), "planes in the cache", &r.ring));
   PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingCounts(&r) * sizeof(int), "counters", &r.count));
   PetscCallBCRCuda(BCRCudaRingClear(c->stream, &r));
   c->ring = r;
@@ -74,7 +76,8 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaSynchronize(c->stream)); /* the tables may be in use */
   PetscCall(BCRDeviceArenaFree(&c->tables));
-  if (c->space.n && c->ringalong != p->ring.axis[2]) { /* another shift, other planes */
+  if (c->space.n && (c->ringalong != p->ring.axis[2] || (c->ring.split.N1 != 0) != (p->kind == BCR_PLAN_SPLIT))) {
+    /* another shift, other planes */
     PetscCall(BCRDeviceArenaFree(&c->space));
     c->work = c->ringmodes = NULL;
     c->ringsums = NULL;

@@ -1,0 +1,162 @@
+/* ring.h: the transform along y divided (split.cuh): which kernels, shapes, modes */
+#include "ringlaunch.cuh"
+#include "splitlaunch.cuh"
+
+enum {
+  SPLIT_CLUSTER = 16 /* blocks at most */
+};
+
+/* N1, or 0; where half roots are among the roots */
+static int split_factor(int n, int single, int *half)
+{
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if (n == N && single == (BYTES == sizeof(float))) { \
+    *half = RingLength<N, __VA_ARGS__>::HALF; \
+    return N1; \
+  }
+  SPLIT_LENGTHS(CASE)
+#undef CASE
+  return 0;
+}
+
+int bcr_split_roots(int n, int single, double *w)
+{
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if (n == N && single == (BYTES == sizeof(float))) return ring_roots<RingLength<N, __VA_ARGS__>>(w);
+  SPLIT_LENGTHS(CASE)
+#undef CASE
+  return 0;
+}
+
+template <typename T>
+static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void *w, cudaStream_t stream, int *clusters)
+{
+  const int n = r->axis[0].len, N2 = n / r->split.N1;
+  SplitLinesArgs<T> a;
+
+  memset(&a, 0, sizeof(a));
+  a.w = (Cplx<T> *)w;
+  a.roots = (const T *)r->axis[1].roots;
+  (void)split_factor(n, sizeof(T) == sizeof(float), &a.half);
+  a.n = r->nz;
+  a.N1 = r->split.N1;
+  a.columns = n / 2 / r->split.columns;
+  a.items = a.N1 * a.columns;
+  a.cluster = r->split.cluster;
+  a.plane = r->modes / 2;
+  a.xcell = r->axis[0].ends == BCR_CUDA_RING_CELL;
+  a.ycell = r->axis[1].ends == BCR_CUDA_RING_CELL;
+  if (l) {
+    a.tab = (const Cplx<T> *)l->tab;
+    for (int e = 0; e < 2; e++) a.weighs[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
+    a.pin = l->pin != 0;
+    a.removedfactor = l->removedfactor;
+    a.removed = l->removed;
+  }
+  return bcr_split_lines(a, N2, r->split.columns, r->split.segments, r->split.clusters, stream, clusters);
+}
+
+int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w, cudaStream_t stream)
+{
+  return single ? split_lines_run<float>(r, l, w, stream, NULL) : split_lines_run<double>(r, l, w, stream, NULL);
+}
+
+int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
+                        cudaStream_t stream)
+{
+  int shift = 0;
+
+  while (1 << shift < r->split.columns) shift++;
+  return single ? bcr_split_planes(ring_args<float>(r, f, w, u), back, shift, stream)
+                : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
+}
+
+/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take
+   other numbers of rows. As many clusters as the device has room for at a time, and no more than
+   give all of them as many items, but for one */
+int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
+{
+  static const struct {
+    int single, n, columns, segments; /* n 0: any */
+  } shapes[] = {
+    {0, 128, 4, 4},
+    {0, 256, 8, 2},
+    {0, 320, 4, 4},
+    {0, 384, 4, 4},
+    {0, 512, 2, 2},
+    {1, 384, 4, 2},
+    {0, 0,   4, 2},
+    {0, 512, 4, 1},
+    {1, 0,   8, 2},
+    {1, 512, 8, 1}
+  };
+  int half;
+  const int N1 = split_factor(n[0], single != 0, &half);
+
+  if (!N1 || n[0] != n[1]) return 0;
+  for (int d = 0; d < 2; d++) {
+    if (r->axis[d].ends != BCR_CUDA_RING_PERIODIC && r->axis[d].ends != BCR_CUDA_RING_CELL) return 0;
+    r->axis[d].n = r->axis[d].len = n[d];
+  }
+  r->nz = n[2];
+  r->apart = 1;
+  r->columns = n[0] / 2;
+  r->column = n[1];
+  r->modes = (ptrdiff_t)n[0] * n[1];
+  r->split.N1 = N1;
+  for (const auto &s : shapes) {
+    const int rows = n[1] / N1 * s.segments, items = n[0] / 2 / s.columns * N1;
+    int clusters = 0, rounds;
+
+    if (s.single != (single != 0) || (s.n && s.n != n[0]) || n[2] % rows || n[2] / rows > SPLIT_CLUSTER) continue;
+    r->split.columns = s.columns;
+    r->split.segments = s.segments;
+    r->split.cluster = n[2] / rows;
+    if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
+                : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
+        clusters < 1) {
+      (void)cudaGetLastError();
+      continue;
+    }
+    rounds = (items + clusters - 1) / clusters;
+    r->split.clusters = (items + rounds - 1) / rounds;
+    return 1;
+  }
+  r->split.N1 = r->apart = 0;
+  return 0;
+}
+
+/* ---- modes ---- */
+
+/* Number i of a plane of modes, as split_lines() has them */
+__global__ void split_modes_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int N1, int columns, const double *sx,
+                                 const double *sy, double *sigma)
+{
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), c = i % 2, n = y.n, N2 = n / N1, H = N1 / 2,
+            slot = i / 2 % (N2 * columns), item = i / 2 / (N2 * columns), k2 = slot / columns,
+            q = item % (x.n / 2 / columns) * columns + slot % columns, k1 = item / (x.n / 2 / columns);
+  const bool waves = y.ends == BCR_CUDA_RING_PERIODIC, two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0;
+  int second = 0, k = k1 + N1 * k2; /* second: of the two real columns */
+
+  if (i >= x.n * n) return;
+  if (k1 == 0 || k1 == H) {
+    if (!waves || k == 0 || 2 * k == n) second = c;
+    else second = two && 2 * k > n;
+  } else if (two || !waves) {
+    second = k1 > H;
+    if (second) k = N1 - k1 + N1 * k2;
+    if (!waves && c) k = n - k;
+  }
+  const int kx = !(two && second) ? q : (q ? x.n - q : x.n / 2), ky = waves && 2 * k > n ? n - k : k;
+
+  sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+}
+
+int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, cudaStream_t stream)
+{
+  const int n = r->axis[0].n * r->axis[1].n;
+
+  split_modes_sums<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, stream>>>(
+    r->axis[0], r->axis[1], r->split.N1, r->split.columns, x, y, sigma);
+  return bcr_done();
+}

@@ -1,0 +1,89 @@
+/* Launches of the kernels of split.cuh for one type */
+#pragma once
+
+#include "split.cuh"
+
+/* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have
+   registers for in double and in single precision (0: not for that) */
+#define SPLIT_SHAPES(CASE) \
+  CASE(16, 4, 2, 2, 3) \
+  CASE(16, 8, 2, 1, 2) \
+  CASE(16, 4, 4, 1, 0) \
+  CASE(32, 4, 1, 1, 0) \
+  CASE(32, 8, 1, 0, 1) \
+  CASE(32, 2, 2, 1, 0)
+
+template <typename T, class X, int N1, int BLOCKS, int BACK>
+static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
+{
+  const auto kernel = split_planes<T, X, N1, BLOCKS, BACK>;
+  const size_t bytes = (size_t)(N1 / 2) * X::PITCH * sizeof(Cplx<T>);
+  const cudaError_t e =
+    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch(1, kernel, dim3((unsigned)(a.nz * (X::N / N1))), N1 / 2 * X::G, bytes, stream, a, shift);
+}
+
+/* clusters given: how many of them have room on the device, and no launch */
+template <typename T, class S>
+static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t stream, int *clusters)
+{
+  const auto kernel = split_lines<T, S>;
+  cudaError_t e =
+    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+
+  if (e == cudaSuccess && a.cluster > 8)
+    e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (e != cudaSuccess) return (int)e;
+  if (clusters) {
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute[1];
+
+    config.gridDim = dim3((unsigned)(a.items * a.cluster));
+    config.blockDim = dim3(S::THREADS);
+    config.dynamicSmemBytes = S::BYTES;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim.x = (unsigned)a.cluster;
+    attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+    return (int)cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
+  }
+  return bcr_launch_clusters(1, a.cluster, kernel, dim3((unsigned)(grid * a.cluster)), dim3(S::THREADS), S::BYTES,
+                             stream, a);
+}
+
+template <typename T>
+static int split_planes_any(const RingArgs<T> &a, int back, int shift, cudaStream_t stream)
+{
+#define CASE(BYTES, N, N1, BLOCKS, ...) \
+  if constexpr (sizeof(T) == BYTES) \
+    if (a.x.len == N) \
+      return back ? split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 1>(a, shift, stream) \
+                  : split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 0>(a, shift, stream);
+  SPLIT_LENGTHS(CASE)
+#undef CASE
+  return (int)cudaErrorNotSupported;
+}
+template <typename T>
+static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
+                           int *clusters)
+{
+#define CASE(N2_, COLUMNS, SEGMENTS, DBLOCKS, FBLOCKS) \
+  if (N2 == N2_ && columns == COLUMNS && segments == SEGMENTS) { \
+    constexpr int blocks = sizeof(T) == 8 ? DBLOCKS : FBLOCKS; \
+    if constexpr (blocks > 0) \
+      return split_lines_launch<T, SplitShape<T, N2_, COLUMNS, SEGMENTS, blocks>>(a, grid, stream, clusters); \
+  }
+  SPLIT_SHAPES(CASE)
+#undef CASE
+  return (int)cudaErrorNotSupported;
+}
+
+int bcr_split_planes(const RingArgs<double> &a, int back, int shift, cudaStream_t stream);
+int bcr_split_planes(const RingArgs<float> &a, int back, int shift, cudaStream_t stream);
+int bcr_split_lines(const SplitLinesArgs<double> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
+                    int *clusters);
+int bcr_split_lines(const SplitLinesArgs<float> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
+                    int *clusters);
