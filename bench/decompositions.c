@@ -7,12 +7,16 @@ static char help[] =
   -cuts <slabs,default>           process grids: slabs along the last axis, what PETSc chooses, 2x2x4, all (of P ranks)\n\
   -windows <true>                 false: the MPI refuses windows of shared memory, so that vectors go by messages\n\
   -reps <21>                      solves of each\n\
+  -device                         vectors and solver on CUDA devices, one for each rank or shared\n\
+  -transport <auto,host>          there: how messages go\n\
+  -batch <1>                      solves one behind the other, of which the time is an average; 10 on devices\n\
   -run_view                       what was set up\n\
   -csv <file>                     adds the results to this file\n\n";
 
 #include "bench.h"
 #include "pc/bcrpoisson/bcrpoisson.h"
 #include <math.h>
+#include <petscdevice.h>
 #if defined(__linux__)
   #include <linux/perf_event.h>
   #include <sys/ioctl.h>
@@ -20,7 +24,9 @@ static char help[] =
 #endif
 #include "count.h"
 
-static PetscBool windows = PETSC_TRUE;
+static PetscBool windows = PETSC_TRUE, device;
+static PetscEnum transport;
+static PetscInt batch = 1;
 
 #undef MPI_Win_allocate_shared
 int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win)
@@ -111,6 +117,7 @@ static PetscErrorCode ProblemCreate(PetscInt dim, const PetscInt n[], Case ends,
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, across, across, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, p->n[0], p->n[1],
                            p->n[2], cut[0], cut[1], cut[2], 1, 1, NULL, NULL, NULL, &p->da));
+  if (device) PetscCall(DMSetVecType(p->da, "cuda"));
   PetscCall(DMSetUp(p->da));
   PetscCall(DMDAGetInfo(p->da, NULL, NULL, NULL, NULL, &cut[0], &cut[1], &cut[2], NULL, NULL, NULL, NULL, NULL, NULL));
   PetscCall(DMCreateGlobalVector(p->da, &p->f));
@@ -168,6 +175,18 @@ static double CounterRead(int counter)
   return counter >= 0 && read(counter, &count, sizeof(count)) == sizeof(count) ? (double)count : NAN;
 }
 
+/* All that was launched is done */
+static PetscErrorCode Finish(void)
+{
+  PetscDeviceContext context;
+
+  PetscFunctionBegin;
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextSynchronize(context));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static double CpuTime(void)
 {
   struct timespec t;
@@ -220,6 +239,10 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(SetOperator(&p, pc));
+  if (device) {
+    PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CUDA));
+    PetscCall(PCBCRPoissonSetTransport(pc, (PCBCRPoissonTransport)transport));
+  }
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetUp(ksp));
   memset(&row, 0, sizeof(row));
@@ -233,23 +256,31 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   }
   instructions = 0;
   for (PetscInt i = -1; i < reps; i++) { /* the first is to warm up */
+    PetscCall(Finish());
     PetscCall(BenchClockStart(&start));
-    PetscCall(VecCopy(p.f, p.u));
+    for (PetscInt k = 0; k < batch; k++) PetscCall(VecCopy(p.f, p.u));
+    PetscCall(Finish());
     if (i >= 0) PetscCall(BenchClockRead(start, &c[i]));
     memset(&BenchSent, 0, sizeof(BenchSent));
     PetscCall(BenchClockStart(&start));
     count[0] = CounterRead(counter);
     before = CpuTime();
-    PetscCall(KSPSolve(ksp, p.f, p.u));
-    if (i >= 0) cpu[i] = CpuTime() - before;
+    for (PetscInt k = 0; k < batch; k++) PetscCall(KSPSolve(ksp, p.f, p.u));
+    PetscCall(Finish());
+    if (i >= 0) cpu[i] = (CpuTime() - before) / (double)batch;
     count[1] = CounterRead(counter);
-    sent[0] = BenchSent.bytes;
-    sent[1] = BenchSent.messages;
-    sent[2] = BenchSent.reductions;
-    if (i >= 0) PetscCall(BenchClockRead(start, &t[i]));
+    sent[0] = BenchSent.bytes / (double)batch;
+    sent[1] = BenchSent.messages / (double)batch;
+    sent[2] = BenchSent.reductions / (double)batch;
+    if (i >= 0) {
+      PetscCall(BenchClockRead(start, &t[i]));
+      t[i] /= (double)batch;
+      c[i] /= (double)batch;
+    }
     /* waiting for another rank is counted, too: the least of all */
     if (i >= 0) instructions = i ? PetscMin(instructions, count[1] - count[0]) : count[1] - count[0];
   }
+  instructions /= (double)batch;
   BenchStatistics(reps, cpu, &before, &used);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &used, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &instructions, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
@@ -258,11 +289,12 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   BenchStatistics(reps, t, &row.time, &row.mintime);
   BenchStatistics(reps, c, &row.copy, &row.mincopy);
   PetscCall(BenchBackwardError(p.A, (PetscReal)p.norm, p.f, p.u, p.r, &row.residual));
-  row.program = "decompositions";
+  row.program = device ? "decompositions/cuda" : "decompositions";
   row.name = cases[ends];
   row.precision = "double";
-  PetscCall(PetscSNPrintf(name, sizeof(name), "%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT, cut[0], cut[1],
-                          dim == 3 ? cut[2] : 1));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT "%s%s", cut[0],
+                          cut[1], dim == 3 ? cut[2] : 1, transport ? "/" : "",
+                          transport ? PCBCRPoissonTransports[transport] : ""));
   row.solver = name;
   row.ranks = size;
   row.dim = dim;
@@ -330,7 +362,7 @@ int main(int argc, char **argv)
 {
   char *grids[16], *ends[8], *cuts[16];
   PetscInt ngrids = 16, nends = 8, ncuts = 16, reps = 21;
-  PetscBool set[3];
+  PetscBool set[4];
   FILE *csv = NULL;
   PetscMPIInt rank;
 
@@ -343,6 +375,11 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-cuts", cuts, &ncuts, &set[2]));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-windows", &windows, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-device", &device, NULL));
+  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-transport", PCBCRPoissonTransports, &transport, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, &set[3]));
+  if (device && !set[3]) batch = 10;
+  PetscCheck(batch > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-batch %" PetscInt_FMT ": give one at least", batch);
   PetscCheck(reps > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-reps %" PetscInt_FMT ": give one at least", reps);
   if (rank == 0) PetscCall(BenchOpen("each rank on a core of its own where there are enough", &csv));
   if (csv)

@@ -1,6 +1,6 @@
 static char help[] =
   "Times direct Poisson solves on one core: a copy of the array, PCBCRPOISSON, FFTW, and iterative and sparse direct solvers.\n\
-  -suite <main,awkward,ends,precision,isa,rhs,radix,again>  what to run, see bench/README.md\n\
+  -suite <main,awkward,ends,precision,isa,rhs,radix,reduction,again>  what to run, see bench/README.md\n\
   -reps <9>      repetitions, at least 5\n\
   -seconds <1>   more repetitions of cases so short that all of them take less than this\n\
   -n2d <511,1023,2047,4095>, -n3d <63,127,255>  sizes, for the suites that go through sizes\n\
@@ -1033,6 +1033,48 @@ static PetscErrorCode SuiteRadix(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Radix 2 against radix 4 in two and three dimensions, as in figures 3 to 5 of Myllykoski, Rossi and Toivanen 2013. In three
+   dimensions planes of a transform's modes are reduced, and in the last runs the axes one inside the other, as the paper has it. */
+static PetscErrorCode SuiteReduction(void)
+{
+  static const PetscInt square[] = {63, 127, 255, 511, 1023, 2047, 4095}, cube[] = {15, 31, 63, 127};
+  static const struct {
+    const char *name, *nested, *options;
+  } option[] = {
+    {"reduction/auto", NULL,                    ""                      },
+    {"reduction/2",    "reduction/2/recursive", "-pc_bcrpoisson_radix 2"},
+    {"reduction/4",    "reduction/4/recursive", "-pc_bcrpoisson_radix 4"},
+  };
+
+  PetscFunctionBegin;
+  for (PetscInt dim = 2; dim <= 3; ++dim) {
+    PetscInt n, size[16];
+
+    PetscCall(Sizes(dim, dim == 2 ? 7 : 4, dim == 2 ? square : cube, &n, size));
+    for (PetscInt i = 0; i < n; ++i) {
+      Problem p;
+      Run runs[3];
+
+      PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
+      for (PetscInt nested = 0; nested <= dim - 2; ++nested) {
+        PetscInt nruns = 0;
+
+        for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(option); ++k) {
+          const char *name = nested ? option[k].nested : option[k].name;
+
+          if (name) PetscCall(RunInit(&runs[nruns++], RUN_PC, &p, name, "bcrpoisson", Working(), option[k].options));
+        }
+        if (nested) PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_recursive", "on"));
+        PetscCall(GroupRun(nruns, runs, 5));
+        PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_recursive"));
+        PetscCall(GroupDestroy(nruns, runs));
+      }
+      PetscCall(ProblemDestroy(&p));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What changes from one set-up to the next */
 typedef enum {
   AGAIN_NEW,       /* nothing is kept: another PC */
@@ -1169,6 +1211,7 @@ int main(int argc, char **argv)
     {"isa",       "instruction sets; /1st row is time over that of the best",                   SuiteIsa      },
     {"rhs",       "8 right-hand sides; times per side, /1st row is over one at a time",         SuiteRhs      },
     {"radix",     "radices and schedules; /1st row is time over that of auto",                  SuiteRadix    },
+    {"reduction", "radix 2 and 4 in 2-D and 3-D; /1st row is time over the first of its group", SuiteReduction},
     {"again",     "set-up, the first time and after changes; set-up is over one solve",         SuiteAgain    },
   };
   char more[128] = "without FFTW", *wanted[16];
@@ -1207,7 +1250,7 @@ int main(int argc, char **argv)
       PetscCall(suites[s].run());
     }
     PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-suite %s: they are main, awkward, ends, precision, isa, rhs, radix and again", wanted[i]);
+               "-suite %s: they are main, awkward, ends, precision, isa, rhs, radix, reduction and again", wanted[i]);
     PetscCall(PetscFree(wanted[i]));
   }
   if (csv) fclose(csv);

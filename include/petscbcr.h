@@ -101,9 +101,10 @@ PETSC_EXTERN const char *const PCBCRPoissonOperatorSources[];
   PCBCRPoissonFit - what `PCBCRPOISSON` does with a matrix that is not separable
 
   Values:
-+ `PCBCRPOISSON_FIT_AUTO`    - (`auto`) `scaled` or `average`, whichever promises the smaller condition number
++ `PCBCRPOISSON_FIT_AUTO`    - (`auto`) `scaled`, `average` or `profile`, whichever promises the smallest condition number
 . `PCBCRPOISSON_FIT_SCALED`  - (`scaled`) scales rows and columns so that the couplings become as constant as they can, then fits
 . `PCBCRPOISSON_FIT_AVERAGE` - (`average`) uses the mean coupling of each axis and the mean of what is left as shift
+. `PCBCRPOISSON_FIT_PROFILE` - (`profile`) uses the mean coefficients of the layers across one axis (strata)
 - `PCBCRPOISSON_FIT_EXACT`   - (`exact`) stops with an error that names the row and the column
 
   Level: intermediate
@@ -117,6 +118,7 @@ typedef enum {
   PCBCRPOISSON_FIT_AUTO,
   PCBCRPOISSON_FIT_SCALED,
   PCBCRPOISSON_FIT_AVERAGE,
+  PCBCRPOISSON_FIT_PROFILE,
   PCBCRPOISSON_FIT_EXACT
 } PCBCRPoissonFit;
 PETSC_EXTERN const char *const PCBCRPoissonFits[];
@@ -390,6 +392,10 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorTimes(PC, DMDirection *, DMDi
                                                          const PetscReal *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorRobin(PC, PetscInt, const PetscReal[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorRobin(PC, PetscInt *, const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorMixed(PC, PetscInt, const PetscReal[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorMixed(PC, PetscInt *, const PetscReal *[]);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorShiftImaginary(PC, PetscReal);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperatorShiftImaginary(PC, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGrid(PC, PetscInt, const PetscInt[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGrid(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGridProcessors(PC, PetscInt, const PetscInt[]);

@@ -14,7 +14,7 @@
 . -ksp_bcrpoisson_transport (auto|mpi|nccl|host)    - as `-pc_bcrpoisson_transport`
 . -ksp_bcrpoisson_precision (double|single|mixed)   - as `-pc_bcrpoisson_precision`
 . -ksp_bcrpoisson_operator (matrix|user)            - as `-pc_bcrpoisson_operator`
-. -ksp_bcrpoisson_fit (auto|scaled|average|exact)   - as `-pc_bcrpoisson_fit`
+. -ksp_bcrpoisson_fit (auto|scaled|average|profile|exact) - as `-pc_bcrpoisson_fit`
 . -ksp_bcrpoisson_capacitance (auto|off|extension)            - as `-pc_bcrpoisson_capacitance`
 . -ksp_bcrpoisson_capacitance_max_rows rows         - as `-pc_bcrpoisson_capacitance_max_rows`
 . -ksp_bcrpoisson_recursive (off|on)                - as `-pc_bcrpoisson_recursive`
@@ -29,7 +29,9 @@
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`
 . -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`
-- -ksp_bcrpoisson_robin b,...                       - as `-pc_bcrpoisson_robin`
+. -ksp_bcrpoisson_robin b,...                       - as `-pc_bcrpoisson_robin`
+. -ksp_bcrpoisson_mixed xy[,xz,yz,xyz]              - as `-pc_bcrpoisson_mixed`
+- -ksp_bcrpoisson_shift_imaginary tau               - as `-pc_bcrpoisson_shift_imaginary`
 
   Level: beginner
 

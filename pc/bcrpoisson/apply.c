@@ -219,6 +219,28 @@ static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* By way of the solver's slabs, on the device where it has the solver */
+static PetscErrorCode solve_moved(PC pc, PetscMemType where, void *stream, PetscBool transpose, const PetscScalar *f,
+                                  PetscScalar *u)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (BCR_HAVE_CUDA && bcr->device) {
+    PetscScalar *rhs = (PetscScalar *)BCRCarryDeviceSlab(bcr->moves.carry, PETSC_FALSE),
+                *solution = (PetscScalar *)BCRCarryDeviceSlab(bcr->moves.carry, PETSC_TRUE);
+
+    PetscCall(BCRCarryDeviceTake(bcr->moves.carry, where, stream, f));
+    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, rhs, solution));
+    PetscCall(BCRCarryDeviceGive(bcr->moves.carry, where, stream, u));
+  } else {
+    PetscCall(BCRMovesTake(&bcr->moves, f));
+    PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->moves.slab, bcr->moves.slab));
+    PetscCall(BCRMovesGive(&bcr->moves, u));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* u may be f */
 static void turn_rows(const PC_BCRPoisson *bcr, const PetscScalar *f, PetscScalar *u)
 {
@@ -229,9 +251,11 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
                             PetscScalar *u, PetscInt ldu)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  void *stream = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  if (bcr->device && bcr->moves.slab) PetscCall(BCRGetStream(&stream));
   for (PetscInt r = 0; r < nrhs && bcr->turn && !transpose; ++r)
     turn_rows(bcr, f + (size_t)r * ldf, u + (size_t)r * ldu);
   if (bcr->turn && !transpose) {
@@ -244,11 +268,8 @@ static PetscErrorCode solve(PC pc, PetscBool transpose, PetscInt nrhs, const Pet
     const PetscScalar *fr = f + (size_t)r * ldf;
     PetscScalar *ur = u + (size_t)r * ldu;
 
-    if (bcr->moves.slab) {
-      PetscCall(BCRMovesTake(&bcr->moves, fr));
-      PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, bcr->moves.slab, bcr->moves.slab));
-      PetscCall(BCRMovesGive(&bcr->moves, ur));
-    } else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
+    if (bcr->moves.slab) PetscCall(solve_moved(pc, PETSC_MEMTYPE_HOST, stream, transpose, fr, ur));
+    else PetscCall(solve_slab(pc, PETSC_MEMTYPE_HOST, NULL, transpose, fr, ur));
   }
   for (PetscInt r = 0; r < nrhs && bcr->turn && transpose; ++r)
     turn_rows(bcr, u + (size_t)r * ldu, u + (size_t)r * ldu);
@@ -275,9 +296,15 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
-  if (!bcr->cap) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
-  for (PetscInt r = 0; r < nrhs && bcr->cap; ++r)
-    PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, f + (size_t)r * ldf, u + (size_t)r * ldu));
+  if (!bcr->cap && !bcr->moves.slab)
+    PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
+  for (PetscInt r = 0; r < nrhs && (bcr->moves.slab || bcr->cap); ++r) {
+    const PetscScalar *fr = f + (size_t)r * ldf;
+    PetscScalar *ur = u + (size_t)r * ldu;
+
+    if (bcr->moves.slab) PetscCall(solve_moved(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, fr, ur));
+    else PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, fr, ur));
+  }
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
@@ -352,7 +379,7 @@ static PetscErrorCode solve_arrays(PC pc, PetscBool transpose, BCRArrays *a)
   PetscCall(
     BCRArraysGet(a, bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? BCR_ARRAYS_ANYWHERE : BCR_ARRAYS_HOST));
   PetscCall(follow(pc, a->place));
-  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && (!bcr->device || bcr->moves.slab))) {
+  if (a->place == BCR_VECS_MIXED || (a->place == BCR_VECS_DEVICE && !bcr->device)) {
     PetscCall(BCRArraysRestore(a));
     PetscCall(BCRArraysGet(a, BCR_ARRAYS_HOST));
   }

@@ -24,7 +24,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_transport (auto|mpi|nccl|host)           - how data move between the GPUs of several ranks, see `PCBCRPoissonSetTransport()`
 . -pc_bcrpoisson_precision (double|single|mixed)          - precision of the work inside, see `PCBCRPoissonSetPrecision()`
 . -pc_bcrpoisson_operator (matrix|user)                   - where the coefficients come from, see `PCBCRPoissonSetOperatorSource()`
-. -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
+. -pc_bcrpoisson_fit (auto|scaled|average|profile|exact)  - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
 . -pc_bcrpoisson_capacitance (auto|off|extension)                   - what to do with a matrix of which some rows differ, see `PCBCRPoissonSetCapacitance()`
 . -pc_bcrpoisson_capacitance_max_rows rows                - directions kept of their system, see `PCBCRPoissonSetCapacitanceMaxRows()`
 . -pc_bcrpoisson_recursive (off|on)                       - recursion in three dimensions with a given radix or schedule, see `PCBCRPoissonSetRecursive()`
@@ -39,7 +39,9 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
 . -pc_bcrpoisson_scale s                                  - its scale
-- -pc_bcrpoisson_robin b,...                              - values of its Robin ends, see `PCBCRPoissonSetOperatorRobin()`
+. -pc_bcrpoisson_robin b,...                              - values of its Robin ends, see `PCBCRPoissonSetOperatorRobin()`
+. -pc_bcrpoisson_mixed xy[,xz,yz,xyz]                     - factors of products of its axes, see `PCBCRPoissonSetOperatorMixed()`
+- -pc_bcrpoisson_shift_imaginary tau                      - imaginary part of its shift (complex scalars), see `PCBCRPoissonSetOperatorShiftImaginary()`
 
   Level: beginner
 
@@ -83,7 +85,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   are first brought to slabs, and back. `PCView()` says so, and which `-da_processors_` options
   avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each,
   or shared), which exchange rows by `-pc_bcrpoisson_transport`; vectors that have to be brought to
-  slabs go by way of the host, and `mixed` precision is double there.
+  slabs go from GPU to GPU, and `mixed` precision is double there.
 
   References:
   M. Myllykoski, T. Rossi, J. Toivanen, Fast Poisson solvers for graphics processing units, PARA 2012, LNCS 7782, 2013;

@@ -71,6 +71,9 @@ typedef struct {
   PetscReal shift, scale;
   PetscInt nrobin, naxis[3];
   PetscReal robin[6]; /* of its Neumann ends, [nrobin] */
+  PetscInt nmixed;    /* products of its axes: xy, or xy, xz, yz, xyz */
+  PetscReal mixed[4];
+  PetscReal tau; /* imaginary part of its shift */
   PetscInt ntimes;
   DMDirection along, timed; /* numbers along an axis that another one is multiplied by, [ntimes], or NULL */
   PetscReal *times;

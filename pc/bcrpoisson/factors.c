@@ -4,6 +4,7 @@
   device has its factors where vectors are read. Not for singular operators, where what is removed is a constant of f.
 */
 #include "bcrpoisson.h"
+#include <string.h>
 
 static PetscBool factor_out(const PC_BCRPoisson *bcr, PetscInt c)
 {
@@ -15,24 +16,44 @@ static PetscBool factor_out(const PC_BCRPoisson *bcr, PetscInt c)
                      bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION);
 }
 
+/* How many of n numbers are the first one, from that on: blocks that are what they are one number further are of one number */
+static PetscInt alike(PetscInt n, const PetscReal s[])
+{
+  enum {
+    BLOCK = 64
+  };
+  PetscInt i = 1;
+
+  while (i + BLOCK <= n && !memcmp(s + i, s + i - 1, BLOCK * sizeof(*s))) i += BLOCK;
+  while (i < n && s[i] == s[0]) ++i;
+  return i;
+}
+
 /* The lists of component c over the factors of their rows, and what f is multiplied with; rows of a mask are as they are */
 static void take_out(PC_BCRPoisson *bcr, PetscInt c)
 {
   const BCRGrid *g = &bcr->place.grid;
   const PetscReal *s = bcr->ops[c].rowscale;
-  PetscReal last = 1, inverse = 1;
+  const PetscInt dof = bcr->dof, n = bcr->n / dof;
+  PetscScalar *to = bcr->factor + c;
   BCRDiffer x = bcr->ops[c].differ;
   PetscInt ix[3];
 
-  for (PetscInt i = 0; i < bcr->n / bcr->dof; ++i) {
-    if (s[i] != last) inverse = 1 / (last = s[i]); /* few are different */
-    bcr->factor[c + bcr->dof * i] = inverse;
+  for (PetscInt i = 0, end; i < n; i = end) { /* few are different */
+    const PetscReal inverse = 1 / s[i];
+
+    end = i + alike(n - i, s + i);
+    if (dof == 1)
+      for (PetscInt k = i; k < end; ++k) to[k] = inverse;
+    else
+      for (PetscInt k = i; k < end; ++k) to[dof * k] = inverse;
   }
 #define NUMBER(node) \
   (BCRGridNaturalNode(g, node, ix), ix[0] - g->lo[0] + g->n[0] * (ix[1] - g->lo[1] + g->n[1] * (ix[2] - g->lo[2])))
   for (PetscInt i = 0; i < x->m; ++i)
     for (PetscInt k = x->start[i], at = NUMBER(x->row[i]); k < x->start[i + 1]; ++k) x->value[k] /= s[at];
   for (PetscInt i = 0; i < x->links; ++i) x->linkvalue[i] /= s[NUMBER(x->linkrow[i])];
+  for (PetscInt i = 0; i < x->shores; ++i) x->shorevalue[i] /= s[NUMBER(x->shore[i])];
   for (PetscInt i = 0; i < x->runs; ++i)
     for (PetscInt k = 0, at = NUMBER(x->run[i]); k < x->length[i]; ++k) bcr->factor[c + bcr->dof * (at + k)] = 1;
 #undef NUMBER

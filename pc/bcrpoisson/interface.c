@@ -180,6 +180,9 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
   the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on
   every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
+  Where vectors are brought to slabs and back, `PCBCRPOISSON_TRANSPORT_AUTO` has ranks of a node map the slabs of one
+  another (CUDA IPC), if CUDA lets them; any other value has these messages go by that transport, too.
+
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`
@@ -324,10 +327,11 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
 
   Input Parameters:
 + pc  - the preconditioner
-- fit - `PCBCRPOISSON_FIT_AUTO`, `PCBCRPOISSON_FIT_SCALED`, `PCBCRPOISSON_FIT_AVERAGE` or `PCBCRPOISSON_FIT_EXACT`
+- fit - `PCBCRPOISSON_FIT_AUTO`, `PCBCRPOISSON_FIT_SCALED`, `PCBCRPOISSON_FIT_AVERAGE`, `PCBCRPOISSON_FIT_PROFILE`
+        or `PCBCRPOISSON_FIT_EXACT`
 
   Options Database Key:
-. -pc_bcrpoisson_fit (auto|scaled|average|exact) - the fit
+. -pc_bcrpoisson_fit (auto|scaled|average|profile|exact) - the fit
 
   Level: intermediate
 
@@ -1049,6 +1053,115 @@ PetscErrorCode PCBCRPoissonGetOperatorRobin(PC pc, PetscInt *n, const PetscReal 
 {
   PetscFunctionBegin;
   PetscCall(BCROptionGet(pc, __func__, n, robin));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorMixed - adds products of axes to the operator of `PCBCRPoissonSetOperator()`
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+. n     - number of factors: one in two dimensions, four in three, or 0 for no products
+- mixed - array of `n`: the factors of D_x D_y, then of D_x D_z, D_y D_z and D_x D_y D_z, in length^2 (the last in length^4)
+
+  Options Database Key:
+. -pc_bcrpoisson_mixed xy[,xz,yz,xyz] - the factors
+
+  Level: advanced
+
+  Notes:
+  The operator is scale (D_x + D_y + D_z + shift + xy D_x D_y + ...) with D_d the negative second difference along axis d,
+  (-1, 2, -1)/h_d^2 inside, and the ends that `PCBCRPoissonSetOperator()` says: constant 9- and 27-point stencils. Bilinear elements have
+  xy = -(h_x^2 + h_y^2)/6, the compact scheme of fourth order ("Mehrstellen") -(h_x^2 + h_y^2)/12. It may be indefinite; modes whose
+  eigenvalue is next to zero are an error, see `PCBCRPOISSON`.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for factors that are not finite or another number than 0, 1 and 4 of them; `PCSetUp()` raises `PETSC_ERR_ARG_SIZ`
+  for a number that is not that of the dimension, and `PETSC_ERR_ARG_INCOMP` in one dimension, with axes that have arrays, Robin values or times, and
+  with an imaginary shift.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorMixed()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetOperatorShiftImaginary()`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorMixed(PC pc, PetscInt n, const PetscReal mixed[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionSet(pc, __func__, n, mixed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetOperatorMixed - gets the factors of `PCBCRPoissonSetOperatorMixed()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ n     - number of factors, 0 if there are none
+- mixed - array of `n`, owned by the preconditioner; may be `NULL`
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorMixed()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorMixed(PC pc, PetscInt *n, const PetscReal *mixed[])
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, n, mixed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorShiftImaginary - sets the imaginary part of the shift of the operator of `PCBCRPoissonSetOperator()`
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+- tau - the imaginary part, in the unit of the shift; 0 by default
+
+  Options Database Key:
+. -pc_bcrpoisson_shift_imaginary tau - the imaginary part
+
+  Level: advanced
+
+  Notes:
+  The operator is scale (-Laplacian + shift + i tau): damped waves, implicit steps of Schroedinger's equation, diffusion in the frequency domain.
+  It is solved by complex lines on the host, also with arrays, Robin values and weights of rows, but not with periodic axes that have arrays or with times.
+
+  Raises `PETSC_ERR_SUP` where PETSc has real scalars, unless `tau` is 0, and `PETSC_ERR_ARG_OUTOFRANGE` for a number that is not finite.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorShiftImaginary()`, `PCBCRPoissonSetOperator()`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorShiftImaginary(PC pc, PetscReal tau)
+{
+  PetscFunctionBegin;
+  PetscValidLogicalCollectiveReal(pc, tau, 2);
+  PetscCall(BCROptionSet(pc, __func__, 1, &tau));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetOperatorShiftImaginary - gets the imaginary part of the shift of the operator of `PCBCRPoissonSetOperator()`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. tau - the imaginary part
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorShiftImaginary()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorShiftImaginary(PC pc, PetscReal *tau)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROptionGet(pc, __func__, NULL, tau));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

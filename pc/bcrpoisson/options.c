@@ -13,8 +13,8 @@ const char *const PCBCRPoissonPrecisions[] = {
   "double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
 const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoissonOperatorSource",
                                                    "PCBCRPOISSON_OPERATOR_", NULL};
-const char *const PCBCRPoissonFits[] = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_",
-                                        NULL};
+const char *const PCBCRPoissonFits[] = {"auto",  "scaled",          "average",           "profile",
+                                        "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_", NULL};
 const char *const PCBCRPoissonCapacitances[] = {
   "auto", "off", "extension", "PCBCRPoissonCapacitance", "PCBCRPOISSON_CAPACITANCE_", NULL};
 const char *const PCBCRPoissonEnds[] = {"dirichlet", "neumann",         "cell_neumann",  "cell_dirichlet",
@@ -217,6 +217,36 @@ static PetscErrorCode check_robin(PC pc, const char option[], PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode check_mixed(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscReal *mixed = (const PetscReal *)values;
+
+  PetscFunctionBegin;
+  PetscCheck(n == 0 || n == 1 || n == 4, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%s: %" PetscInt_FMT
+             " factors of products of axes: one in two dimensions (xy), four in three (xy, xz, yz, xyz)",
+             option ? option : "Mixed terms", n);
+  for (PetscInt e = 0; e < n; ++e)
+    PetscCheck(!PetscIsInfOrNanReal(mixed[e]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s: factor %g: it must be finite", option ? option : "Mixed terms", (double)mixed[e]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode check_imaginary(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscReal tau = *(const PetscReal *)values;
+
+  PetscFunctionBegin;
+  (void)n;
+  PetscCheck(!PetscIsInfOrNanReal(tau), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%s: %g: it must be finite", option ? option : "Imaginary part of the shift", (double)tau);
+  PetscCheck(tau == 0 || PetscDefined(USE_COMPLEX), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "%s: %g: this PETSc has real scalars, and complex shifts are for those with complex ones "
+             "(--with-scalar-type=complex)",
+             option ? option : "Imaginary part of the shift", (double)tau);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What ranks gave must be the same, which set-up looks at */
 static PetscErrorCode set_operator_axis(PC pc, DMDirection axis, PetscInt n, const PetscReal lower[],
                                         const PetscReal diagonal[], const PetscReal upper[])
@@ -393,6 +423,11 @@ static const BCROption table[] = {
   {"robin", "b of u' + b u = 0, u' outward, at Neumann ends of the user's operator, low and high of x,y,z",
    BCR_OPTION_REAL, AT(robin), 0, NULL, 0, METHODS(OperatorRobin), .max = 6, .count = AT(nrobin),
    .check = check_robin},
+  {"mixed", "Factors of D_x D_y, or D_x D_y, D_x D_z, D_y D_z, D_x D_y D_z, in the user's operator, D second differences",
+   BCR_OPTION_REAL, AT(mixed), 0, NULL, 0, METHODS(OperatorMixed), .max = 4, .count = AT(nmixed),
+   .check = check_mixed},
+  {"shift_imaginary", "Imaginary part of the shift of the user's operator", BCR_OPTION_REAL, AT(tau), 0, NULL, 0,
+   METHODS(OperatorShiftImaginary), .check = check_imaginary},
   {"operator", "Where the coefficients come from", BCR_OPTION_ENUM, AT(source), BCR_OPTION_IMPLIED,
    PCBCRPoissonOperatorSources, PCBCRPOISSON_OPERATOR_MATRIX, METHODS(OperatorSource)}
 };

@@ -231,7 +231,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
-  options->inplace = bcr->moves.slab ? PETSC_TRUE : PETSC_FALSE;
+  options->inplace = bcr->moves.slab && !bcr->device ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
   if (bcr->device) PetscCall(BCRStartDevice(&options->stream));
@@ -336,6 +336,23 @@ static PetscErrorCode set_capacitance(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Vectors are moved where the solver is */
+static PetscErrorCode place_moves(PC_BCRPoisson *bcr, void *stream)
+{
+  BCRCarry carry = bcr->moves.carry;
+
+  PetscFunctionBegin;
+  if (BCR_HAVE_CUDA && carry) PetscCall(BCRCarryDeviceDestroy(carry));
+  if (BCR_HAVE_CUDA && carry && bcr->device) {
+    void *transport = NULL;
+
+    PetscCall(BCRSolverTransport(bcr->solver, &transport));
+    PetscCall(BCRCarryDeviceCreate(carry, bcr->moves.unit, stream, transport,
+                                   bcr->transport == PCBCRPOISSON_TRANSPORT_AUTO ? PETSC_TRUE : PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -354,6 +371,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
   else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
   bcr->replan = PETSC_FALSE;
+  PetscCall(place_moves(bcr, options.stream));
   PetscCall(set_capacitance(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -363,7 +381,9 @@ PetscInt BCRPoissonUnchosenFit(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   for (PetscInt c = 0; c < bcr->dof && bcr->ops && bcr->fit == PCBCRPOISSON_FIT_AUTO; ++c)
-    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average")) return c;
+    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average") ||
+        !strcmp(bcr->ops[c].fit, "profile"))
+      return c;
   return -1;
 }
 

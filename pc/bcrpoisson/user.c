@@ -7,12 +7,16 @@
 static PetscErrorCode make_operators(PC_BCRPoisson *bcr, PetscInt dim, const PetscReal coupling[], const BCREnd end[],
                                      const BCRUserAxis axis[])
 {
+  BCRUserTerms terms = {.tau = bcr->tau};
+
   PetscFunctionBegin;
+  terms.mixed[3] = bcr->nmixed > 0 ? bcr->mixed[0] : 0;
+  for (PetscInt k = 1; k < bcr->nmixed; ++k) terms.mixed[4 + k] = bcr->mixed[k];
   PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     BCROperator *op;
 
-    PetscCall(BCROperatorCreateAxes(dim, bcr->size, coupling, end, axis, bcr->shift, bcr->scale, &op));
+    PetscCall(BCROperatorCreateAxes(dim, bcr->size, coupling, end, axis, &terms, bcr->shift, bcr->scale, &op));
     bcr->ops[c] = *op;
     PetscCall(PetscFree(op)); /* what it points to lives on */
   }
@@ -77,6 +81,39 @@ static PetscErrorCode check_axis(PC pc, PetscInt d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Do products of axes, and a complex shift, go with the axes? */
+static PetscErrorCode check_terms(PC pc)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const PetscInt dim = bcr->place.grid.dim;
+  PetscBool mixed = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCheck(!bcr->nmixed || bcr->nmixed == (dim == 2 ? 1 : 4), PetscObjectComm((PetscObject)pc),
+             dim == 1 ? PETSC_ERR_ARG_INCOMP : PETSC_ERR_ARG_SIZ,
+             "-%spc_bcrpoisson_mixed (or PCBCRPoissonSetOperatorMixed()) has %" PetscInt_FMT
+             " factors, the DMDA has dimension %" PetscInt_FMT
+             ": give one (xy) in two dimensions, four (xy, xz, yz, xyz) "
+             "in three",
+             BCRPrefix(pc), bcr->nmixed, dim);
+  for (PetscInt k = 0; k < bcr->nmixed; ++k) mixed = (PetscBool)(mixed || bcr->mixed[k] != 0);
+  for (PetscInt d = 0; d < dim && mixed; ++d) {
+    PetscBool robin = PETSC_FALSE;
+
+    for (PetscInt e = 2 * d; e < 2 * d + 2 && bcr->nrobin; ++e) robin = (PetscBool)(robin || bcr->robin[e] != 0);
+    PetscCheck(
+      !bcr->naxis[d] && !robin && !bcr->ntimes, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+      "-%spc_bcrpoisson_mixed (or PCBCRPoissonSetOperatorMixed()): products of axes are for uniform ones, and axis "
+      "%c has arrays or Robin values, or is multiplied: give -%spc_bcrpoisson_spacing and ends for it",
+      BCRPrefix(pc), (char)('x' + d), BCRPrefix(pc));
+  }
+  PetscCheck(!mixed || bcr->tau == 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_mixed (or PCBCRPoissonSetOperatorMixed()): products of axes are for real shifts: leave "
+             "-%spc_bcrpoisson_shift_imaginary out",
+             BCRPrefix(pc), BCRPrefix(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Does what the user gave fit the dimension of the DMDA? */
 static PetscErrorCode check_operator(PC pc)
 {
@@ -107,6 +144,7 @@ static PetscErrorCode check_operator(PC pc)
              "-%spc_bcrpoisson_robin (or PCBCRPoissonSetOperatorRobin()) has %" PetscInt_FMT
              " values, the DMDA has dimension %" PetscInt_FMT ": give two (low, high) for each axis",
              BCRPrefix(pc), bcr->nrobin, dim);
+  PetscCall(check_terms(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -66,7 +66,7 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const BCRGrid *g = &bcr->place.grid;
   const BCRMoves *m = &bcr->moves;
-  PetscInt rows[2] = {-m->len, m->len}, all[2], general;
+  PetscInt rows[2] = {-m->len, m->len}, all[2], general, idle = m->len ? 0 : 1;
   PetscBool forced;
   PetscViewerFormat format;
 
@@ -74,9 +74,13 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   general = BCRPoissonGeneralAxis(pc, &forced);
   PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &idle, 1, MPIU_INT, MPI_SUM, g->comm));
   PetscCall(PetscViewerASCIIPrintf(
     viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n", (int)g->size, -all[0],
     all[1], xyz[m->axis], m->inplace ? (bcr->place.dm ? ", as the DMDA has them" : ", as the grid is cut") : ""));
+  if (idle)
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "ranks: %" PetscInt_FMT " without rows: they move vectors, and wait\n", idle));
   if (bcr->solver) {
     BCRSolverInfo info;
 
@@ -125,7 +129,9 @@ static PetscErrorCode view_operators(PC pc, PetscViewer viewer)
 static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
 {
   PetscFunctionBegin;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "plan: %s\n",
+    bcr->info.core.plan[0] ? bcr->info.core.plan : "none, as the first rank has no row between two interfaces"));
   if (bcr->info.core.kind == BCR_PLAN_SPECTRAL)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "symbol: smallest absolute value %g, negative in %" PetscInt64_FMT
@@ -134,7 +140,10 @@ static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
   if (bcr->info.core.subproblems)
     PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n",
                                      bcr->info.core.subproblems));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set",
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s%s%s\n", bcr->device ? "cuda" : "cpu",
+                                   !bcr->info.core.isa[0] ? ""
+                                   : bcr->device          ? ", device "
+                                                          : ", instruction set ",
                                    bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
   if (bcr->nodevice)
     PetscCall(PetscViewerASCIIPrintf(
@@ -196,7 +205,13 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(bcr->solver, &now));
   memory[WORKSPACE] = (double)bcr->info.workspace;
-  if (bcr->moves.slab) memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
+  if (bcr->moves.carry && bcr->device) {
+    BCRCarryInfo info;
+
+    PetscCall(BCRCarryGetInfo(bcr->moves.carry, &info));
+    memory[WORKSPACE] += (double)info.bytes;
+  } else if (bcr->moves.slab)
+    memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
   memory[COPIES] = (double)now.copies;

@@ -665,9 +665,36 @@ static void BCRUserSettle(BCROperator *op)
   if (op->shift != given && PetscAbsReal(op->shift) <= BCR_SUM_TOL * size) op->shift = 0;
 }
 
-static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
+/* Products of axes: those of an axis of one unknown, whose T is a number, belong to the others or to the shift */
+static void BCRUserProducts(BCROperator *op, const PetscReal coupling[], const BCREnd end[], const PetscReal mixed[8])
+{
+  PetscReal m[8] = {0};
+
+  for (int set = 3; set < 8; set++) {
+    if (!(set & (set - 1))) continue; /* one axis */
+    m[set] = mixed[set];
+    for (PetscInt d = 0; d < op->dim; d++)
+      if (set >> d & 1) m[set] *= coupling[d];
+  }
+  for (PetscInt d = 0; d < op->dim; d++)
+    for (int set = 7; set > 0 && op->axis[d].n == 1; set--) {
+      if (!(set >> d & 1)) continue;
+      m[set & ~(1 << d)] += m[set] * (PetscReal)BCRAxisUniformLowest(1, end[2 * d], end[2 * d + 1]);
+      m[set] = 0;
+    }
+  op->shift += m[0];
+  for (PetscInt d = 0; d < op->dim; d++) m[1 << d] += op->axis[d].a;
+  op->product = (PetscBool)(m[3] != 0 || m[5] != 0 || m[6] != 0 || m[7] != 0 || m[1] < 0 || m[2] < 0 || m[4] < 0);
+  for (int set = 1; set < 8 && op->product; set++) op->mixed[set] = m[set];
+  for (PetscInt d = 0; d < op->dim; d++)
+    if (op->axis[d].n > 1) op->axis[d].a = op->product ? 1 : m[1 << d];
+}
+
+static PetscErrorCode BCRUserFill(BCROperator *op, const PetscReal coupling[], const BCREnd end[],
+                                  const BCRUserAxis axis[], const BCRUserTerms *terms)
 {
   PetscFunctionBegin;
+  op->tau = terms->tau;
   for (PetscInt d = 0; d < op->dim; d++) {
     const BCRUserAxis *x = &axis[d];
 
@@ -678,16 +705,18 @@ static PetscErrorCode BCRUserFill(BCROperator *op, const BCRUserAxis axis[])
   for (PetscInt d = 0; d < op->dim; d++)
     if (axis[d].times) PetscCall(BCRUserTimes(op, d, axis[d].times, axis[d].timed));
   BCRUserSettle(op);
+  BCRUserProducts(op, coupling, end, terms->mixed);
   PetscCall(BCROperatorCheckDefinite(op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
-                                     const BCRUserAxis axis[], PetscReal shift, PetscReal scale, BCROperator **op)
+                                     const BCRUserAxis axis[], const BCRUserTerms *terms, PetscReal shift,
+                                     PetscReal scale, BCROperator **op)
 {
   PetscFunctionBegin;
   PetscCall(BCRUserCreate(dim, n, coupling, end, shift, scale, op));
-  BCRCallElse(BCRUserFill(*op, axis), (void)BCROperatorDestroy(1, op));
+  BCRCallElse(BCRUserFill(*op, coupling, end, axis, terms), (void)BCROperatorDestroy(1, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,54 +1,8 @@
-#include "carry.h"
+#include "carryimpl.h"
+#include "../base/agree.h"
 #include "../base/shared.h"
 #include <sched.h>
 #include <string.h>
-
-/* Nodes lo .. lo + n - 1 of each axis */
-typedef struct {
-  PetscInt lo[3], n[3];
-} BCRBlock;
-
-/* What a rank's box and another's slab have in common */
-typedef struct {
-  PetscMPIInt rank;
-  BCRBlock part, slab; /* slab: the whole of it */
-  char *memory;        /* of the slab or, in `from`, of the rank's; NULL: by messages */
-  char *packed;        /* else: the part by itself */
-} BCRPiece;
-
-/* Which take each rank has come to, a line of a cache for each count: only its own rank writes to it */
-enum {
-  PUSHED, /* its box is in the slabs */
-  READY,  /* what is to go back is in its slab */
-  DONE,   /* it has what it wants of all slabs, and has done with its own */
-  COUNTS,
-  BCR_CARRY_LINE = 128
-};
-
-/* Ranks of this computer, for all that is carried between those of a communicator */
-typedef struct {
-  MPI_Comm comm;
-  PetscMPIInt ranks;
-  PetscMPIInt *local; /* [size] number there of each rank, MPI_UNDEFINED: elsewhere */
-} BCRNode;
-
-struct _n_BCRCarry {
-  MPI_Comm comm;
-  BCRNode *node; /* shared */
-  MPI_Win window;
-  MPI_Datatype type; /* all that a vector has for a node */
-  PetscMPIInt tag, rank;
-  BCRBlock box, slab;
-  char *memory; /* this rank's slab */
-  PetscBool mine;
-  uint64_t take; /* takes until now */
-  char **counts; /* [ranks of the node] COUNTS of each */
-  PetscInt nto, nfrom, nbefore, nmessage;
-  BCRPiece *to, *from;       /* of this rank's box, in slabs of others; of this rank's slab, in boxes of others */
-  PetscMPIInt *before;       /* on the node: whoever reads slabs that this rank writes to, and those who have them */
-  MPI_Request *there, *back; /* [nmessage] those of `to` first, which are sends there and receives back */
-  BCRCarryInfo info;
-};
 
 /* ---- what goes where ---- */
 
@@ -190,7 +144,7 @@ static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 static char *carry_memory(BCRCarry c, PetscMPIInt p)
 {
   if (p == c->rank) return c->memory;
-  return c->window != MPI_WIN_NULL && c->node->local[p] != MPI_UNDEFINED
+  return BCRCarryReaches(c, c->window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, p)
            ? c->counts[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
            : NULL;
 }
@@ -296,7 +250,7 @@ static PetscErrorCode carry_local(BCRCarry c, const BCRGrid *g, PetscInt axis, c
 }
 
 /* Sums and maxima over all ranks; none goes on before all are here */
-static PetscErrorCode carry_info(BCRCarry c)
+PetscErrorCode BCRCarryCount(BCRCarry c, PetscBool shares, BCRCarryInfo *info)
 {
   double mine[4] = {0}, all[4];
 
@@ -305,19 +259,22 @@ static PetscErrorCode carry_info(BCRCarry c)
     const double nodes = (double)block_nodes(&c->to[i].part);
 
     if (c->to[i].rank != c->rank) mine[0] += nodes;
-    if (!c->to[i].memory) mine[1] += nodes;
+    if (!BCRCarryReaches(c, shares, c->to[i].rank)) mine[1] += nodes;
   }
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, c->comm));
-  c->info.moved = all[0];
-  c->info.bymessage = all[1];
-  mine[1] = (double)c->nmessage;
+  info->moved = all[0];
+  info->bymessage = all[1];
+  mine[1] = 0;
+  for (int side = 0; side < 2; side++)
+    for (PetscInt i = 0; i < (side ? c->nfrom : c->nto); i++)
+      mine[1] += BCRCarryReaches(c, shares, (side ? c->from : c->to)[i].rank) ? 0 : 1;
   mine[2] = (double)c->node->ranks;
-  mine[3] = c->info.refused ? 1 : 0;
+  mine[3] = info->refused ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_MAX, c->comm));
-  c->info.most = all[0];
-  c->info.messages = (PetscInt)all[1];
-  c->info.ranks = (PetscMPIInt)all[2];
-  if (all[3] > 0 && !c->info.refused) c->info.refused = "the MPI of another node has no window of shared memory";
+  info->most = all[0];
+  info->messages = (PetscInt)all[1];
+  info->ranks = (PetscMPIInt)all[2];
+  if (all[3] > 0 && !info->refused) info->refused = "ranks of another node reach no memory of one another";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -348,7 +305,7 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));
   PetscCall(BCRFaultShare(c->comm, carry_local(c, g, axis, first, bytes), BCR_NO_MEMORY));
-  PetscCall(carry_info(c));
+  PetscCall(BCRCarryCount(c, c->window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, &c->info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -373,6 +330,7 @@ PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
 
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCR_HAVE_CUDA) PetscCall(BCRCarryDeviceDestroy(c));
   for (PetscInt i = 0; i < c->nmessage && c->there; i++) {
     if (c->there[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&c->there[i]));
     if (c->back[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&c->back[i]));
@@ -403,14 +361,14 @@ void *BCRCarrySlab(BCRCarry c)
 PetscErrorCode BCRCarryGetInfo(BCRCarry c, BCRCarryInfo *info)
 {
   PetscFunctionBegin;
-  *info = c->info;
+  if (BCR_HAVE_CUDA && c->device) PetscCall(BCRCarryDeviceGetInfo(c, info));
+  else *info = c->info;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* ---- moves ---- */
 
-/* This rank has come so far in its present take */
-static PetscErrorCode carry_tell(BCRCarry c, int count)
+PetscErrorCode BCRCarryTell(BCRCarry c, int count)
 {
   PetscFunctionBegin;
   if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
@@ -420,9 +378,8 @@ static PetscErrorCode carry_tell(BCRCarry c, int count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Until a rank of the node has come so far. Messages of other objects may be what it waits for, so that they have to go on
-   here; ranks may share a core */
-static PetscErrorCode carry_wait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
+/* Messages of other objects may be what the other rank waits for, so that they have to go on here; ranks may share a core */
+PetscErrorCode BCRCarryWait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
 {
   const uint64_t *at = (const uint64_t *)(c->counts[local] + count * BCR_CARRY_LINE);
   int flag, turns = 0;
@@ -473,18 +430,18 @@ PetscErrorCode BCRCarryTake(BCRCarry c, size_t bytes, const void *box)
   PetscFunctionBegin;
   c->take++;
   PetscCall(carry_begin(c, 0, bytes, box));
-  for (PetscInt k = 0; k < c->nbefore; k++) PetscCall(carry_wait(c, c->before[k], DONE, c->take - 1));
+  for (PetscInt k = 0; k < c->nbefore; k++) PetscCall(BCRCarryWait(c, c->before[k], DONE, c->take - 1));
   for (PetscInt i = 0; i < c->nto; i++) {
     const BCRPiece *p = &c->to[i];
 
     if (p->memory) block_copy(&p->part, bytes, &c->box, box, &p->slab, p->memory);
   }
-  PetscCall(carry_tell(c, PUSHED));
+  PetscCall(BCRCarryTell(c, PUSHED));
   PetscCall(carry_end(c, 0, bytes, c->memory));
   for (PetscInt i = 0; i < c->nfrom; i++) {
     const PetscMPIInt q = c->from[i].rank;
 
-    if (c->from[i].memory && q != c->rank) PetscCall(carry_wait(c, c->node->local[q], PUSHED, c->take));
+    if (c->from[i].memory && q != c->rank) PetscCall(BCRCarryWait(c, c->node->local[q], PUSHED, c->take));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -492,24 +449,24 @@ PetscErrorCode BCRCarryTake(BCRCarry c, size_t bytes, const void *box)
 PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
 {
   PetscFunctionBegin;
-  PetscCall(carry_tell(c, READY));
+  PetscCall(BCRCarryTell(c, READY));
   PetscCall(carry_begin(c, 1, bytes, c->memory));
   for (PetscInt i = c->nto; i-- > 0;) { /* this rank's own piece is the last of the list */
     const BCRPiece *p = &c->to[i];
 
     if (!p->memory) continue;
-    if (p->rank != c->rank) PetscCall(carry_wait(c, c->node->local[p->rank], READY, c->take));
+    if (p->rank != c->rank) PetscCall(BCRCarryWait(c, c->node->local[p->rank], READY, c->take));
     block_copy(&p->part, bytes, &p->slab, p->memory, &c->box, box);
   }
   PetscCall(carry_end(c, 1, bytes, box));
-  PetscCall(carry_tell(c, DONE));
+  PetscCall(BCRCarryTell(c, DONE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRCarryRelease(BCRCarry c)
 {
   PetscFunctionBegin;
-  PetscCall(carry_tell(c, READY));
-  PetscCall(carry_tell(c, DONE));
+  PetscCall(BCRCarryTell(c, READY));
+  PetscCall(BCRCarryTell(c, DONE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -28,7 +28,7 @@ enum {
 
 /* What is noted of a node */
 #define BCR_NOTE_DIFFERS 1
-#define BCR_NOTE_LINKS   2
+#define BCR_NOTE_SHORE   2
 #define BCR_NOTE_TOUCHED 4 /* a row of the mask: a row of the fluid in this box has a column of it */
 
 PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
@@ -40,6 +40,8 @@ PetscErrorCode BCRDifferDestroy(BCRDiffer *differ)
   PetscCall(PetscFree4(d->row, d->start, d->col, d->value));
   PetscCall(PetscFree3(d->run, d->length, d->inverse));
   PetscCall(PetscFree3(d->linkrow, d->linkcol, d->linkvalue));
+  PetscCall(PetscFree2(d->shore, d->shorevalue));
+  PetscCall(PetscFree3(d->lift, d->liftlength, d->liftvalue));
   PetscCall(PetscFree(*differ));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -167,6 +169,8 @@ typedef struct {
   BCRDifferEntries beside;
   int kept; /* slots that are links, */
   double link[6];
+  int shore; /* slots that are columns of the mask in A~, and what they have */
+  double shorevalue;
 } BCRDifferFound;
 
 /* What the reader finds on this rank */
@@ -181,8 +185,9 @@ typedef struct {
   PetscInt *touching;   /* rows of the whole piece that are touched */
   BCRDifferEntries *beside;
   PetscInt kinds[BCR_ROW_KINDS]; /* rows that differ */
-  PetscInt m, entries, links, pieces;
-  PetscInt runs; /* of the mask, at most */
+  PetscInt m, entries, links, shores, pieces;
+  PetscInt runs;   /* of the mask, at most */
+  PetscBool shore; /* some rank has shores */
 } BCRDifferReader;
 
 /* Puts the row factor of n nodes of the box, from ix on along x; there are none as long as all are 1 */
@@ -248,7 +253,7 @@ static PetscErrorCode BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3
   PetscFunctionBegin;
   if (!r->differs && r->dev > S->v.dev) BCRSurveyNote(S, ix, r->dev, r->slot);
   BCRDifferNoteTouched(R, ix, n, r->back | r->kept);
-  if (!r->differs && !r->kept) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->differs && !(r->kept | r->back)) PetscFunctionReturn(PETSC_SUCCESS);
   if (R->founds == R->room) {
     BCRDifferFound *more;
 
@@ -263,9 +268,13 @@ static PetscErrorCode BCRDifferNoteFluid(BCRDifferReader *R, const PetscInt ix[3
   found->end = first + n;
   found->kept = r->kept;
   memcpy(found->link, r->st, sizeof(found->link));
+  found->shore = r->kept | r->back;
+  found->shorevalue = 0;
+  for (int k = 0; k < 6; k++) found->shorevalue += found->shore & 1 << k ? r->st[k] : 0;
   for (PetscInt i = first; i < first + n; i++)
-    R->note[i] |= (r->kept ? BCR_NOTE_LINKS : 0) | (r->differs ? BCR_NOTE_DIFFERS : 0);
+    R->note[i] |= (found->shore ? BCR_NOTE_SHORE : 0) | (r->differs ? BCR_NOTE_DIFFERS : 0);
   R->links += n * BCRBits(r->kept);
+  R->shores += found->shore ? n : 0;
   if (!r->differs) PetscFunctionReturn(PETSC_SUCCESS);
   BCRFluidEntries(r, &found->beside);
   R->kinds[r->what] += n;
@@ -487,6 +496,8 @@ static PetscErrorCode BCRDifferCreate(const BCRDifferReader *R, BCRDiffer *diffe
   PetscCall(PetscMalloc4(D->m, &D->row, D->m + 1, &D->start, R->entries, &D->col, R->entries, &D->value));
   PetscCall(PetscMalloc3(R->runs, &D->run, R->runs, &D->length, R->runs, &D->inverse));
   PetscCall(PetscMalloc3(D->links, &D->linkrow, D->links, &D->linkcol, D->links, &D->linkvalue));
+  PetscCall(PetscMalloc2(R->shores, &D->shore, R->shores, &D->shorevalue));
+  if (R->shore) PetscCall(PetscMalloc3(D->masked, &D->lift, D->masked, &D->liftlength, D->masked, &D->liftvalue));
   D->start[0] = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -524,6 +535,39 @@ static void BCRDifferWriteMask(const BCRSurvey *S, const PetscInt ix[3], PetscIn
   D->inverse[D->runs++] = inverse;
 }
 
+/* What the row of a node of the mask has in the sum: the operator's, in which axes without ends add up to zero to the last
+   digit, and beside that */
+static double BCRDifferSum(const BCRSurvey *S, const PetscInt ix[3], const BCRDifferEntries *beside)
+{
+  double sum = (double)S->op->shift, more = 0;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRModelAxis *m = &S->m[d];
+
+    sum += BCRModelTimes(S->m, d, ix) * (m->dg[ix[d]] - m->lo[ix[d]] - m->up[ix[d]]);
+  }
+  for (int k = 0; beside && k < beside->n; k++) more += (double)(PetscReal)beside->value[k];
+  return (double)S->op->scale * S->m[0].w[ix[0]] * S->m[1].w[ix[1]] * S->m[2].w[ix[2]] * sum + more;
+}
+
+/* The sums of n rows of the mask from ix on along x, of one row where there is something beside the operator's */
+static void BCRDifferWriteLift(const BCRSurvey *S, const PetscInt ix[3], PetscInt n, const BCRDifferEntries *beside,
+                               BCRDiffer D)
+{
+  PetscInt at[3] = {ix[0], ix[1], ix[2]}, count;
+
+  for (; at[0] < ix[0] + n; at[0] += count) {
+    double sum = BCRDifferSum(S, at, beside);
+
+    count = 1;
+    if (S->even && at[0] > S->first[0] && at[0] < S->last[0]) count = PetscMin(ix[0] + n, S->last[0]) - at[0];
+    if (sum == 0) continue;
+    D->lift[D->lifts] = BCRGridNatural(&S->A->grid, at);
+    D->liftlength[D->lifts] = count;
+    D->liftvalue[D->lifts++] = (PetscReal)sum;
+  }
+}
+
 /* What the lists have of one node, which is noted */
 static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], BCRDiffer D, BCRDifferPlace *to)
 {
@@ -538,6 +582,7 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
     BCRDifferWriteMask(S, ix, 1, st, D);
     while (to->rim < R->rims && R->rim[to->rim] < i) to->rim++;
     beside = R->beside + to->rim;
+    if (R->shore) BCRDifferWriteLift(S, ix, 1, R->note[i] & BCR_NOTE_DIFFERS ? beside : NULL, D);
   } else {
     const BCRDifferFound *found;
 
@@ -549,6 +594,10 @@ static void BCRDifferWriteNode(const BCRDifferReader *R, const PetscInt ix[3], B
       D->linkrow[to->links] = node;
       D->linkcol[to->links] = BCRDifferColumn(S, ix, node, k);
       D->linkvalue[to->links++] = (PetscReal)found->link[k];
+    }
+    if (found->shore) {
+      D->shore[D->shores] = node;
+      D->shorevalue[D->shores++] = (PetscReal)found->shorevalue;
     }
   }
   if (!(R->note[i] & BCR_NOTE_DIFFERS)) return;
@@ -583,6 +632,7 @@ static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
         else if (mask) {
           BCRSurveyStar(S, ix, st);
           BCRDifferWriteMask(S, ix, n, st, D);
+          if (R->shore) BCRDifferWriteLift(S, ix, n, NULL, D);
         }
       }
     }
@@ -651,7 +701,7 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
 {
   const PetscInt N = A->N[0] * A->N[1] * A->N[2], most = N / 8;
   PetscBool fits = PETSC_TRUE;
-  PetscInt bad, count[2];
+  PetscInt bad, count[3];
   unsigned char *slots = NULL;
   PetscErrorCode ierr;
 
@@ -673,7 +723,9 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   count[0] = R->S.masked;
   count[1] = fits ? R->m : N;
-  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 2, MPIU_INT, MPI_SUM, A->comm));
+  count[2] = R->shores;
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 3, MPIU_INT, MPI_SUM, A->comm));
+  R->shore = (PetscBool)(count[2] > 0);
   if (count[0] && count[1] <= most) {
     PetscCall(BCRDifferMask(R));
     count[1] = R->m;

@@ -23,20 +23,28 @@
 /* Of one component, on this rank, which has the rows of its own box of the grid. Nodes are numbered in natural
    order over the whole grid, planes included, x fastest */
 struct _n_BCRDiffer {
-  PetscInt m;           /* rows that differ */
-  PetscInt *row;        /* [m] nodes */
-  PetscInt *start;      /* [m + 1] */
-  PetscInt *col;        /* [start[m]] nodes */
-  PetscReal *value;     /* [start[m]] entry of A~ less that of M^-1 */
-  PetscInt masked;      /* rows of the mask, in: */
-  PetscInt runs;        /* runs of nodes along x */
-  PetscInt *run;        /* [runs] first nodes, ascending */
-  PetscInt *length;     /* [runs] */
-  PetscReal *inverse;   /* [runs] 1/d of each of their rows */
-  PetscInt links;       /* entries of fluid rows in columns of the mask */
-  PetscInt *linkrow;    /* [links] nodes */
-  PetscInt *linkcol;    /* [links] nodes */
-  PetscReal *linkvalue; /* [links] the matrix' */
+  PetscInt m;            /* rows that differ */
+  PetscInt *row;         /* [m] nodes */
+  PetscInt *start;       /* [m + 1] */
+  PetscInt *col;         /* [start[m]] nodes */
+  PetscReal *value;      /* [start[m]] entry of A~ less that of M^-1 */
+  PetscInt masked;       /* rows of the mask, in: */
+  PetscInt runs;         /* runs of nodes along x */
+  PetscInt *run;         /* [runs] first nodes, ascending */
+  PetscInt *length;      /* [runs] */
+  PetscReal *inverse;    /* [runs] 1/d of each of their rows */
+  PetscInt links;        /* entries of fluid rows in columns of the mask */
+  PetscInt *linkrow;     /* [links] nodes */
+  PetscInt *linkcol;     /* [links] nodes */
+  PetscReal *linkvalue;  /* [links] the matrix' */
+  PetscInt shores;       /* rows of the fluid whose rows of A~ have columns of the mask */
+  PetscInt *shore;       /* [shores] nodes */
+  PetscReal *shorevalue; /* [shores] the sum of those entries */
+  PetscInt lifts; /* runs of nodes of the mask along x whose rows of A~ have another sum than 0 over the mask; none
+                           where no rank has shores */
+  PetscInt *lift; /* [lifts] first nodes */
+  PetscInt *liftlength; /* [lifts] */
+  PetscReal *liftvalue; /* [lifts] the sum, of each row */
   /* on all ranks together, for PCView: rows that differ, rows of the mask, pieces of it */
   PetscInt all, allmasked, pieces;
   char what[256]; /* kinds of rows and how many there are of each, in words */

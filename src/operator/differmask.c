@@ -154,18 +154,11 @@ static void BCRPiecesRuns(const BCRSurvey *S, BCRPieces *P)
   P->first[line] = P->runs;
 }
 
-/* The run of a node that has one */
-static PetscInt BCRPiecesRun(const BCRPieces *P, PetscInt node)
+/* The run of a node that has one; run: of a node before it */
+static PetscInt BCRPiecesRun(const BCRPieces *P, PetscInt node, PetscInt run)
 {
-  PetscInt low = 0, high = P->runs;
-
-  while (high - low > 1) {
-    const PetscInt middle = (low + high) / 2;
-
-    if (P->begin[middle] <= node) low = middle;
-    else high = middle;
-  }
-  return low;
+  while (P->end[run] <= node) run++;
+  return run;
 }
 
 /* Joins runs of two lines that meet */
@@ -258,10 +251,15 @@ PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt runs, PetscInt rims,
     P.touching[k] = 0;
     *pieces += P.parent[k] == k;
   }
-  for (PetscInt r = 0; r < rims; r++) P.touching[BCRJoinFind(P.parent, BCRPiecesRun(&P, rim[r]))] += touch[r];
+  for (PetscInt r = 0, run = 0; r < rims; r++) { /* in natural order, as runs are */
+    run = BCRPiecesRun(&P, rim[r], run);
+    P.touching[BCRJoinFind(P.parent, run)] += touch[r];
+  }
   if (S->A->grid.size > 1) ierr = BCRPiecesAcross(S, &P, pieces, &T);
-  for (PetscInt r = 0; r < rims && !ierr; r++)
-    touching[r] = P.touching[BCRJoinFind(P.parent, BCRPiecesRun(&P, rim[r]))];
+  for (PetscInt r = 0, run = 0; r < rims && !ierr; r++) {
+    run = BCRPiecesRun(&P, rim[r], run);
+    touching[r] = P.touching[BCRJoinFind(P.parent, run)];
+  }
   PetscCall(BCRPieceTableDestroy(&T));
   PetscCall(BCRPiecesDestroy(&P));
   PetscCall(ierr);

@@ -3,7 +3,8 @@
 
   average  the mean coupling of each axis, the mean row sum as shift;
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
-           S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
+           S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift;
+  profile  the means of the layers across one axis (fitprofile.c).
 
   The fit of a matrix that is regular is regular. Where no end of the fit holds the solution fixed,
   its shift is the Rayleigh quotient of the matrix, in the scales of the fit, for the constant, over
@@ -21,6 +22,8 @@
 */
 #include "fitimpl.h"
 #include <math.h>
+
+#define BCR_FIT_PROFILE_LEAST 4 /* below such a bound a profile is not looked for */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
 #define BCR_FIT_SINGULAR 1e-12
@@ -118,6 +121,7 @@ static PetscErrorCode BCRFitShift(BCRFitData *F, BCRFitResult *r, double lowest,
 
       if (!F->scaled && !F->apart) PetscCall(F->passes->null(F, r, &null));
       r->shift = null ? 0 : PetscMax(far, 16 * rounding);
+      r->null = null;
     } else if (r->shift < 0) r->shift = PetscMax(far, -r->shift);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -151,6 +155,7 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
   PetscReal lowest;
 
   PetscFunctionBegin;
+  r->null = PETSC_FALSE;
   PetscCall(BCRFitAxes(F, r, &size));
   if (!known) PetscCall(BCRFitLeft(F, r));
   if (r->total.count == 0) PetscCall(BCRFitTotals(F, r)); /* else they are known of these means already */
@@ -238,8 +243,37 @@ static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Takes the profile if it is better, which frees it if not: profile->axis says whether. F->host is set if this has to begin
+   again on the host */
+static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFitResult *taken, PetscBool null,
+                                          BCRFitProfile *profile)
+{
+  PetscFunctionBegin;
+  profile->axis = -1;
+  if (fit != BCR_FIT_PROFILE && (fit != BCR_FIT_AUTO || taken->bound < BCR_FIT_PROFILE_LEAST))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  if (F->device) {
+    F->host = PETSC_TRUE;
+    F->scaled = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRFitProfileTry(F, null, profile));
+  PetscCheck(
+    profile->axis >= 0 || fit != BCR_FIT_PROFILE, F->A->comm, PETSC_ERR_SUP,
+    "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
+    "operator (three nodes or more along every axis, not periodic, couplings of one sign): use auto, scaled or "
+    "average");
+  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) PetscCall(BCRFitProfileDestroy(profile));
+  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) profile->axis = -1;
+  if (profile->axis < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  F->scaled = PETSC_FALSE;
+  PetscCall(PetscFree(F->S));
+  PetscCall(BCRFitProfileTake(F, profile));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The operator in units of its largest coupling; weights; planes */
-static PetscErrorCode BCRFitWrite(BCRFitData *F)
+static PetscErrorCode BCRFitWrite(BCRFitData *F, const BCRFitProfile *profile)
 {
   BCROperator *op = F->op;
   double unit = 0;
@@ -253,7 +287,12 @@ static PetscErrorCode BCRFitWrite(BCRFitData *F)
     BCRAxis *ax = &op->axis[d];
 
     ax->a /= (PetscReal)unit;
-    if (F->half[d][0] < 1 || F->half[d][1] < 1) {
+    for (PetscInt i = 0; i < ax->n && ax->lower; i++) {
+      ax->lower[i] /= (PetscReal)unit;
+      ax->diag[i] /= (PetscReal)unit;
+      ax->upper[i] /= (PetscReal)unit;
+    }
+    if (!ax->weight && (F->half[d][0] < 1 || F->half[d][1] < 1)) {
       PetscCall(PetscMalloc1(ax->n, &ax->weight));
       for (PetscInt i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(F, d, i);
     }
@@ -272,7 +311,8 @@ static PetscErrorCode BCRFitWrite(BCRFitData *F)
     }
   }
   PetscCall(F->passes->scales(F));
-  PetscCall(PetscStrncpy(op->fit, F->scaled ? "scaled" : "average", sizeof(op->fit)));
+  PetscCall(
+    PetscStrncpy(op->fit, profile->axis >= 0 ? "profile" : (F->scaled ? "scaled" : "average"), sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,6 +341,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 {
   const PetscBool host = F->host;
   BCRFitResult average, scaled;
+  BCRFitProfile profile = {.axis = -1};
   BCRFitWorst worst = {0, 0, 0};
   PetscBool known = PETSC_TRUE;
 
@@ -312,13 +353,17 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(BCRFitAverage(F, &average, &known));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFitChoose(F, fit, known, &average, &scaled));
-  PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
+  PetscCall(BCRFitChooseProfile(F, fit, F->scaled ? &scaled : &average, average.null, &profile));
+  if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
+  if (profile.axis >= 0) worst = profile.worst;
+  else PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
   PetscCall(BCRTakeFrom(F->A->comm, worst.worst, &worst, sizeof(worst), NULL));
   F->op->deviation = (PetscReal)worst.worst;
   F->op->devrow = worst.row;
   F->op->devcol = worst.col;
   if (F->apart) PetscCall(BCRFitSetApart(F));
-  PetscCall(BCRFitWrite(F));
+  PetscCall(BCRFitWrite(F, &profile));
+  PetscCall(BCRFitProfileDestroy(&profile));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -69,3 +69,16 @@ PETSC_INTERN void BCRFitRun(BCRFitData *F, void (*run)(void *));
    hold */
 PETSC_INTERN void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3]);
 PETSC_INTERN PetscErrorCode BCRFitHostExtract(BCRFitData *F, BCRFitSums *sums);
+
+/* fitpasses.c. Couplings below and above the nodes first .. first + count of a grid line along x, for axis d. Those beyond
+   the ends of the axis: around them if it is periodic, the only one there is of two nodes, else in proportion to the
+   next two */
+PETSC_INTERN void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d,
+                               const double **below, const double **above);
+/* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d
+   from below, or (around) from the last nodes of a periodic axis to the first. Returns how many; *node: where the first
+   of them comes from along x */
+PETSC_INTERN PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q,
+                                  PetscInt *node);
+/* Number in natural order of node (i, o[1], o[2]) of the box */
+PETSC_INTERN PetscInt BCRFitNatural(const BCRFitData *F, PetscInt i, const PetscInt o[3]);

@@ -68,6 +68,7 @@ typedef struct {
   BCRFitTotal total;
   BCRFitRange near[3], nearleft; /* of this rank */
   double mean[3], spread, a[3], shift, bound;
+  PetscBool null; /* the shift is zero as the matrix has that null vector */
 } BCRFitResult;
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
@@ -140,3 +141,17 @@ PETSC_INTERN void BCRFitEndsAgain(BCRFitData *F, const BCRFitRange *left);
 PETSC_INTERN PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r);
 PETSC_INTERN PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any);
 PETSC_INTERN PetscErrorCode BCRFitSetApart(BCRFitData *F);
+
+/* fitprofile.c, for passes on the host: the fit whose coefficients vary along one axis */
+typedef struct {
+  PetscInt axis, n; /* -1: there is none; its layers */
+  double *weight, *link,
+    *rest;                    /* [n]: of a layer; mean coupling to the next; mean of what rows have beside couplings */
+  double a[3], spread, bound; /* couplings of the other axes; as those of a BCRFitResult */
+  BCRFitWorst worst;          /* of this rank */
+} BCRFitProfile;
+/* The axis whose bound is the smallest. null: the matrix has the constant as null vector. Collective */
+PETSC_INTERN PetscErrorCode BCRFitProfileTry(BCRFitData *F, PetscBool null, BCRFitProfile *best);
+/* Its axes, in units of the matrix, to the operator */
+PETSC_INTERN PetscErrorCode BCRFitProfileTake(BCRFitData *F, const BCRFitProfile *P);
+PETSC_INTERN PetscErrorCode BCRFitProfileDestroy(BCRFitProfile *P);

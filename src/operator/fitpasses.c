@@ -27,11 +27,8 @@ void BCRFitRun(BCRFitData *F, void (*run)(void *))
   BCRThreadsRun(F->parts, run, ctx);
 }
 
-/* Couplings below and above the nodes first .. first + count of a grid line along x, for axis d.
-   Those beyond the ends of the axis: around them if it is periodic, the only one there is of two
-   nodes, else in proportion to the next two */
-static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d,
-                         const double **below, const double **above)
+void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d,
+                  const double **below, const double **above)
 {
   const PetscInt n = F->n[d], st = F->stride[d];
   const double *C = F->C[d] + BCRFitAt(F, 0, o); /* node i of the line at i */
@@ -105,11 +102,7 @@ static inline PetscInt BCRFitLinkStep(const BCRFitData *F, PetscInt d, PetscBool
   return around ? (BCRFitAround(F, d, F->n[d]) - (F->n[d] - 1)) * F->stride[d] : F->stride[d];
 }
 
-/* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q:
-   those along axis d from below, or (around) from the last nodes of a periodic axis to the first.
-   Returns how many; *node: where the first of them comes from along x */
-static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q,
-                            PetscInt *node)
+PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q, PetscInt *node)
 {
   const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d], last = F->lo[0] + F->own[0];
   const PetscInt begin = d ? F->lo[0] : (around ? n - 1 : PetscMax(F->lo[0], 1) - 1),
@@ -373,8 +366,7 @@ static PetscErrorCode BCRFitHostLeft(BCRFitData *F, const double a[3], BCRFitRan
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Number in natural order of node (i, o[1], o[2]) of the box */
-static PetscInt BCRFitNatural(const BCRFitData *F, PetscInt i, const PetscInt o[3])
+PetscInt BCRFitNatural(const BCRFitData *F, PetscInt i, const PetscInt o[3])
 {
   const PetscInt *N = F->A->N, *b = F->b;
 

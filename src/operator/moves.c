@@ -14,8 +14,8 @@ static void BCRMovesShare(PetscInt n, PetscInt P, PetscInt p, PetscInt *start, P
    twice, and set-up finds the eigenvectors; slabs along the general axis need none of that, but
    vectors travel. Seconds a solve, measured on one core, the set-up shared by solves of them: 1e-9
    n^3 for the eigenvectors, 4e-9 n^2 for the transforms of a line, 15e-9 for a node in a solve,
-   twice that for its way to a slab and back. Vectors of a device would go by way of the host: worth
-   ten times the set-up. */
+   twice that for its way to a slab and back. On a device products with eigenvectors are for its tensor cores and
+   vectors travel between devices, which has not been measured: such set-ups are shared by ten times as many solves. */
 static PetscBool BCRMovesStay(const BCRGrid *g, PetscInt cut, PetscInt general, PetscBool device)
 {
   const double n = (double)g->N[general], other = (double)(g->N[0] * g->N[1] * g->N[2]) / n / (double)g->N[cut],
@@ -188,15 +188,17 @@ PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt ge
     PetscCall(PetscSNPrintf(why + at, length - at, "%s %.3g along %c", d < g->dim - 1 ? "," : "",
                             BCRMovesFraction(g, d), "xyz"[d]));
   }
+  PetscCall(PetscStrncpy(how, info.device ? "from device to device, " : "", length));
+  PetscCall(PetscStrlen(how, &at));
   if (info.bymessage < info.moved)
-    PetscCall(PetscSNPrintf(how, length, "through memory that up to %d ranks of a node share", (int)info.ranks));
-  else PetscCall(PetscStrncpy(how, "", length));
+    PetscCall(PetscSNPrintf(how + at, length - at, "through memory that up to %d ranks of a node %s", (int)info.ranks,
+                            info.device ? "map" : "share"));
   PetscCall(PetscStrlen(how, &at));
   if (info.bymessage > 0)
-    PetscCall(PetscSNPrintf(how + at, length - at,
-                            "%s%.3g of it by messages, at most %" PetscInt_FMT " of a rank there and back%s%s",
-                            at ? ", " : "", info.bymessage / info.moved, info.messages, info.refused ? ": " : "",
-                            info.refused ? info.refused : ""));
+    PetscCall(PetscSNPrintf(
+      how + at, length - at, "%s%.3g of it by messages (%s), at most %" PetscInt_FMT " of a rank there and back%s%s",
+      info.bymessage < info.moved ? ", " : "", info.bymessage / info.moved, info.device ? info.device : "MPI",
+      info.messages, info.refused ? ": " : "", info.refused ? info.refused : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -192,7 +192,7 @@ typedef struct {
   /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscReal deviation;
   PetscInt devrow, devcol; /* where, in natural numbering of the component */
-  char fit[16];            /* "exact", "scaled", "average", "user" */
+  char fit[16];            /* "exact", "scaled", "average", "profile", "user" */
 } BCROperator;
 
 /* The smallest diagonal of an axis of more than one unknown */

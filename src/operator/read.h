@@ -14,6 +14,7 @@ typedef enum {
   BCR_FIT_AUTO,
   BCR_FIT_SCALED,
   BCR_FIT_AVERAGE,
+  BCR_FIT_PROFILE,
   BCR_FIT_EXACT
 } BCRFit;
 
@@ -57,10 +58,18 @@ typedef struct {
   const PetscReal *times; /* numbers along this axis that another one, timed, is multiplied by; NULL: none */
   PetscInt timed;
 } BCRUserAxis;
+/* What it has beside its axes and its shift */
+typedef struct {
+  PetscReal
+    mixed[8]; /* of the products of axes, bit d of a set is axis d: mixed prod_{d in set} coupling_d T_d; those of sets
+                         of two and three axes count, and want uniform axes without `extra` */
+  PetscReal tau; /* complex scalars: the imaginary part of the shift */
+} BCRUserTerms;
 /* The same with dim axes that may be general; the smallest sum of their rows is in the shift then */
 PETSC_INTERN PetscErrorCode BCROperatorCreateAxes(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
-                                                  const BCREnd end[], const BCRUserAxis axis[], PetscReal shift,
-                                                  PetscReal scale, BCROperator **op);
+                                                  const BCREnd end[], const BCRUserAxis axis[],
+                                                  const BCRUserTerms *terms, PetscReal shift, PetscReal scale,
+                                                  BCROperator **op);
 /* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL. A
    periodic axis of three and more unknowns is a ring then. Whether the operator is definite is for
    BCROperatorCheckDefinite() to say */

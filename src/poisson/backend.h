@@ -104,5 +104,3 @@ struct _BCRBackend {
 
 PETSC_INTERN const BCRBackend *BCRBackendCpu(void);
 PETSC_INTERN const BCRBackend *BCRBackendCuda(void); /* NULL: not in this build */
-/* How ranks with devices exchange, a BCRTransport of the solver; NULL: one rank. Of a solver on a device */
-PETSC_INTERN PetscErrorCode BCRSolverTransport(BCRSolver s, void *transport);

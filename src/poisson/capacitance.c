@@ -85,6 +85,23 @@ static PetscErrorCode mask_product(BCRCapacitance cap, const BCRSparse *A, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* f~, for which the solution of A~ in the mask is zero, becomes that for which it is a number c all over the mask of a component.
+   Rows of the fluid with columns of the mask have the sum 0 then: else values of one sign in the mask were a layer of sources
+   around it, M f~ as much larger than u as there are nodes across the box, and the solution a difference of such numbers. Collective */
+static PetscErrorCode mask_lift(BCRCapacitance cap, PetscScalar *rhs)
+{
+  const BCRBlock shares = {cap->dof, cap->shares, cap->beside, 0};
+  const BCRSpread x = field_spread(cap, rhs);
+
+  PetscFunctionBegin;
+  PetscCall(mask_product(cap, &cap->rim, 1, x, PETSC_FALSE, list_spread(cap->beside)));
+  PetscCall(cap->c.ops->dots(&cap->c, cap->shores, 1, &shares, cap->sums));
+  PetscCall(BCRNumbersSum(&cap->c, cap->dof, cap->sums));
+  PetscCall(cap->c.be->put(cap->c.stream, cap->level, cap->sums, (size_t)cap->dof * sizeof(PetscScalar)));
+  PetscCall(mask_product(cap, &cap->lift, 1, list_spread(cap->level), PETSC_TRUE, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
@@ -99,6 +116,7 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
     PetscCall(mask_product(cap, &cap->links[0], -1, x, PETSC_TRUE, x));
   }
   PetscCall(mask_product(cap, &cap->back[0], 0, inside, PETSC_FALSE, x));
+  if (!transpose && cap->shore) PetscCall(mask_lift(cap, rhs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -603,10 +621,21 @@ static void null_line(const BCROperator *op, const BCRGrid *g, PetscReal *const 
     for (PetscInt i = 0; i < n && factor; i++) l[i] /= factor[i];
   }
   for (PetscInt i = ix[0]; i < ix[0] + g->n[0]; i++) {
-    const PetscInt node[3] = {i, ix[1], ix[2]};
-
-    if (i < at[0] || i >= end) null_at(op, g, axis, node, &right[i - ix[0]], &left[i - ix[0]]);
+    if (i == at[0] && end > i) i = end;
+    if (i < ix[0] + g->n[0]) null_at(op, g, axis, (PetscInt[]){i, ix[1], ix[2]}, &right[i - ix[0]], &left[i - ix[0]]);
   }
+}
+
+/* That line has what the one before it along y has */
+static PetscBool null_repeats(const BCROperator *op, PetscReal *const axis[3], PetscInt y)
+{
+  const BCRAxis *x = &op->axis[1];
+  const PetscInt i = y - (x->plane[0].present ? 1 : 0);
+
+  for (int d = 0; d < 3; d += 2)
+    if (op->axis[d].plane[0].present || op->axis[d].plane[1].present) return PETSC_FALSE;
+  return (PetscBool)(!op->rowscale && i > 0 && i < x->n && axis[1][i] == axis[1][i - 1] &&
+                     (!x->weight || x->weight[i] == x->weight[i - 1]));
 }
 
 /* The diagonal of the operator's row at node ix of the layout, about: of the box inside */
@@ -647,27 +676,51 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
   }
 }
 
+/* The null vectors have nothing but ones on this rank. axis: the left ones of the axes */
+static PetscBool null_plain(const BCROperator *op, PetscReal *const axis[3])
+{
+  PetscBool plain = op->rowscale ? PETSC_FALSE : PETSC_TRUE;
+
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &op->axis[d];
+
+    if (x->plane[0].present || x->plane[1].present || x->weight) return PETSC_FALSE;
+    for (PetscInt i = 0; i < x->n; i++) plain = (PetscBool)(plain && axis[d][i] == 1);
+  }
+  return plain;
+}
+
 /* The vectors of border b. Collective */
 static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
 {
   const PetscInt *n = layout->n, nodes = n[0] * n[1] * n[2];
   PetscReal *axis[3] = {NULL, NULL, NULL};
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscBool plain = PETSC_FALSE;
 
   PetscFunctionBegin;
-  ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
-  if (!ierr) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
   for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
+  if (!ierr) plain = null_plain(op, axis);
+  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
+  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
   BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
               (void)PetscFree(axis[2]));
   for (PetscInt k = 0; k < n[2]; k++)
-    for (PetscInt j = 0; j < n[1]; j++) {
+    for (PetscInt j = 0; j < n[1] && !plain; j++) {
       const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
 
-      null_line(op, layout, axis, ix, b->right + at, b->left + at);
+      if (j > 0 && null_repeats(op, axis, ix[1])) {
+        PetscCall(PetscArraycpy(b->right + at, b->right + at - n[0], n[0]));
+        PetscCall(PetscArraycpy(b->left + at, b->left + at - n[0], n[0]));
+      } else null_line(op, layout, axis, ix, b->right + at, b->left + at);
     }
   for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscReal null_entry(const PetscReal *r, PetscInt node)
+{
+  return r ? r[node] : 1;
 }
 
 /* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other
@@ -679,14 +732,14 @@ static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpo
   const BCRSparse *G = &cap->from[0];
 
   if (cap->exchange.sf && !transpose)
-    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? r[i] : 0;
+    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? null_entry(r, i) : 0;
   else if (transpose)
     for (PetscInt i = 0; i < cap->m; i++) {
-      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? r[cap->row[i] / dof] : 0;
+      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? null_entry(r, cap->row[i] / dof) : 0;
     }
   else
     for (PetscInt k = 0; k < G->start[cap->m]; k++)
-      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? r[G->from[k] / dof] : 0;
+      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? null_entry(r, G->from[k] / dof) : 0;
 }
 
 /* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1, terms[2]. The
@@ -782,7 +835,8 @@ static PetscErrorCode arrays_destroy(BCRCapacitance cap)
 {
   PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
                             &cap->w.v,    &cap->change.v, &cap->ghost,
-                            &cap->inside, &cap->vector,   &cap->exchange.packed};
+                            &cap->inside, &cap->vector,   &cap->exchange.packed,
+                            &cap->shares, &cap->beside,   &cap->level};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
@@ -805,7 +859,10 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
     {&cap->w.v,             cap->m                   },
     {&cap->change.v,        cap->m                   },
     {&cap->ghost,           cap->ghosts              },
-    {&cap->exchange.packed, cap->exchange.wanted.rows}
+    {&cap->exchange.packed, cap->exchange.wanted.rows},
+    {&cap->shares,          cap->dof * cap->shores   },
+    {&cap->beside,          cap->shores              },
+    {&cap->level,           cap->dof                 }
   };
 
   PetscScalar **written[] = {&cap->rhs, &cap->unit, &cap->inside}; /* before anything is read there */
@@ -819,6 +876,9 @@ static PetscErrorCode arrays_create(BCRCapacitance cap)
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
   PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->ones));
   PetscCall(cap->c.be->put(cap->c.stream, cap->ones, cap->one, (size_t)cap->m * sizeof(PetscReal)));
+  if (cap->shore)
+    PetscCall(
+      cap->c.be->put(cap->c.stream, cap->shares, cap->share, (size_t)(cap->dof * cap->shores) * sizeof(PetscScalar)));
   cap->last = -1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -831,11 +891,12 @@ static void lists_create(BCRCapacitance cap)
   cap->masks[0] = (BCRSparse){.rows = cap->masked, .from = cap->mask, .value = cap->inverse};
   cap->masks[1] = (BCRSparse){.rows = cap->masked, .from = cap->mask};
   cap->back[0] = (BCRSparse){.rows = cap->masked, .to = cap->mask};
+  cap->rim = (BCRSparse){.rows = cap->shores, .from = cap->lift.to};
   cap->back[1] = (BCRSparse){.rows = cap->masked, .to = cap->mask, .from = cap->mask, .value = cap->inverse};
 }
 
 enum {
-  LISTS = 12
+  LISTS = 14
 };
 
 static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
@@ -845,6 +906,8 @@ static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
   for (int k = 0; k < 10; k++) list[k] = pairs[k / 2] + k % 2;
   list[10] = &cap->exchange.wanted;
   list[11] = &cap->exchange.back;
+  list[12] = &cap->lift;
+  list[13] = &cap->rim;
 }
 
 /* An array, and its copy in other memory */
@@ -874,6 +937,7 @@ static PetscErrorCode move_borders(BCRCapacitance cap, BCRNumbers *c)
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(2 * cap->borders + 2, &v));
   for (PetscInt b = 0; b < cap->borders; b++) {
+    if (!cap->border[b].right) continue;
     v[n++] = (Moved){(void **)&cap->border[b].right, NULL, nodes};
     v[n++] = (Moved){(void **)&cap->border[b].left, NULL, nodes};
   }
@@ -987,6 +1051,8 @@ PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *capacitance)
     for (int t = 0; t < 2; t++) PetscCall(cap->c.be->free(cap->terms[t]));
   }
   for (int t = 0; t < 2; t++) PetscCall(BCRSparseFree(&cap->links[t]));
+  PetscCall(BCRSparseFree(&cap->lift));
+  PetscCall(PetscFree(cap->share));
   PetscCall(BCRSparseFree(&cap->from[0]));
   PetscCall(BCRSparseFree(&cap->into[1]));
   PetscCall(BCRGhostsDestroy(&cap->exchange));

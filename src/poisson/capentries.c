@@ -9,11 +9,13 @@ typedef enum {
   DIFFERS,
   MASKED,
   LINKED,
+  SHORE,
+  LIFTED,
   KINDS
 } EntryKind;
 
-/* row, col: numbers of vectors of the layout on all ranks. Of the mask a run of rows along x, as many as col says, each a
-   component's next one */
+/* row, col: numbers of vectors of the layout on all ranks. Of the mask, and of what its rows add up to, a run of rows along x, as
+   many as col says, each a component's next one */
 typedef struct {
   PetscInt kind, row, col;
   PetscReal value;
@@ -66,8 +68,8 @@ static PetscInt number_of(Numbering *N, PetscInt node)
   return N->c + N->dof * (N->number + node - N->first);
 }
 
-/* The run of the mask that begins at node, in as many entries as ranks have parts of it */
-static PetscInt mask_entries(Numbering *N, PetscInt node, PetscInt length, PetscReal inverse, Entry *e)
+/* The run of nodes that begins at node, in as many entries as ranks have parts of it */
+static PetscInt run_entries(Numbering *N, EntryKind kind, PetscInt node, PetscInt length, PetscReal value, Entry *e)
 {
   PetscInt count = 0, n;
 
@@ -75,7 +77,7 @@ static PetscInt mask_entries(Numbering *N, PetscInt node, PetscInt length, Petsc
     const PetscInt row = number_of(N, node);
 
     n = PetscMin(length, N->end - node);
-    e[count++] = (Entry){MASKED, row, n, inverse};
+    e[count++] = (Entry){kind, row, n, value};
   }
   return count;
 }
@@ -90,7 +92,7 @@ static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const
   for (PetscInt c = 0; c < dof; c++) {
     const BCRDiffer x = ops[c].differ;
 
-    if (x) room += (x->m ? x->start[x->m] : 0) + x->runs * layout->parts[0] + x->links;
+    if (x) room += (x->m ? x->start[x->m] : 0) + (x->runs + x->lifts) * layout->parts[0] + x->links + x->shores;
   }
   PetscCall(PetscMalloc1(PetscMax(room, 1), entries));
   for (PetscInt c = 0; c < dof; c++) {
@@ -102,9 +104,14 @@ static PetscErrorCode entries_collect(const BCRGrid *layout, PetscInt dof, const
     for (PetscInt i = 0; i < x->m; i++)
       for (PetscInt k = x->start[i]; k < x->start[i + 1]; k++)
         e[at++] = (Entry){DIFFERS, number_of(&rows, x->row[i]), number_of(&cols, x->col[k]), x->value[k]};
-    for (PetscInt i = 0; i < x->runs; i++) at += mask_entries(&rows, x->run[i], x->length[i], x->inverse[i], e + at);
+    for (PetscInt i = 0; i < x->runs; i++)
+      at += run_entries(&rows, MASKED, x->run[i], x->length[i], x->inverse[i], e + at);
     for (PetscInt i = 0; i < x->links; i++)
       e[at++] = (Entry){LINKED, number_of(&rows, x->linkrow[i]), number_of(&cols, x->linkcol[i]), x->linkvalue[i]};
+    for (PetscInt i = 0; i < x->shores; i++)
+      e[at++] = (Entry){SHORE, number_of(&rows, x->shore[i]), 1, x->shorevalue[i]};
+    for (PetscInt i = 0; i < x->lifts; i++)
+      at += run_entries(&rows, LIFTED, x->lift[i], x->liftlength[i], x->liftvalue[i], e + at);
   }
   *n = at;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -177,7 +184,8 @@ static PetscErrorCode make_ghosts(BCRCapacitance cap, PetscLayout rows, PetscInt
   PetscCall(PetscLayoutGetRange(rows, &first, &last));
   BCRCallElse(BCRFaultShare(cap->comm, PetscMalloc1(PetscMax(n, 1), ghost), BCR_NO_MEMORY), (void)0);
   for (PetscInt k = 0; k < n; k++)
-    if (e[k].kind != MASKED && (e[k].col < first || e[k].col >= last)) (*ghost)[at++] = e[k].col;
+    if ((e[k].kind == DIFFERS || e[k].kind == LINKED) && (e[k].col < first || e[k].col >= last))
+      (*ghost)[at++] = e[k].col;
   PetscCall(PetscSortRemoveDupsInt(&at, *ghost));
   cap->ghosts = at;
   PetscCall(BCRGhostsCreate(rows, at, *ghost, &cap->exchange));
@@ -218,6 +226,43 @@ static PetscErrorCode make_rows(BCRCapacitance cap, PetscInt first, PetscInt n, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* lift: A~ 1, 1 that of the mask of each component, in rows of the fluid and then in the mask, from the entries of those; share:
+   what gives the mean -(f~, 1)/(A~ 1, 1) over the first ones. Collective */
+static PetscErrorCode make_lift(BCRCapacitance cap, PetscInt first, PetscInt shores, PetscInt n, const Entry *e)
+{
+  BCRSparse *A = &cap->lift;
+  PetscReal *sums; /* of each component: of A~ 1 on the shore, of its sizes */
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  cap->shores = shores;
+  for (PetscInt k = 0; k < n; k++) A->rows += e[k].col;
+  ierr = PetscCalloc1(2 * cap->dof, &sums);
+  if (!ierr) ierr = PetscMalloc1(A->rows, &A->to);
+  if (!ierr) ierr = PetscMalloc1(A->rows, &A->from);
+  if (!ierr) ierr = PetscMalloc1(A->rows, &A->value);
+  if (!ierr) ierr = PetscCalloc1(cap->dof * shores, &cap->share);
+  BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(sums));
+  for (PetscInt k = 0, at = 0; k < n; k++)
+    for (PetscInt i = 0; i < e[k].col; i++, at++) {
+      A->to[at] = e[k].row - first + cap->dof * i;
+      A->from[at] = A->to[at] % cap->dof;
+      A->value[at] = e[k].value;
+    }
+  for (PetscInt i = 0; i < shores; i++) {
+    sums[2 * A->from[i]] += A->value[i];
+    sums[2 * A->from[i] + 1] += PetscAbsReal(A->value[i]);
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, (PetscMPIInt)(2 * cap->dof), MPIU_REAL, MPIU_SUM, cap->comm));
+  for (PetscInt i = 0; i < shores; i++) {
+    const PetscInt c = A->from[i];
+
+    if (PetscAbsReal(sums[2 * c]) > sums[2 * c + 1] / 2) cap->share[c * shores + i] = -1 / sums[2 * c];
+  }
+  PetscCall(PetscFree(sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The lists from the entries of this rank, in the order of their kinds and rows */
 static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const PetscInt count[KINDS], const Entry *e,
                                  const PetscInt *ghost)
@@ -231,18 +276,21 @@ static PetscErrorCode make_lists(BCRCapacitance cap, PetscInt first, const Petsc
   for (PetscInt k = 0; k < count[MASKED]; k++) cap->masked += mask[k].col;
   PetscCall(PetscMalloc2(cap->m, &cap->scale, cap->m, &cap->one));
   PetscCall(PetscMalloc2(cap->masked, &cap->mask, cap->masked, &cap->inverse));
-  for (PetscInt k = 0, at = 0; k < count[MASKED]; k++)
-    for (PetscInt i = 0; i < mask[k].col; i++, at++) {
-      cap->mask[at] = mask[k].row - first + cap->dof * i;
-      cap->inverse[at] = mask[k].value;
-    }
+  for (PetscInt k = 0, at = 0; k < count[MASKED]; at += mask[k++].col) {
+    const PetscInt row = mask[k].row - first, dof = cap->dof, rows = mask[k].col;
+    PetscInt *to = cap->mask + at;
+    PetscReal *inverse = cap->inverse + at;
+
+    for (PetscInt i = 0; i < rows; i++) to[i] = row + dof * i;
+    for (PetscInt i = 0; i < rows; i++) inverse[i] = mask[k].value;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[])
 {
-  PetscInt n = 0, first, count[KINDS] = {0, 0, 0}, *ghost = NULL;
-  PetscMPIInt linked;
+  PetscInt n = 0, first, count[KINDS] = {0}, *ghost = NULL;
+  PetscMPIInt some[2];
   PetscLayout rows;
   Entry *e = NULL;
   PetscErrorCode ierr;
@@ -259,12 +307,18 @@ PetscErrorCode BCRCapacitanceEntries(BCRCapacitance cap, const BCRGrid *layout, 
     ierr = make_ghosts(cap, rows, n, e, &ghost);
   }
   if (!ierr) ierr = BCRFaultShare(cap->comm, make_lists(cap, first, count, e, ghost), BCR_NO_MEMORY);
+  some[0] = cap->links[0].rows > 0;
+  some[1] = count[SHORE] > 0;
+  if (!ierr) {
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, some, 2, MPI_INT, MPI_MAX, cap->comm));
+    cap->linked = (PetscBool)some[0];
+    cap->shore = (PetscBool)some[1];
+    if (cap->shore)
+      ierr = make_lift(cap, first, count[SHORE], count[SHORE] + count[LIFTED], e + n - count[SHORE] - count[LIFTED]);
+  }
   PetscCall(PetscFree(ghost));
   PetscCall(PetscFree(e));
   PetscCall(PetscLayoutDestroy(&rows));
   PetscCall(ierr);
-  linked = cap->links[0].rows > 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &linked, 1, MPI_INT, MPI_MAX, cap->comm));
-  cap->linked = (PetscBool)linked;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

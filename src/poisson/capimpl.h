@@ -12,7 +12,7 @@
 #define BCR_CAPACITANCE_ROUNDING 6
 #define BCR_CAPACITANCE_ENOUGH   1000
 /* The same in units of what rounding leaves of the solution, if that is less */
-#define BCR_CAPACITANCE_FINE  30
+#define BCR_CAPACITANCE_FINE  33
 #define BCR_CAPACITANCE_STEPS 300 /* products at most */
 #define BCR_CAPACITANCE_LARGE 100 /* entries of that many of the operator's diagonals are large */
 /* Directions that are kept: at most what as many vectors take, but these few */
@@ -24,7 +24,8 @@
 /* A component whose operator is singular and whose matrix is regular. For solves [0] and transposed ones [1] */
 typedef struct {
   PetscInt component;
-  PetscReal *right, *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them */
+  PetscReal *right,
+    *left; /* [nodes of this rank] null vectors r and l of the operator, planes in them; NULL: both are all one */
   PetscReal unit[2], norm; /* units of the border's terms unit[0] G^T r and unit[1] E^T l, and their 2-norm in these */
   PetscReal magnitude;     /* of its row of the right-hand side */
 } BCRBorder;
@@ -51,6 +52,12 @@ struct _n_BCRCapacitance {
   BCRSparse back[2];  /* its entries of a field from those, over d of themselves */
   BCRSparse links[2]; /* of the mask's columns, and transposed */
   PetscBool linked;   /* some rank has links */
+  PetscBool shore;    /* some rank has rows of the fluid with columns of the mask in A~. Then: */
+  PetscInt shores;    /* of these on this rank */
+  BCRSparse lift;     /* what A~ makes of a 1 in all of a component's mask: in these rows, then in the mask */
+  BCRSparse rim;      /* a field's entries in these rows */
+  PetscScalar *share; /* [dof][shores] of each of these entries in the component's level, on the host */
+  PetscScalar *shares, *beside, *level; /* the same where the numbers are; [shores]; [dof] */
   PetscInt borders;
   BCRBorder *border;           /* [borders], their numbers w0 are shared ones of the system */
   PetscScalar *terms[2];       /* [borders][m] */

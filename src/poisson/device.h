@@ -61,6 +61,10 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStre
                                                      int part, const BCRCudaWindow *w);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
                                                    const double *interface, const double *before, const double *mean);
+/* Of a singular operator behind BorderEnd(), which leaves out the mean and what follows it: what of u the mean is to be
+   made zero of, `at` its first byte. True: the plane of the constant mode, whose others add up to zero; false: all of u */
+PETSC_INTERN PetscBool BCRDeviceCoreMean(BCRDeviceCore core, BCRCudaBox *box, size_t *at);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderFinish(BCRDeviceCore core, BCRStream stream, void *u);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u,
                                                      const BCRCudaBorderRows *rows, const double *received, int part,
                                                      const BCRCudaWindow *w);

@@ -118,7 +118,8 @@ struct _BCRNumbersOps {
   /* out[0] = {the largest of n numbers v >= 0, the sum of squares of these over it}, out[1] the same of |x|, to the host; waits.
      v, x: or NULL. NaN is in the sum */
   PetscErrorCode (*largest)(BCRNumbers *c, PetscInt n, const PetscReal *v, const PetscScalar *x, PetscReal out[2][2]);
-  /* a component of a field, every dof-th number of it, and real numbers of its nodes: *sum = l^T x, to the host; x += alpha r */
+  /* a component of a field, every dof-th number of it, and real numbers of its nodes: *sum = l^T x, to the host; x += alpha r.
+     l, r: NULL: all one */
   PetscErrorCode (*nodes_sum)(BCRNumbers *c, PetscInt nodes, PetscInt dof, const PetscReal *l, const PetscScalar *x,
                               PetscScalar *sum);
   PetscErrorCode (*nodes_add)(BCRNumbers *c, PetscInt nodes, PetscInt dof, PetscScalar alpha, const PetscReal *r,

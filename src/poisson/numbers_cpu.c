@@ -181,8 +181,8 @@ static inline PetscScalar part_sum(PetscInt n, PetscInt dof, const PetscReal *l,
   PetscInt i = 0;
 
   for (; i + 8 <= n; i += 8)
-    for (PetscInt k = 0; k < 8; k++) s[k] += l[i + k] * x[dof * (i + k)];
-  for (; i < n; i++) s[i % 8] += l[i] * x[dof * i];
+    for (PetscInt k = 0; k < 8; k++) s[k] += (l ? l[i + k] : 1) * x[dof * (i + k)];
+  for (; i < n; i++) s[i % 8] += (l ? l[i] : 1) * x[dof * i];
   return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
@@ -193,7 +193,7 @@ static PetscScalar halves_sum(PetscInt n, PetscInt dof, const PetscReal *l, cons
   const PetscInt half = n / 2;
 
   if (n <= 256) return dof == 1 ? part_sum(n, 1, l, x) : part_sum(n, dof, l, x);
-  return halves_sum(half, dof, l, x) + halves_sum(n - half, dof, l + half, x + dof * half);
+  return halves_sum(half, dof, l, x) + halves_sum(n - half, dof, l ? l + half : NULL, x + dof * half);
 }
 
 static PetscErrorCode host_nodes_sum(BCRNumbers *c, PetscInt nodes, PetscInt dof, const PetscReal *l,
@@ -208,7 +208,7 @@ static PetscErrorCode host_nodes_add(BCRNumbers *c, PetscInt nodes, PetscInt dof
                                      PetscScalar *x)
 {
   (void)c;
-  for (PetscInt i = 0; i < nodes; i++) x[dof * i] += alpha * r[i];
+  for (PetscInt i = 0; i < nodes; i++) x[dof * i] += r ? alpha * r[i] : alpha;
   return PETSC_SUCCESS;
 }
 

@@ -493,6 +493,11 @@ static void stages_spectral(BCRPlan p, double N)
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
+  /* a device takes the mean from the plane of the constant mode, where all others add up to zero; hosts sum in level 0 */
+  const PetscBool mean =
+    p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) && BCRPlanAddsUp(&p->axis[p->across])
+      ? PETSC_TRUE
+      : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
                line = 5; /* line: flops of an unknown */
   double N = 1, sep = 0;
@@ -570,6 +575,8 @@ static void plan_stages(BCRPlan p)
         if (p->kind != BCR_PLAN_LEVEL0_CHIP)
           stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
+        if (mean)
+          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, 3 * N / (double)p->nplanes, 2 * N / (double)p->nplanes);
         if (p->across >= 0)
           stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
                     N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
@@ -593,7 +600,8 @@ static void plan_stages(BCRPlan p)
   if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
   else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
   /* the planes' kernels have the constant as a mode of its own, whose line sees to its mean */
-  if (p->singular && p->dim && p->kind != BCR_PLAN_RING) stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
+  if (p->singular && p->dim && p->kind != BCR_PLAN_RING && !mean)
+    stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
 /* Which modes are divided by. Where the symbol changes its sign all modes are looked at, as lines along axis 0 */

@@ -51,7 +51,8 @@ typedef enum {
   BCR_STAGE_RING,      /* planes, transformed along axes 0 and 1 through the second-level cache */
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
-  BCR_STAGE_MEAN,      /* the mean of a singular operator's solution */
+  BCR_STAGE_MEAN,      /* the mean of a singular operator's solution; axis >= 0: that of the plane of the constant mode
+                          along it, before it is transformed back */
   BCR_STAGE_DIVIDE,    /* SPECTRAL: modes over the symbol */
   BCR_STAGE_EXCHANGE,  /* SPECTRAL: rows of all modes for all rows of some, or back */
   BCR_STAGES
@@ -185,6 +186,16 @@ PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 /* Where the lines have numbers t: what they multiply, which is not in that shift then */
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
+
+/* Plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have the constant in
+   their null spaces */
+static inline PetscBool BCRPlanAddsUp(const BCRAxis *a)
+{
+  const BCREndRule low = BCREndGetRule(a->end[0]), high = BCREndGetRule(a->end[1]);
+
+  return !a->lower && low.excess == 0 && high.excess == 0 && low.weight == 1 && high.weight == 1 ? PETSC_TRUE
+                                                                                                 : PETSC_FALSE;
+}
 
 static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
 {

@@ -46,7 +46,8 @@ typedef struct {
   BCRDeviceArena tables, space;
   BCRCudaRow row;
   BCRCudaBox box, interior;
-  void *w; /* two solves: right-hand sides */
+  void *w;             /* two solves: right-hand sides */
+  PetscBool meanplane; /* the mean of a solution is that of the plane of its constant mode */
   /* lines: rows beside interfaces [2][nmodes]; rowmodes: own interface row [nmodes], what the row before gets or is
      [nmodes], a mean; sent, received: of TO_PARTS and FROM_PARTS; sums: of each part */
   double *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums;
@@ -531,11 +532,29 @@ static PetscErrorCode two_arrays(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A singular operator: the mean of the solution is that of planes of the constant mode if all ranks have such planes */
+static PetscErrorCode mean_plane(BCRRanks r)
+{
+  DeviceRanks *d = state(r);
+  PetscMPIInt plane = 1;
+  BCRCudaBox box;
+  size_t at;
+
+  PetscFunctionBegin;
+  d->meanplane = PETSC_FALSE;
+  if (!r->singular) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.mine >= 0) plane = r->pass == BCR_PASS_ONE && BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &plane, 1, MPI_INT, MPI_MIN, r->comm));
+  d->meanplane = plane ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_tables(BCRRanks r)
 {
   DeviceRanks *d = state(r);
 
   PetscFunctionBegin;
+  PetscCall(mean_plane(r));
   PetscCall(border_messages(r));
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->pass == BCR_PASS_TWO) PetscCall(two_arrays(r));
@@ -756,6 +775,7 @@ static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, cons
     break;
   case BCR_PASS_ONE:
     PetscCall(BCRDeviceCoreBorderEnd(core, stream, f, u, x, x + r->nmodes, r->singular ? d->scalars + REMOVED : NULL));
+    if (!d->meanplane) PetscCall(BCRDeviceCoreBorderFinish(core, stream, u));
     break;
   default:
     PetscCall(two_end(r, stream, u, x));
@@ -766,17 +786,26 @@ static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, cons
 static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
 {
   DeviceRanks *d = state(r);
+  BCRCudaBox box = d->box;
+  double n = (double)r->nmodes * (double)r->p.n;
+  size_t at = 0;
+  void *v;
 
   PetscFunctionBegin;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallBCRCuda(BCRCudaSum(stream, &d->box, d->single, u, NULL, d->scalars + PARTIAL, d->scalars + SUM));
+  if (d->meanplane) {
+    (void)BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at);
+    n *= (double)box.n[0] * box.n[1] * box.n[2] / ((double)d->box.n[0] * d->box.n[1] * d->box.n[2]);
+  }
+  v = (char *)u + at;
+  PetscCallBCRCuda(BCRCudaSum(stream, &box, d->single, v, NULL, d->scalars + PARTIAL, d->scalars + SUM));
   if (d->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &d->numbers, d->scalars + SUM));
   else {
     PetscCall(exchange(r, stream, SUMS));
     PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, d->sums, d->scalars + SUM));
   }
-  PetscCallBCRCuda(
-    BCRCudaAddValue(stream, &d->box, d->single, u, u, d->scalars + SUM, -1. / ((double)r->nmodes * (double)r->p.n)));
+  PetscCallBCRCuda(BCRCudaAddValue(stream, &box, d->single, v, v, d->scalars + SUM, -1. / n));
+  if (d->meanplane) PetscCall(BCRDeviceCoreBorderFinish((BCRDeviceCore)r->core, stream, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -87,3 +87,6 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCRSolverGetInfo(BCRSolver solver, BCRSolverInfo *info);
 /* Plans of the cores on this rank: axes, stages, ways that were refused and why. viewer: of this rank by itself */
 PETSC_INTERN PetscErrorCode BCRSolverViewPlan(BCRSolver solver, PetscViewer viewer);
+/* How ranks with devices exchange, a BCRTransport of the solver; NULL: one rank. Of a solver on a device, with a CUDA
+   backend */
+PETSC_INTERN PetscErrorCode BCRSolverTransport(BCRSolver s, void *transport);

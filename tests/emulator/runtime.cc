@@ -20,6 +20,7 @@
 #include "emulator.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
@@ -45,12 +46,14 @@ static const int SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_SM 
 static const int GRID_X = INT_MAX, GRID_YZ = 65535, L2 = 60 << 20, CONSTANT = 64 << 10;
 static const size_t GUARD = 512;       /* bytes before and behind an allocation; its alignment, too */
 static const size_t MAPPED = 16 << 20; /* from so many bytes on, by mmap() */
+static const size_t SHARED = 2 << 20;  /* allocations of multiples of these, below MAPPED, can be mapped by others */
 
 struct Allocation {
   size_t bytes;
   cudaMemoryType type;
   int device;
   unsigned long number; /* this many came before */
+  int file;             /* that others can map, or -1 */
 };
 
 struct Module {
@@ -763,12 +766,22 @@ static size_t room(size_t bytes) /* with guards */
 
   return (bytes + 2 * GUARD + unit - 1) / unit * unit;
 }
-static char *room_take(size_t bytes)
+static char *room_take(size_t bytes, int *own)
 {
   const size_t all = room(bytes);
   static int file = -1;
   char *base = NULL;
 
+  *own = -1;
+  if (bytes < MAPPED && bytes % SHARED == 0) {
+    *own = memfd_create("bcr_emulator", MFD_CLOEXEC);
+    base = *own < 0 || ftruncate(*own, (off_t)all)
+             ? (char *)MAP_FAILED
+             : (char *)mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED, *own, 0);
+    if (base == MAP_FAILED) return NULL;
+    memset(base, 0xff, all);
+    return base;
+  }
   if (bytes < MAPPED) {
     base = (char *)aligned_alloc(GUARD, all);
     if (base) memset(base, 0xff, all);
@@ -790,25 +803,35 @@ static char *room_take(size_t bytes)
     }
   return base;
 }
-static void room_give(char *base, size_t bytes)
+static void room_give(char *base, size_t bytes, int own)
 {
-  if (bytes < MAPPED) free(base);
+  if (bytes < MAPPED && own < 0) free(base);
   else (void)munmap(base, room(bytes));
+  if (own >= 0) (void)close(own);
+}
+
+/* memory of other processes, by where it is here */
+static std::map<void *, size_t> &mapped()
+{
+  static std::map<void *, size_t> *all = new std::map<void *, size_t>;
+
+  return *all;
 }
 
 static cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type)
 {
   State &s = state();
   char *base;
+  int own;
 
   RETURN_IF_CAPTURING();
   *p = NULL;
   if (!bytes) return done(cudaSuccess);
   if (type == cudaMemoryTypeDevice && bytes > s.total - s.used) return done(cudaErrorMemoryAllocation);
-  base = room_take(bytes);
+  base = room_take(bytes, &own);
   if (!base) return done(cudaErrorMemoryAllocation);
   *p = base + GUARD;
-  s.memory[(uintptr_t)*p] = {bytes, type, s.device, s.allocations++};
+  s.memory[(uintptr_t)*p] = {bytes, type, s.device, s.allocations++, own};
   if (type == cudaMemoryTypeDevice) s.used += bytes;
   return done(cudaSuccess);
 }
@@ -821,7 +844,9 @@ static cudaError_t release(void *p, cudaMemoryType type)
   RETURN_IF_CAPTURING();
   if (!p) return done(cudaSuccess);
   if (i == s.memory.end() || i->second.type != type) return done(cudaErrorInvalidValue);
+  if (mapped().count(p)) return done(cudaErrorInvalidValue);
   const size_t bytes = i->second.bytes;
+  const int own = i->second.file;
   char *base = (char *)p - GUARD;
   for (size_t g = 0; g < 2 * GUARD && why.empty(); g++) {
     const ptrdiff_t at = g < GUARD ? (ptrdiff_t)g - (ptrdiff_t)GUARD : (ptrdiff_t)(bytes + g - GUARD);
@@ -833,7 +858,7 @@ static cudaError_t release(void *p, cudaMemoryType type)
   s.memory.erase(i);
   allocations_freed++;
   if (type == cudaMemoryTypeDevice) s.used -= bytes;
-  room_give(base, bytes);
+  room_give(base, bytes, own);
   if (!why.empty()) broken(cudaErrorIllegalAddress, why);
   return waited();
 }
@@ -864,6 +889,74 @@ API cudaError_t cudaFreeAsync(void *p, cudaStream_t)
 API cudaError_t cudaFreeHost(void *p)
 {
   return release(p, cudaMemoryTypeHost);
+}
+
+/* ---- Memory and events of other processes ---- */
+
+struct Handle {
+  pid_t process;
+  int file;
+  size_t bytes;
+};
+
+API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *p)
+{
+  const auto *m = allocation_of(p, 1);
+  const Handle h = {getpid(), m ? m->second.file : -1, m ? m->second.bytes : 0};
+
+  RETURN_IF_BROKEN();
+  if (h.file < 0 || (uintptr_t)p != m->first) return done(cudaErrorInvalidValue);
+  memset(handle, 0, sizeof(*handle));
+  memcpy(handle, &h, sizeof(h));
+  return done(cudaSuccess);
+}
+API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsigned)
+{
+  State &s = state();
+  Handle h;
+  int file;
+
+  RETURN_IF_BROKEN();
+  memcpy(&h, &handle, sizeof(h));
+  if (h.process == getpid()) return done(cudaErrorDeviceUninitialized); /* as CUDA has it */
+  file = open(("/proc/" + std::to_string(h.process) + "/fd/" + std::to_string(h.file)).c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return done(cudaErrorMapBufferObjectFailed);
+  char *base = (char *)mmap(NULL, room(h.bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (base == MAP_FAILED) {
+    (void)close(file);
+    return done(cudaErrorMapBufferObjectFailed);
+  }
+  *p = base + GUARD;
+  s.memory[(uintptr_t)*p] = {h.bytes, cudaMemoryTypeDevice, s.device, s.allocations++, file};
+  mapped()[*p] = h.bytes;
+  return done(cudaSuccess);
+}
+API cudaError_t cudaIpcCloseMemHandle(void *p)
+{
+  State &s = state();
+  auto i = mapped().find(p);
+
+  RETURN_IF_CAPTURING();
+  if (i == mapped().end()) return done(cudaErrorInvalidValue);
+  room_give((char *)p - GUARD, i->second, s.memory[(uintptr_t)p].file);
+  s.memory.erase((uintptr_t)p);
+  allocations_freed++;
+  mapped().erase(i);
+  return waited();
+}
+/* What has been recorded is done, so that there is nothing to wait for */
+API cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
+{
+  const unsigned flags = cudaEventInterprocess | cudaEventDisableTiming;
+
+  RETURN_IF_BROKEN();
+  if (!event || (event->flags & flags) != flags) return done(cudaErrorInvalidResourceHandle);
+  memset(handle, 0, sizeof(*handle));
+  return done(cudaSuccess);
+}
+API cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t)
+{
+  return cudaEventCreateWithFlags(event, cudaEventInterprocess | cudaEventDisableTiming);
 }
 API cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {

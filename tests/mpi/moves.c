@@ -3,11 +3,15 @@
   quick: 4
 
   Vectors brought to slabs and back, whatever the MPI has: memory that all ranks share, windows that it refuses, nodes of
-  every other rank and of one with messages between them. Every process grid, several solves one after the other with other
-  right-hand sides, vectors of two components, rows scaled one by one (which are brought to slabs, too). Solutions are
-  held against PETSc's LU on one rank, and PCView() says how vectors get there.
+  every other rank and of one with messages between them. Every process grid, with parts alike and with parts of one row,
+  several solves one after the other with other right-hand sides, vectors of two components, rows scaled one by one (which
+  are brought to slabs, too). Solutions are held against PETSc's LU on one rank, and PCView() says how vectors get there.
+  -backend cuda: from device to device, vectors there, on the host, and there on some ranks alone; slabs that other
+  processes map, and packed messages by the transport that there is, or by -transport. -few: process grids to try of each
+  problem that move vectors
 */
 #include "distribute.h"
+#include "../../src/poisson/solver.h"
 #include <mpi.h>
 
 typedef enum {
@@ -20,6 +24,9 @@ typedef enum {
 static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank",
                                          "nodes of one rank"};
 static Node node;
+static PetscBool device; /* -backend cuda */
+static PetscEnum transport;
+static PetscInt few = PETSC_MAX_INT;
 
 /* The MPI of the program comes here first */
 #undef MPI_Win_allocate_shared
@@ -53,19 +60,74 @@ static PetscErrorCode LookAtView(const Case *c, PC pc)
   PetscCall(TestViewText((PetscObject)pc, &text));
   moves = strstr(text, "redistributed: ") ? PETSC_TRUE : PETSC_FALSE;
   if (moves && text[0]) {
-    const PetscBool shares = strstr(text, "of a node share") ? PETSC_TRUE : PETSC_FALSE,
+    const PetscBool shares = strstr(text, device ? "of a node map" : "of a node share") ? PETSC_TRUE : PETSC_FALSE,
                     sends = strstr(text, "by messages") ? PETSC_TRUE : PETSC_FALSE,
                     refused = strstr(text, "the MPI refused a window of shared memory") ? PETSC_TRUE : PETSC_FALSE;
 
     if (!strstr(text, "change their rank")) lacks = "why slabs lie along that axis";
-    if (node == ALL_SHARE && (!shares || sends || refused)) lacks = "that ranks share memory";
-    if (node == REFUSED && (shares || !sends || !refused)) lacks = "that windows were refused";
-    if (node == MIXED && (!sends || refused)) lacks = "that there are messages between nodes";
-    if (node == ALONE && (shares || !sends || refused)) lacks = "that there are messages alone";
+    if (device && !strstr(text, "from device to device")) lacks = "that nothing goes by way of the host";
+    if (transport) { /* asked for: all goes that way */
+      if (shares || !strstr(text, "a transport was asked for")) lacks = "that a transport was asked for";
+      if (!strstr(text, PCBCRPoissonTransports[transport])) lacks = "which transport it is";
+    } else if (node == ALL_SHARE && (!shares || sends || refused)) lacks = "that ranks share memory";
+    if (!transport && node == REFUSED && (shares || !sends || !refused)) lacks = "that windows were refused";
+    if (!transport && node == MIXED && (!sends || refused)) lacks = "that there are messages between nodes";
+    if (!transport && node == ALONE && (shares || !sends || refused)) lacks = "that there are messages alone";
   }
   Check(!lacks, "%s, %s: PCView() lacks %s:\n%s", nodes[node], c->what, lacks ? lacks : "", text);
   free(text);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Solve k with vectors on the host, on devices, on devices of some ranks */
+static PetscErrorCode Apply(const Case *c, PC pc, int k)
+{
+#if defined(PETSC_HAVE_CUDA)
+  PetscMPIInt rank;
+  Vec b, x;
+
+  PetscFunctionBegin;
+  if (!device || k % 3 == 0) {
+    PetscCall(PCApply(pc, c->b, c->x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)pc), &rank));
+  PetscCall(VecCreate(PetscObjectComm((PetscObject)pc), &b));
+  PetscCall(VecSetSizes(b, c->n, PETSC_DECIDE));
+  PetscCall(VecSetType(b, VECCUDA));
+  PetscCall(VecDuplicate(b, &x));
+  for (int i = 0; i < 2; i++) { /* to devices, with the array that PETSc's own functions give */
+    Vec from = i ? c->x : c->b, to = i ? x : b;
+    const PetscScalar *f;
+    PetscScalar *t;
+
+    PetscCall(VecGetArrayRead(from, &f));
+    PetscCall(VecGetArrayWrite(to, &t));
+    PetscCall(PetscArraycpy(t, f, c->n));
+    PetscCall(VecRestoreArrayWrite(to, &t));
+    PetscCall(VecRestoreArrayRead(from, &f));
+    if (k % 3 == 2 && rank % 2) continue; /* the newest values are on the host here */
+    PetscCall(VecCUDAGetArrayRead(to, &f));
+    PetscCall(VecCUDARestoreArrayRead(to, &f));
+  }
+  PetscCall(PCApply(pc, b, x));
+  {
+    const PetscScalar *f;
+    PetscScalar *t;
+
+    PetscCall(VecGetArrayRead(x, &f));
+    PetscCall(VecGetArrayWrite(c->x, &t));
+    PetscCall(PetscArraycpy(t, f, c->n));
+    PetscCall(VecRestoreArrayWrite(c->x, &t));
+    PetscCall(VecRestoreArrayRead(x, &f));
+  }
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)k;
+  return PCApply(pc, c->b, c->x);
+#endif
 }
 
 static PetscErrorCode Solves(Case *c, KSP lu, PetscInt *moved)
@@ -75,6 +137,8 @@ static PetscErrorCode Solves(Case *c, KSP lu, PetscInt *moved)
 
   PetscFunctionBegin;
   PetscCall(CasePC(c->da, c->A, &pc));
+  PetscCall(PCBCRPoissonSetBackend(pc, device ? PCBCRPOISSON_BACKEND_CUDA : PCBCRPOISSON_BACKEND_AUTO));
+  PetscCall(PCBCRPoissonSetTransport(pc, (PCBCRPoissonTransport)transport));
   PetscCall(PCSetUp(pc));
   PetscCall(LookAtView(c, pc));
   PetscCall(TestViewText((PetscObject)pc, &text));
@@ -92,13 +156,25 @@ static PetscErrorCode Solves(Case *c, KSP lu, PetscInt *moved)
     if (k == 3) PetscCall(VecScale(c->y1, (PetscScalar)0.5));
     PetscCall(CaseDeal(c, c->b1, c->b));
     PetscCall(VecSet(c->x, 7));
-    PetscCall(PCApply(pc, c->b, c->x));
+    PetscCall(Apply(c, pc, k));
     PetscCall(CaseDifference(c, c->x, c->y1, &difference));
     Check(difference <= (sizeof(PetscReal) < sizeof(double) ? (PetscReal)5e-4 : (PetscReal)1e-11),
           "%s, %s, solve %d: differs from LU by %g", nodes[node], c->what, k, (double)difference);
   }
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All rows but one for each part in the first one, or the last. width: [size] */
+static void Uneven(PetscInt n, PetscInt parts, PetscBool last, PetscInt width[])
+{
+  for (PetscInt p = 0; p < parts; p++) width[p] = p == (last ? parts - 1 : 0) ? n - parts + 1 : 1;
+}
+
+/* Vectors move in this process grid */
+static PetscBool Moves(const PetscInt parts[3])
+{
+  return (PetscBool)((parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1) > 1);
 }
 
 static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
@@ -113,7 +189,8 @@ static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
   for (size_t k = size > 4 ? 1 : 0; k < (node == ALL_SHARE && size <= 4 ? sizeof(problems) / sizeof(problems[0]) : 2);
        k++) {
     const TestProblem *p = &problems[k];
-    PetscInt parts[3] = {0, 0, 0}, moved = 0;
+    PetscInt parts[3] = {0, 0, 0}, moved = 0, left = few, width[3][8];
+    const PetscInt *widths[3] = {width[0], width[1], width[2]};
     KSP lu;
     PC pc;
     Case c;
@@ -125,7 +202,12 @@ static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
     PetscCall(KSPGetPC(lu, &pc));
     PetscCall(PCSetType(pc, PCLU));
     while (TestNextCut(p, (PetscInt)size, parts)) {
+      if (few < PETSC_MAX_INT && (!Moves(parts) || left-- <= 0)) continue;
       PetscCall(CaseCut(&c, comm, parts, NULL));
+      PetscCall(Solves(&c, lu, &moved));
+      if (!Moves(parts)) continue;
+      for (PetscInt d = 0; d < p->dim; d++) Uneven(p->n[d], parts[d], (PetscBool)(d == 1), width[d]);
+      PetscCall(CaseCut(&c, comm, parts, widths));
       PetscCall(Solves(&c, lu, &moved));
     }
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &moved, 1, MPIU_INT, MPI_MAX, comm)); /* the first rank has the text */
@@ -139,15 +221,22 @@ static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
 int main(int argc, char **argv)
 {
   PetscMPIInt size;
-  int status;
+  char backend[8] = "cpu";
+  int status, kinds;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  for (int k = 0; k < (size > 4 ? ALONE : KINDS); k++) { /* ranks that share cores take long to make windows */
-    MPI_Comm comm;                                       /* nodes are remembered with it */
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-transport", PCBCRPoissonTransports, &transport, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-few", &few, NULL));
+  kinds = size > 4 ? ALONE : KINDS;
+  device = strcmp(backend, "cuda") ? PETSC_FALSE : PETSC_TRUE;
+  if (device && !BCRSolverHaveDevice(NULL)) kinds = 0;
+  for (int k = 0; k < kinds; k++) { /* ranks that share cores take long to make windows */
+    MPI_Comm comm;                  /* nodes are remembered with it */
 
     node = (Node)k;
     PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));

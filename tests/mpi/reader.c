@@ -281,6 +281,18 @@ static PetscReal Along(PetscReal x, PetscReal y, PetscReal z, void *ctx)
   return 1 + 2 * t * t;
 }
 
+/* There is an axis with ends, and there are three unknowns along each, kept rows apart */
+static PetscBool Layers(const TestProblem *p)
+{
+  PetscBool ends = PETSC_FALSE;
+
+  for (PetscInt d = 0; d < p->dim; ++d) {
+    if (p->dim < 2 || p->n[d] < 5) return PETSC_FALSE;
+    ends = (PetscBool)(ends || p->ends[2 * d] != 'p');
+  }
+  return ends;
+}
+
 static PetscErrorCode Reads(void)
 {
   static const char *const ends[] = {"dddddd", "ncnDcc", "ppddnn", "pppppp", "rrrrrr",
@@ -328,6 +340,10 @@ static PetscErrorCode Reads(void)
       PetscCall(ReadProblem(&p, PLANES, BCR_FIT_SCALED, "fit scaled"));
       PetscCall(ReadProblem(&p, PLAIN, BCR_FIT_AVERAGE, "fit average"));
       PetscCall(ReadProblem(&p, LEFT, BCR_FIT_AUTO, "fit auto, rows scaled"));
+      if (Layers(&p)) {
+        PetscCall(ReadProblem(&p, PLANES, BCR_FIT_PROFILE, "fit profile"));
+        PetscCall(ReadProblem(&p, LEFT, BCR_FIT_PROFILE, "fit profile, rows scaled"));
+      }
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

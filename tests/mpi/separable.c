@@ -413,7 +413,8 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
     Axis *x = &p->axis[0][d];
 
     x->n = sizes[dim - 1][(PetscInt)(7 * TestUniform())];
-    if (d == p->cut) x->n = PetscMax(x->n, size);
+    if (d == p->cut)
+      x->n = PetscMax(x->n, neutral ? PetscMax(size, 2) : size); /* one point alone would be a row of zero */
     x->spacing = (Spacing)(TestUniform() < 0.2 ? UNIFORM : 1 + (PetscInt)(3 * TestUniform()));
     x->strength = exp(1 + 3 * TestUniform());
     for (int s = 0; s < 2; s++) x->end[s] = neutral ? 'c' : ends[(PetscInt)(4 * TestUniform())];

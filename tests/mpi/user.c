@@ -27,10 +27,11 @@ typedef struct {
   PetscReal shift, scale;
   PetscInt along, of; /* times along an axis of another one; along -1: none */
   PetscReal times[MOST];
+  PetscReal mixed[4], tau; /* products of axes, xy, xz, yz, xyz; imaginary shift */
 } Problem;
 
 static double worst = 0;
-static PetscInt solved = 0, singular = 0, timed = 0;
+static PetscInt solved = 0, singular = 0, timed = 0, mixed = 0, complex_ = 0;
 
 /* Cells of random widths, up to `contrast` times as wide as others, between ends as those of the uniform axes */
 static void RandomArrays(Axis *x, double contrast)
@@ -92,6 +93,31 @@ static void UniformRows(Axis *x)
   }
 }
 
+/* Uniform axes and products of them, which leave the operator definite */
+static void RandomMixed(Problem *p, PetscMPIInt size)
+{
+  static const char *const ends[] = {"dd", "nn", "cc", "DD", "pp", "cD", "nc", "dn"};
+  double all = 1;
+
+  for (PetscInt d = 0; d < p->dim; d++) {
+    Axis *x = &p->axis[d];
+
+    x->arrays = PETSC_FALSE;
+    x->robin[0] = x->robin[1] = 0;
+    x->ends = ends[(PetscInt)(8 * TestUniform())];
+    if (d == 0 || strpbrk(x->ends, "pn")) x->n = PetscMax(x->n, 3);
+    x->n = PetscMax(x->n, size);
+    UniformRows(x);
+    all *= (double)x->h;
+  }
+  for (PetscInt k = 0; k < (p->dim == 2 ? 1 : 3); k++) {
+    const PetscInt d = k == 2 ? 1 : 0, e = k == 0 ? 1 : 2;
+
+    p->mixed[k] = (PetscReal)((0.25 * TestUniform() - 1.0 / 12) * (double)(p->axis[d].h * p->axis[e].h));
+  }
+  if (p->dim == 3) p->mixed[3] = (PetscReal)(0.02 * (2 * TestUniform() - 1) * pow(all, 4.0 / 3));
+}
+
 static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscMPIInt size)
 {
   static const PetscInt sizes[] = {5, 8, 13, 3, 17, 6, 2, 1};
@@ -124,6 +150,15 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscMPIInt size)
     if (x->arrays) RandomArrays(x, 30);
     else UniformRows(x);
   }
+  if (dim > 1 && trial % 6 == 5) RandomMixed(p, size);
+  if (PetscDefined(USE_COMPLEX) && trial % 6 == 1) {
+    p->tau = (PetscReal)(TestUniform() - 0.5);
+    for (PetscInt d = 0; d < dim; d++)
+      if (p->axis[d].arrays && p->axis[d].ends[0] == 'p') {
+        p->axis[d].ends = "cc";
+        RandomArrays(&p->axis[d], 30);
+      }
+  }
   if (dim == 1 || trial % 2) return;
   p->along = trial / 2 % dim;
   p->of = (p->along + 1 + trial / 6 % (dim - 1)) % dim;
@@ -143,18 +178,44 @@ static PetscErrorCode Grid(const Problem *p, DM *da)
   }
   if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], n[0], p->dof, 1, NULL, da));
   else if (p->dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE,
-                           p->dof, 1, NULL, NULL, da));
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], p->mixed[0] != 0 ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, n[0],
+                           n[1], PETSC_DECIDE, PETSC_DECIDE, p->dof, 1, NULL, NULL, da));
   else
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE,
-                           PETSC_DECIDE, PETSC_DECIDE, p->dof, 1, NULL, NULL, NULL, da));
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], p->mixed[0] != 0 ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR,
+                           n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, p->dof, 1, NULL, NULL, NULL,
+                           da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The row's part of a product of the axes in the set */
+static PetscErrorCode MatrixProduct(const Problem *p, Mat A, const MatStencil *row, int set, PetscReal factor)
+{
+  const PetscInt at[3] = {row->i, row->j, row->k};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 27; k++) {
+    const PetscInt off[3] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
+    MatStencil col = *row;
+    PetscScalar v = (PetscScalar)(p->scale * factor);
+
+    for (PetscInt d = 0; d < 3; d++) {
+      const Axis *x = &p->axis[d];
+
+      if (set >> d & 1) v *= (PetscScalar)(off[d] < 0 ? x->low[at[d]] : off[d] > 0 ? x->up[at[d]] : x->diag[at[d]]);
+      else if (off[d]) v = 0;
+      *(d == 0 ? &col.i : d == 1 ? &col.j : &col.k) += off[d];
+    }
+    if (v != (PetscScalar)0) PetscCall(MatSetValuesStencil(A, 1, row, 1, &col, &v, ADD_VALUES));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Matrix(const Problem *p, DM da, Mat *A)
 {
+  static const int sets[] = {3, 5, 6, 7};
+
   PetscInt lo[3], n[3], at[3];
 
   PetscFunctionBegin;
@@ -167,6 +228,9 @@ static PetscErrorCode Matrix(const Problem *p, DM da, Mat *A)
           const MatStencil row = {.i = at[0], .j = at[1], .k = at[2], .c = c};
           PetscScalar v = (PetscScalar)(p->scale * p->shift);
 
+          if (PetscDefined(USE_COMPLEX)) v += PETSC_i * p->scale * p->tau;
+          for (int k = 0; k < 4; k++)
+            if (p->mixed[k] != 0) PetscCall(MatrixProduct(p, *A, &row, sets[k], p->mixed[k]));
           for (PetscInt d = 0; d < p->dim; d++) {
             const Axis *x = &p->axis[d];
             const PetscReal scale = p->scale * (p->along >= 0 && d == p->of ? p->times[at[p->along]] : 1);
@@ -217,6 +281,8 @@ static PetscErrorCode Say(const Problem *p, PC pc)
     PetscCall(
       PCBCRPoissonSetOperatorTimes(pc, (DMDirection)p->along, (DMDirection)p->of, p->axis[p->along].n, p->times));
   if (any) PetscCall(PCBCRPoissonSetOperatorRobin(pc, 2 * p->dim, robin));
+  if (p->mixed[0] != 0) PetscCall(PCBCRPoissonSetOperatorMixed(pc, p->dim == 2 ? 1 : 4, p->mixed));
+  PetscCall(PCBCRPoissonSetOperatorShiftImaginary(pc, p->tau));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,7 +367,7 @@ static PetscErrorCode Solve(Problem *p)
 {
   char what[256];
   size_t k = (size_t)snprintf(what, sizeof(what), "shift %g, scale %g:", (double)p->shift, (double)p->scale);
-  PetscBool neutral = (PetscBool)(p->shift == 0);
+  PetscBool neutral = (PetscBool)(p->shift == 0 && p->tau == 0);
   DM da;
   Mat A, shell;
   PC pc;
@@ -314,7 +380,11 @@ static PetscErrorCode Solve(Problem *p)
   }
   if (p->along >= 0)
     (void)snprintf(what + k, sizeof(what) - k, ", %c times along %c", (char)('x' + p->of), (char)('x' + p->along));
+  if (p->mixed[0] != 0) (void)snprintf(what + k, sizeof(what) - k, ", products %g ...", (double)p->mixed[0]);
+  if (p->tau != 0) (void)snprintf(what + k, sizeof(what) - k, ", shift %+g i", (double)p->tau);
   if (p->along >= 0) timed++;
+  if (p->mixed[0] != 0) mixed++;
+  if (p->tau != 0) complex_++;
   PetscCall(Grid(p, &da));
   PetscCall(Matrix(p, da, &A));
   PetscCall(TestShell(A, &shell));
@@ -430,6 +500,26 @@ static PetscErrorCode Wrong(void)
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "high end of axis y");
   robin[3] = 0;
   PetscCall(PCBCRPoissonSetOperatorRobin(pc, 0, NULL));
+
+  CheckError(PCBCRPoissonSetOperatorMixed(pc, 2, h), PETSC_ERR_ARG_OUTOFRANGE, "one in two dimensions");
+  CheckError(PCBCRPoissonSetOperatorMixed(pc, 1, nan), PETSC_ERR_ARG_OUTOFRANGE, "must be finite");
+  PetscCall(PCBCRPoissonSetOperatorMixed(pc, 4, robin));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "-mine_pc_bcrpoisson_mixed");
+  PetscCall(PCBCRPoissonSetOperatorMixed(pc, 1, h));
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 6, low, diag, up));
+  CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "uniform ones, and axis x");
+  PetscCall(PCBCRPoissonSetOperatorAxis(pc, DM_X, 0, NULL, NULL, NULL));
+  PetscCall(PCBCRPoissonGetOperatorMixed(pc, &n, &got[0]));
+  Check(n == 1 && got[0][0] == h[0], "the getter of products has not what the setter was given");
+  CheckError(PCBCRPoissonSetOperatorShiftImaginary(pc, nan[0]), PETSC_ERR_ARG_OUTOFRANGE, "must be finite");
+  if (PetscDefined(USE_COMPLEX)) {
+    PetscCall(PCBCRPoissonSetOperatorShiftImaginary(pc, 1));
+    CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "for real shifts");
+    PetscCall(PCBCRPoissonGetOperatorShiftImaginary(pc, other));
+    Check(other[0] == 1, "the getter of the imaginary shift has not what the setter was given");
+    PetscCall(PCBCRPoissonSetOperatorShiftImaginary(pc, 0));
+  } else CheckError(PCBCRPoissonSetOperatorShiftImaginary(pc, 1), PETSC_ERR_SUP, "real scalars");
+  PetscCall(PCBCRPoissonSetOperatorMixed(pc, 0, NULL));
   PetscCall(PCSetUp(pc));
   PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, "after the errors"));
   PetscCall(PCDestroy(&pc));
@@ -514,6 +604,8 @@ int main(int argc, char **argv)
     (void)printf("%d problems, %d of them singular, %d with numbers along an axis; largest backward error %.1e\n",
                  (int)solved, (int)singular, (int)timed, worst);
     Check(singular >= 3 && timed >= 3, "too few problems that are singular, or with numbers along an axis");
+    Check(mixed >= 2 && (complex_ >= 2 || !PetscDefined(USE_COMPLEX)),
+          "too few problems with products of axes (%d) or complex shifts (%d)", (int)mixed, (int)complex_);
   }
   PetscCall(PetscFinalize());
   return TestEnd();

@@ -285,7 +285,7 @@ static PetscErrorCode BadOptions(void)
   PetscCall(BadOption("backend", "hip", PETSC_ERR_USER, "auto cpu cuda"));
   PetscCall(BadOption("precision", "half", PETSC_ERR_USER, "double single mixed"));
   PetscCall(BadOption("transport", "pigeon", PETSC_ERR_USER, "auto mpi nccl host"));
-  PetscCall(BadOption("fit", "best", PETSC_ERR_USER, "auto scaled average exact"));
+  PetscCall(BadOption("fit", "best", PETSC_ERR_USER, "auto scaled average profile exact"));
   PetscCall(BadOption("operator", "shell", PETSC_ERR_USER, "matrix user"));
   PetscCall(BadOption("ends", "dirichlet,robin", PETSC_ERR_ARG_OUTOFRANGE, "\"robin\": they are dirichlet, neumann"));
   PetscCall(BadOption("ends", "", PETSC_ERR_ARG_OUTOFRANGE, "they are dirichlet, neumann"));

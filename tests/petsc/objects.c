@@ -258,7 +258,7 @@ static PetscErrorCode Help(void)
                                   "precision", "fit",      "tune",      "tune_file", "graph",
                                   "operator",  "spacing",  "ends",      "shift",     "scale"};
   static const char *choices[] = {"auto cpu cuda",       "auto mpi nccl host",
-                                  "double single mixed", "auto scaled average exact",
+                                  "double single mixed", "auto scaled average profile exact",
                                   "matrix user",         "neumann"};
 
   PetscFunctionBegin;

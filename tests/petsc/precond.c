@@ -89,6 +89,63 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Layers across the axis ctx[0] of strengths 1 and ctx[1], which vary by the part ctx[2] along the others */
+static PetscReal Strata(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  const PetscReal *c = (const PetscReal *)ctx, at[3] = {x, y, z};
+  const int g = (int)c[0];
+  const PetscReal across = at[g], along = at[g ? 0 : 1];
+
+  return (PetscFloorReal(8 * across) == 2 * PetscFloorReal(4 * across) ? 1 : c[1]) *
+         (1 + c[2] * PetscSinReal(2 * PETSC_PI * along) * PetscCosReal(3 * across));
+}
+
+/* Strata: the mean profile is what they have in common, and auto finds it. Their number is that of the layers' strength
+   along themselves, whatever the grid and the jumps are */
+static PetscErrorCode Layers(void)
+{
+  static const struct {
+    PetscReal c[3];
+    PetscInt dim, most; /* iterations with the profile */
+    const char *ends;
+  } cases[] = {
+    {{1, 5000, 0.3},           2, 12, "dddd"  },
+    {{0, 5000, 0.3},           2, 12, "ccDc"  },
+    {{1, 1000, 0.3},           2, 12, "ppdc"  },
+    {{1, 10, 0.8},             2, 32, "dddd"  },
+    {{2, 5000, 0.3},           3, 12, "ppdDcc"},
+    {{1, (PetscReal)1e5, 0.3}, 3, 12, "dcccpp"}
+  };
+
+  PetscFunctionBegin;
+  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); ++c) {
+    static const PCBCRPoissonFit all[] = {PCBCRPOISSON_FIT_AVERAGE, PCBCRPOISSON_FIT_SCALED, PCBCRPOISSON_FIT_PROFILE,
+                                          PCBCRPOISSON_FIT_AUTO};
+    PetscInt its[4];
+    PetscReal ctx[3] = {cases[c].c[0], cases[c].c[1], cases[c].c[2]};
+    const PetscInt n = cases[c].dim == 2 ? 40 : 16;
+    TestProblem p = {
+      .dim = cases[c].dim,
+      .n = {n, n - 3, n + 2},
+      .dof = 1,
+      .ends = cases[c].ends,
+      .a = {1, 1,     1    },
+      .scale = 1,
+      .k = Strata,
+      .ctx = ctx
+    };
+
+    if (p.dim == 2) p.n[2] = 1;
+    for (int f = 0; f < 4; ++f) PetscCall(Iterations(&p, KSPCG, all[f], &its[f]));
+    Check(its[2] <= cases[c].most, "strata 1 : %g, ends %s: %d iterations with the profile", (double)ctx[1], p.ends,
+          (int)its[2]);
+    Check(its[3] <= PetscMin(its[0], PetscMin(its[1], its[2])) + 1,
+          "strata 1 : %g, ends %s: auto takes %d iterations, average %d, scaled %d, profile %d", (double)ctx[1], p.ends,
+          (int)its[3], (int)its[0], (int)its[1], (int)its[2]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Coefficients(void)
 {
   PetscReal ten = 10, thousand = 1000;
@@ -405,6 +462,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(Coefficients());
+  PetscCall(Layers());
   PetscCall(Forms());
   PetscCall(Newton());
   if (sizeof(PetscReal) == sizeof(double)) PetscCall(Auto());

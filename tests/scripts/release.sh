@@ -22,6 +22,7 @@ same packaging/debian/changelog '1s/^petscbcr (\(.*\)-[^-]*).*/\1/p' "$version"
 same packaging/debian/control 's/^Package: libpetscbcr-real\([0-9].*\)/\1/p' "$soname"
 same packaging/debian/libpetscbcr-real0.1.symbols '1s/^libpetscbcr[.]so[.]\([^ ]*\) libpetscbcr-real\(.*\) #.*/\1 \2/p' "$soname $soname"
 same packaging/spack/package.py 's/^ *version("\([^"]*\)".*/\1/p' "$version"
+same packaging/petsc/petscbcr.py "s/^ *self[.]version *= '\(.*\)'/\1/p" "$version"
 same packaging/conda/meta.yaml 's/^{% set version = "\(.*\)" %}/\1/p' "$version"
 if ! grep -q "^## $version" CHANGELOG.md; then
   echo "CHANGELOG.md has no part '## $version'"

@@ -288,8 +288,8 @@ static void compare(PetscInt t, BCRPlan h, BCRPlan c)
 static PetscErrorCode consistent(PetscInt t, BCRPlan p)
 {
   BCRCoreInfo info;
-  PetscInt across = 0, transforms = 0;
-  PetscBool reasons = PETSC_TRUE;
+  PetscInt across = 0, transforms = 0, means = 0;
+  PetscBool reasons = PETSC_TRUE, before = PETSC_TRUE;
 
   PetscFunctionBegin;
   for (PetscInt w = 0; w < p->limits.nways && p->limits.way[w].kind != p->kind; w++)
@@ -301,7 +301,17 @@ static PetscErrorCode consistent(PetscInt t, BCRPlan p)
   for (PetscInt i = 0; i < p->nstages; i++) {
     if (p->stage[i].kind == BCR_STAGE_ACROSS) across += p->stage[i].back ? -1 : 1;
     if (p->stage[i].kind == BCR_STAGE_TRANSFORM) transforms += p->stage[i].back ? -1 : 1;
+    if (p->stage[i].kind != BCR_STAGE_MEAN) continue;
+    means++;
+    if (p->stage[i].axis >= 0) /* a plane of modes: what comes next transforms these back, and is the end */
+      before = i + 2 == p->nstages && p->stage[i + 1].kind == BCR_STAGE_ACROSS && p->stage[i + 1].back &&
+                   p->stage[i + 1].axis == p->stage[i].axis && p->constant[p->stage[i].axis] >= 0
+                 ? PETSC_TRUE
+                 : PETSC_FALSE;
+    else before = i + 1 == p->nstages ? PETSC_TRUE : PETSC_FALSE;
   }
+  TestCheck(before && means <= (p->singular ? 1 : 0), "problem %d (%s): a mean in the wrong place", (int)t,
+            p->limits.name);
   TestCheck(p->nstages > 0 && !across && !transforms, "problem %d (%s): transforms forth without back", (int)t,
             p->limits.name);
   TestCheck(info.kind == p->kind && info.plan[0] && (BCRPlanIsReduction(p->kind) || (info.flops > 0 && info.bytes > 0)),

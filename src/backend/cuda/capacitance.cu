@@ -359,7 +359,7 @@ __global__ void nodes_sum(ptrdiff_t n, int dof, const typename Number<S>::R *l, 
 {
   Sum<S> sum = zero<S>();
 
-  BCR_EACH(i, n) sum = sum + times((double)l[i], Number<S>::wide(x[dof * i]));
+  BCR_EACH(i, n) sum = sum + times(l ? (double)l[i] : 1, Number<S>::wide(x[dof * i]));
   sum = block_sum<S>(sum);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
@@ -369,7 +369,7 @@ __global__ void nodes_add(ptrdiff_t n, int dof, Factor alpha, const typename Num
 {
   const S f = Number<S>::make(alpha.x, alpha.y);
 
-  BCR_EACH(i, n) x[dof * i] = x[dof * i] + times((double)r[i], f);
+  BCR_EACH(i, n) x[dof * i] = x[dof * i] + times(r ? (double)r[i] : 1, f);
 }
 
 } // namespace

@@ -72,7 +72,7 @@ BCR_CUDA_API int BCRCudaAdd(BCRStream stream, int type, ptrdiff_t n, const doubl
    the same of |x|, i < BCR_CUDA_LARGEST; v, which is real, or x may be NULL. parts may be pinned memory of the host */
 #define BCR_CUDA_LARGEST 32
 BCR_CUDA_API int BCRCudaLargest(BCRStream stream, int type, ptrdiff_t n, const void *v, const void *x, double *parts);
-/* *sum = sum of l x[dof i], which may be pinned memory of the host; x[dof i] += alpha r[i]; l, r: real. work: as in
+/* *sum = sum of l x[dof i], which may be pinned memory of the host; x[dof i] += alpha r[i]; l, r: real, NULL: all one. work: as in
    BCRCudaDots() */
 BCR_CUDA_API int BCRCudaNodesSum(BCRStream stream, int type, ptrdiff_t nodes, int dof, const void *l, const void *x,
                                  void *work, void *sum);

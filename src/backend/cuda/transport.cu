@@ -126,6 +126,69 @@ int BCRCudaMarkForget(void *event)
   return event ? (int)cudaEventDestroy((cudaEvent_t)event) : 0;
 }
 
+static_assert(sizeof(cudaIpcMemHandle_t) == BCR_CUDA_HANDLE && sizeof(cudaIpcEventHandle_t) == BCR_CUDA_HANDLE,
+              "size of a handle of CUDA");
+
+/* What others map is a whole block of cudaMalloc(), so that nothing else should be in it */
+int BCRCudaShare(size_t bytes, void *p, unsigned char handle[BCR_CUDA_HANDLE])
+{
+  const size_t grain = GRAIN;
+  cudaError_t e = cudaMalloc((void **)p, ((bytes ? bytes : 1) + grain - 1) / grain * grain);
+
+  if (e == cudaSuccess) e = cudaIpcGetMemHandle((cudaIpcMemHandle_t *)handle, *(void **)p);
+  else *(void **)p = NULL;
+  if (e != cudaSuccess) (void)cudaGetLastError();
+  return (int)e;
+}
+
+int BCRCudaShareOpen(const unsigned char handle[BCR_CUDA_HANDLE], void *p)
+{
+  cudaIpcMemHandle_t h;
+  cudaError_t e;
+
+  memcpy(&h, handle, sizeof(h));
+  e = cudaIpcOpenMemHandle((void **)p, h, cudaIpcMemLazyEnablePeerAccess);
+  if (e != cudaSuccess) {
+    *(void **)p = NULL;
+    (void)cudaGetLastError();
+  }
+  return (int)e;
+}
+
+int BCRCudaShareClose(void *p)
+{
+  return p ? (int)cudaIpcCloseMemHandle(p) : 0;
+}
+
+int BCRCudaShareEvent(void **event, unsigned char handle[BCR_CUDA_HANDLE])
+{
+  cudaError_t e = cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming | cudaEventInterprocess);
+
+  if (e == cudaSuccess) e = cudaIpcGetEventHandle((cudaIpcEventHandle_t *)handle, (cudaEvent_t)*event);
+  else *event = NULL;
+  if (e != cudaSuccess) (void)cudaGetLastError();
+  return (int)e;
+}
+
+int BCRCudaShareEventOpen(const unsigned char handle[BCR_CUDA_HANDLE], void **event)
+{
+  cudaIpcEventHandle_t h;
+  cudaError_t e;
+
+  memcpy(&h, handle, sizeof(h));
+  e = cudaIpcOpenEventHandle((cudaEvent_t *)event, h);
+  if (e != cudaSuccess) {
+    *event = NULL;
+    (void)cudaGetLastError();
+  }
+  return (int)e;
+}
+
+int BCRCudaStreamWait(BCRStream stream, void *event)
+{
+  return (int)cudaStreamWaitEvent(bcr_stream(stream), (cudaEvent_t)event, 0);
+}
+
 int BCRCudaDeviceId(unsigned char id[BCR_CUDA_DEVICE_ID])
 {
   int device = 0;

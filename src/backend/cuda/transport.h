@@ -35,6 +35,18 @@ BCR_CUDA_API int BCRCudaSideBegin(BCRCudaSide *side, BCRStream stream);
 BCR_CUDA_API int BCRCudaSideEnd(BCRCudaSide *side, BCRStream stream);
 BCR_CUDA_API int BCRCudaSideDestroy(BCRCudaSide *side); /* zeros are fine */
 
+/* Memory and events of a device that other processes of the host map by these handles (CUDA IPC): each process those of the
+   others, not its own. Closed before the process that has them frees or destroys them */
+enum {
+  BCR_CUDA_HANDLE = 64 /* bytes of a handle of CUDA: asserted in transport.cu */
+};
+BCR_CUDA_API int BCRCudaShare(size_t bytes, void *p, unsigned char handle[BCR_CUDA_HANDLE]); /* BCRCudaFree() */
+BCR_CUDA_API int BCRCudaShareOpen(const unsigned char handle[BCR_CUDA_HANDLE], void *p);
+BCR_CUDA_API int BCRCudaShareClose(void *p);
+BCR_CUDA_API int BCRCudaShareEvent(void **event, unsigned char handle[BCR_CUDA_HANDLE]); /* BCRCudaEventDestroy() */
+BCR_CUDA_API int BCRCudaShareEventOpen(const unsigned char handle[BCR_CUDA_HANDLE], void **event); /* that, too */
+BCR_CUDA_API int BCRCudaStreamWait(BCRStream stream, void *event); /* as it was last recorded; the host does not wait */
+
 enum {
   BCR_CUDA_DEVICE_ID = 16 /* bytes of what CUDA calls a uuid */
 };

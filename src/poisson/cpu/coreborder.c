@@ -234,7 +234,8 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
 PetscBool BCRCoreBorderSum(BCRCore c, const void *u, double *sum)
 {
   const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, c->io == BCR_SINGLE);
-  const PetscBool known = c->dim == 3 && c->border.constant >= 0 && axis_sums(&c->axis[2]) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool known =
+    c->dim == 3 && c->border.constant >= 0 && BCRPlanAddsUp(&c->axis[2]) ? PETSC_TRUE : PETSC_FALSE;
 
   *sum = 0;
   for (PetscInt j = 0; j < c->n[1] && known; j++)

@@ -84,16 +84,6 @@ static inline double end_weight(const BCRAxis *a, PetscInt i)
 {
   return a->weight ? (double)a->weight[i] : BCRAxisGetEndWeight(a, i);
 }
-/* plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have
-   the constant in their null spaces */
-static inline PetscBool axis_sums(const BCRAxis *a)
-{
-  const BCREndRule low = BCREndGetRule(a->end[0]), high = BCREndGetRule(a->end[1]);
-
-  return !a->lower && low.excess == 0 && high.excess == 0 && low.weight == 1 && high.weight == 1 ? PETSC_TRUE
-                                                                                                 : PETSC_FALSE;
-}
-
 static inline double axis_weight(const BCRAxis *x)
 {
   return x->n - (1 - end_weight(x, 0)) - (1 - end_weight(x, x->n - 1));

@@ -287,9 +287,10 @@ static PetscErrorCode tables_means(BCRCore c)
   c->rowsum = c->column = NULL;
   c->corner = NULL;
   if (!BCRPlanIsLevel0(c->kind) || !c->singular) PetscFunctionReturn(PETSC_SUCCESS);
-  if (c->dim == 3 && !(axis_sums(x) && axis_sums(y) && axis_sums(&c->axis[2]))) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->dim == 3 && !(BCRPlanAddsUp(x) && BCRPlanAddsUp(y) && BCRPlanAddsUp(&c->axis[2])))
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&c->space, 2 * (size_t)y->n * sizeof(double), &c->rowsum));
-  if (axis_sums(x) && axis_sums(y)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCRPlanAddsUp(x) && BCRPlanAddsUp(y)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&c->space, 8 * ((size_t)x->n + 15) * sizeof(double), &c->corner));
   PetscCall(BCRArenaGet(&c->space, x->n * sizeof(double), &c->column));
   PetscCall(PetscMalloc1(x->n, &e));

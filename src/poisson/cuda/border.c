@@ -77,6 +77,16 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDeviceCoreBorderFinish(BCRDeviceCore c, BCRStream stream, void *u)
+{
+  BCRDeviceWalk w = {.at = u};
+
+  PetscFunctionBegin;
+  PetscCall(
+    BCRDeviceCoreStages(c, stream, BCRDeviceStageFind(c, BCR_STAGE_MEAN, PETSC_FALSE) + 1, c->plan->nstages, &w, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows,
                                         const double *received, int part, const BCRCudaWindow *w)
 {

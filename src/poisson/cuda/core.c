@@ -423,16 +423,35 @@ static PetscErrorCode stage_lines(BCRDeviceCore c, BCRStream stream, const BCRSt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
+{
+  const PetscInt i = BCRDeviceStageFind(c, BCR_STAGE_MEAN, PETSC_FALSE),
+                 d = i < c->plan->nstages ? c->plan->stage[i].axis : -1;
+  PetscInt k = 0;
+
+  *box = BCRDeviceCoreBox(c);
+  *at = 0;
+  if (d < 0) return PETSC_FALSE;
+  while (BCRDevicePlaneMode(c, k) != c->plan->constant[d]) k++;
+  box->n[d] = 1;
+  *at = (size_t)k * (size_t)c->plan->stride[d] * c->size;
+  return PETSC_TRUE;
+}
+
 static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  const BCRCudaBox box = BCRDeviceCoreBox(c);
-  const double n = (double)box.n[0] * box.n[1] * box.n[2];
+  BCRCudaBox box;
+  size_t at;
+  void *v;
 
   PetscFunctionBegin;
   (void)stage;
   (void)w;
-  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 2));
-  PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / n));
+  (void)BCRDeviceCoreMean(c, &box, &at);
+  v = (char *)u + at;
+  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, c->scalars + 2));
+  PetscCallBCRCuda(
+    BCRCudaAddValue(stream, &box, c->single, v, v, c->scalars + 2, -1. / ((double)box.n[0] * box.n[1] * box.n[2])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
