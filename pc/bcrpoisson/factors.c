@@ -29,6 +29,12 @@ static PetscInt alike(PetscInt n, const PetscReal s[])
   return i;
 }
 
+/* The factors take the place of the operator's */
+static PetscBool factors_in_place(const PC_BCRPoisson *bcr)
+{
+  return (PetscBool)(bcr->dof == 1 && !PetscDefined(USE_COMPLEX));
+}
+
 /* The lists of component c over the factors of their rows, and what f is multiplied with; rows of a mask are as they are */
 static void take_out(PC_BCRPoisson *bcr, PetscInt c)
 {
@@ -36,24 +42,22 @@ static void take_out(PC_BCRPoisson *bcr, PetscInt c)
   const PetscReal *s = bcr->ops[c].rowscale;
   const PetscInt dof = bcr->dof, n = bcr->n / dof;
   PetscScalar *to = bcr->factor + c;
+  const PetscBool in_place = factors_in_place(bcr);
   BCRDiffer x = bcr->ops[c].differ;
   PetscInt ix[3];
 
-  for (PetscInt i = 0, end; i < n; i = end) { /* few are different */
-    const PetscReal inverse = 1 / s[i];
-
-    end = i + alike(n - i, s + i);
-    if (dof == 1)
-      for (PetscInt k = i; k < end; ++k) to[k] = inverse;
-    else
-      for (PetscInt k = i; k < end; ++k) to[dof * k] = inverse;
-  }
 #define NUMBER(node) \
   (BCRGridNaturalNode(g, node, ix), ix[0] - g->lo[0] + g->n[0] * (ix[1] - g->lo[1] + g->n[1] * (ix[2] - g->lo[2])))
   for (PetscInt i = 0; i < x->m; ++i)
     for (PetscInt k = x->start[i], at = NUMBER(x->row[i]); k < x->start[i + 1]; ++k) x->value[k] /= s[at];
   for (PetscInt i = 0; i < x->links; ++i) x->linkvalue[i] /= s[NUMBER(x->linkrow[i])];
   for (PetscInt i = 0; i < x->shores; ++i) x->shorevalue[i] /= s[NUMBER(x->shore[i])];
+  for (PetscInt i = 0, end; i < n; i = end) { /* few are different */
+    const PetscReal inverse = 1 / s[i];
+
+    end = i + alike(n - i, s + i);
+    for (PetscInt k = i; k < end && !(in_place && inverse == 1); ++k) to[dof * k] = inverse;
+  }
   for (PetscInt i = 0; i < x->runs; ++i)
     for (PetscInt k = 0, at = NUMBER(x->run[i]); k < x->length[i]; ++k) bcr->factor[c + bcr->dof * (at + k)] = 1;
 #undef NUMBER
@@ -69,6 +73,12 @@ PetscErrorCode BCRFactorsTake(PC pc)
   if (bcr->backend != PCBCRPOISSON_BACKEND_CPU && PetscDefined(HAVE_CUDA)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt c = 0; c < bcr->dof; ++c) some = (PetscBool)(some || factor_out(bcr, c));
   if (!some) PetscFunctionReturn(PETSC_SUCCESS);
+  if (factors_in_place(bcr)) {
+    bcr->factor = (PetscScalar *)bcr->ops[0].rowscale;
+    take_out(bcr, 0);
+    bcr->ops[0].rowscale = NULL;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(bcr->n, 1), &bcr->factor), BCR_NO_MEMORY));
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     if (factor_out(bcr, c)) take_out(bcr, c);

@@ -500,7 +500,7 @@ static PetscErrorCode host_zero_mean(BCRRanks r, void *stream, void *u)
 
   PetscFunctionBegin;
   (void)stream;
-  if (rows && r->pass == BCR_PASS_ONE) plane = BCRCoreBorderSum((BCRCore)r->core, u, &sum[0]);
+  if (rows && r->pass == BCR_PASS_ONE && !r->product) plane = BCRCoreBorderSum((BCRCore)r->core, u, &sum[0]);
   if (!plane) sum[0] = box_add(r, rows, u, NULL, 0);
   PetscCallMPI(MPI_Allreduce(sum, sum + 1, 1, MPI_DOUBLE, MPI_SUM, r->comm));
   mean = sum[1] / ((double)r->nmodes * (double)r->p.n);
