@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(N1 / 2 * X::G, BLOCKS) split_planes(RingArgs<T
 {
   constexpr int H = N1 / 2, N2 = X::N / N1, Q = X::N / 2;
   extern __shared__ __align__(128) char split_shared[];
-  Cplx<T> *sm = (Cplx<T> *)split_shared, *z;
+  Cplx<T> *sm = (Cplx<T> *)split_shared, *z, last = {0, 0}; /* last: of ends that this has not */
   const int row = (int)threadIdx.x / X::G, t = (int)threadIdx.x % X::G, y0 = (int)blockIdx.x % N2,
             plane = (int)blockIdx.x / N2, pair = y0 + N2 * row, columns = 1 << shift;
   const bool cell = a.x.ends == BCR_CUDA_RING_CELL, real = cell || a.y.ends == BCR_CUDA_RING_CELL;
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(N1 / 2 * X::G, BLOCKS) split_planes(RingArgs<T
     const T *f = a.f + plane * a.fplane;
     Cplx<T> v[X::E];
 
-    rows_get<T, X>(a, f + ring_row(a, pair, 0), f + ring_row(a, pair, 1), false, z, t, v);
+    rows_get<T, X, 0>(a, f + ring_row<T, 0>(a, pair, false, false) * a.frow,
+                      f + ring_row<T, 0>(a, pair, true, false) * a.frow, false, z, t, v, &last);
     ring_transform<T, X, 0, 0>(v, sm, xroots, row, t, row, t);
     ring_sync<X>();
 #pragma unroll
@@ -186,7 +187,8 @@ __global__ void __launch_bounds__(N1 / 2 * X::G, BLOCKS) split_planes(RingArgs<T
     for (int m = 0; m < X::E; m++) v[m] = z[t + m * X::G];
     ring_sync<X>();
     ring_transform<T, X, 0, 1>(v, sm, xroots, row, t, row, t);
-    rows_put<T, X>(a, u + ring_row(a, pair, 0), u + ring_row(a, pair, 1), z, t, v);
+    rows_put<T, X, 0>(a, u + ring_row<T, 0>(a, pair, false, false) * a.urow,
+                      u + ring_row<T, 0>(a, pair, true, false) * a.urow, true, z, t, v, last);
   }
 }
 
