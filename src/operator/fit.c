@@ -243,8 +243,8 @@ static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Takes the profile if it is better, which frees it if not: profile->axis says whether. F->host is set if this has to begin
-   again on the host */
+/* Takes the profile in place of the fit taken so far, if it is asked for or better; else profile->axis is -1. F->host is set
+   if this has to begin again on the host */
 static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFitResult *taken, PetscBool null,
                                           BCRFitProfile *profile)
 {
@@ -263,9 +263,11 @@ static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFi
     "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
     "operator (three nodes or more along every axis, not periodic, couplings of one sign): use auto, scaled or "
     "average");
-  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) PetscCall(BCRFitProfileDestroy(profile));
-  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) profile->axis = -1;
-  if (profile->axis < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) { /* which is infinite where there is none */
+    PetscCall(BCRFitProfileDestroy(profile));
+    profile->axis = -1;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   F->scaled = PETSC_FALSE;
   PetscCall(PetscFree(F->S));
   PetscCall(BCRFitProfileTake(F, profile));

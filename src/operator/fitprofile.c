@@ -22,12 +22,6 @@ typedef struct {
 } BCRFitLayers;
 #define BCR_FIT_LAYERS 10
 
-/* Weight of layer i by half rows */
-static double BCRFitLayerWeight(const BCRFitData *F, const BCRFitProfile *P, PetscInt i)
-{
-  return BCRFitWeight(F, P->axis, i);
-}
-
 /* What the row of the first and last layer has of the link to the next: 2 at node-centred Neumann ends that are no half
    rows */
 static double BCRFitInward(const BCRFitData *F, PetscInt g, PetscInt s)
@@ -88,7 +82,7 @@ static void BCRFitLayersLine(const BCRFitData *F, const BCRFitProfile *P, const 
           L->up[layer] += F->line[i];
           L->ups[layer]++;
         } else {
-          L->within[d][layer] += F->line[i] * BCRFitLayerWeight(F, P, layer);
+          L->within[d][layer] += F->line[i] * BCRFitWeight(F, g, layer);
           L->links[d][layer]++;
         }
       }
@@ -241,8 +235,8 @@ static void BCRFitProfileOff(const BCRFitData *F, const BCRFitProfile *P, const 
       for (PetscInt i = 0; i < k; i++) {
         const PetscInt layer = g ? o[g] - (d == g) : node + i,
                        row = BCRFitNatural(F, node + i, o) - (d && !around ? step : 0);
-        const double q = d == g ? F->line[i] / P->link[layer]
-                                : F->line[i] * BCRFitLayerWeight(F, P, layer) / (P->a[d] * P->weight[layer]);
+        const double q =
+          d == g ? F->line[i] / P->link[layer] : F->line[i] * BCRFitWeight(F, g, layer) / (P->a[d] * P->weight[layer]);
 
         f->lo = PetscMin(f->lo, q);
         f->hi = PetscMax(f->hi, q);
