@@ -263,7 +263,8 @@ static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFi
     "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
     "operator (three nodes or more along every axis, not periodic, couplings of one sign): use auto, scaled or "
     "average");
-  if (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound)) { /* which is infinite where there is none */
+  /* A bound cannot say that there is none: PETSC_INFINITY is a number, below half of a bound that has overflowed */
+  if (profile->axis < 0 || (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound))) {
     PetscCall(BCRFitProfileDestroy(profile));
     profile->axis = -1;
     PetscFunctionReturn(PETSC_SUCCESS);
