@@ -611,7 +611,8 @@ static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[]
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
                                   PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
 {
-  const PetscInt old = d->k;
+  /* Where fewer are left than a solve makes, new ones are orthogonal to all: that many products are enough */
+  const PetscInt old = d->k, lead = d->all && d->most - old <= d->lead ? old : PetscMin(d->lead, old);
   PetscReal norm, cleaned, left; /* cleaned: what norm was when b was last made orthogonal to the directions */
   /* norm is that of b itself, or a difference of numbers that are not much larger; z is there */
   PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE, clean, chosen = PETSC_FALSE;
@@ -624,7 +625,7 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
   PetscCall(project(d, b, &norm));
   cleaned = norm;
   while (PETSC_TRUE) {
-    Known known = {PetscMin(d->lead, old), old, 0};
+    Known known = {lead, old, 0};
 
     if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
       PetscCall(norm_of(d, b, &norm));

@@ -6,7 +6,8 @@
       K Z = Q T,    Q orthonormal, T upper triangular:    w = Z T^-1 Q^H b
 
   What many directions cost in a step is kept small: those that are orthogonal to a new one are only the leading ones, of
-  the first solves, and its own solve's. The others get to know it at the end of the solve, all at once.
+  the first solves, and its own solve's. The others get to know it at the end of the solve, all at once. Once fewer are unknown
+  than there are leading ones, all are orthogonal to a new one, and the solve ends with the last of them.
 */
 #pragma once
 
