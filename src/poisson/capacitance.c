@@ -367,7 +367,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   old = directions->k;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
   PetscCall(begin(cap, transpose, u, &left, &rounding));
-  tol = BCR_CAPACITANCE_ROUNDING * rounding;
+  tol = cap->asked * rounding;
   cap->info.reached = (PetscBool)(left <= tol);
   for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
     if (round == 2 && !old) break;
@@ -377,7 +377,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
       size = cap->size;
       PetscCall(begin(cap, transpose, u, &left, &again));
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
-      tol = BCR_CAPACITANCE_ROUNDING * rounding;
+      tol = cap->asked * rounding;
     }
     PetscCall(
       BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, &cap->b, &cap->change, &result));
@@ -998,6 +998,11 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   all[2] = cap->n;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 3, MPIU_INT, MPI_SUM, cap->comm));
   cap->info.rows = all[0];
+  cap->asked = BCR_CAPACITANCE_ROUNDING;
+  for (PetscInt c = 0; c < cap->dof && cap->shore; c++)
+    if (ops[c].differ && ops[c].differ->pieces > 1)
+      cap->asked = PetscMin(cap->asked, BCR_CAPACITANCE_PIECES *
+                                          PetscSqrtReal((PetscReal)ops[c].differ->pieces / (PetscReal)cap->info.rows));
   cap->info.masked = all[1];
   /* not all of many rows: directions would take more memory than some vectors do */
   cap->info.most =

@@ -7,10 +7,14 @@
 #include "directions.h"
 #include "../base/agree.h"
 
-/* The residual that is asked for, in units of what rounding leaves of the system's right-hand side; and that with which a solve
-   is none that failed, of the field itself */
+/* The residual that is asked for, in units of what rounding leaves of the system's right-hand side */
 #define BCR_CAPACITANCE_ROUNDING 6
-#define BCR_CAPACITANCE_ENOUGH   1000
+/* The same where a Dirichlet mask has several pieces, times the square root of the rows of one. The level of a piece is off by the
+   sum of what is left of its rows, as sigma of all of them together is that of one link; it is in these sums that the last of the
+   residual is, and its 2-norm sees them over that root */
+#define BCR_CAPACITANCE_PIECES ((PetscReal)12)
+/* That with which a solve is none that failed, in the same unit, of the field itself */
+#define BCR_CAPACITANCE_ENOUGH 1000
 /* The same in units of what rounding leaves of the solution, if that is less */
 #define BCR_CAPACITANCE_FINE  33
 #define BCR_CAPACITANCE_STEPS 300 /* products at most */
@@ -37,7 +41,8 @@ struct _n_BCRCapacitance {
   PetscMPIInt rank;
   BCRSolver solver;
   BCRNumbers c;
-  PetscReal eps; /* relative accuracy of the solver's numbers */
+  PetscReal eps;   /* relative accuracy of the solver's numbers */
+  PetscReal asked; /* of the residual, in units of its rounding: BCR_CAPACITANCE_ROUNDING, or less */
   PetscInt dof, n, ghosts;
   BCRGhosts exchange;
   PetscInt m;       /* rows that differ */
