@@ -11,6 +11,8 @@
 #include <petscksp.h>
 #include <petscdmda.h>
 
+/* SUBMANSEC = PC */
+
 #define PETSCBCR_VERSION_MAJOR 0
 #define PETSCBCR_VERSION_MINOR 1
 #define PETSCBCR_VERSION_PATCH 0

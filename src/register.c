@@ -1,9 +1,11 @@
 /*
   Registration: what makes `-dll_append libpetscbcr.so` and PetscBCRInitializePackage() work.
 */
-#include <petscbcr.h>
+#include <petscbcr.h> /*I "petscbcr.h" I*/
 #include "register.h"
 #include <string.h>
+
+/* SUBMANSEC = Sys */
 
 PetscLogEvent BCR_Find, BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
 

@@ -4,6 +4,8 @@
 #include <petscbcr.h> /*I "petscbcr.h" I*/
 #include "../refine/refine.h"
 
+/* SUBMANSEC = KSP */
+
 /*MC
   KSPBCRPOISSON - direct solve of a separable elliptic problem on a structured grid, then iterative refinement
 

@@ -3,6 +3,8 @@
 */
 #include "bcrpoisson.h" /*I "petscbcr.h" I*/
 
+/* SUBMANSEC = PC */
+
 static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 {
   PetscFunctionBegin;

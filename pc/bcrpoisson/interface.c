@@ -5,6 +5,8 @@
 #include <petscbcr.h> /*I "petscbcr.h" I*/
 #include "../options.h"
 
+/* SUBMANSEC = PC */
+
 /*@
   PCBCRPoissonSetRadix - sets the radix of the reduction in `PCBCRPOISSON`
 

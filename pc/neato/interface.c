@@ -5,6 +5,8 @@
 #include <petscbcr.h> /*I "petscbcr.h" I*/
 #include "../options.h"
 
+/* SUBMANSEC = PC */
+
 /*@
   PCNeatoSetAxis - sets the axis along which `PCNEATO` solves the grid lines
 

@@ -3,6 +3,8 @@
 */
 #include "neato.h" /*I "petscbcr.h" I*/
 
+/* SUBMANSEC = PC */
+
 static PetscErrorCode PCDestroy_Neato(PC pc)
 {
   PetscFunctionBegin;

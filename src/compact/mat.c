@@ -10,6 +10,8 @@
 #include "../base/stream.h"
 #include "../transport/transport.h"
 
+/* SUBMANSEC = Mat */
+
 const char *const MatCompactSchemes[] = {"pade4", "lele6", "spectral", "MatCompactScheme", "MAT_COMPACT_", NULL};
 
 typedef struct {

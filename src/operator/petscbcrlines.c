@@ -4,9 +4,11 @@
 #include "../base/agree.h"
 #include "../base/log.h"
 #include "linesimpl.h"
-#include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
-#include <petscbcr.h>
+#include <petsc/private/petscimpl.h>
+#include <petscbcr.h> /*I "petscbcr.h" I*/
 #include <petscviewer.h>
+
+/* SUBMANSEC = PC */
 
 struct _n_PetscBCRLines {
   DM da;

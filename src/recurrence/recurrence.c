@@ -1,10 +1,12 @@
 #include <petsc/private/petscimpl.h>
-#include <petscbcr.h>
+#include <petscbcr.h> /*I "petscbcr.h" I*/
 #include "devrecurrence.h"
 #include "../base/agree.h"
 #include "../base/log.h"
 #include "../base/shared.h"
 #include "../base/stream.h"
+
+/* SUBMANSEC = Vec */
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {

@@ -41,6 +41,13 @@ for name in $(sed -n 's/^} \([A-Za-z]*\);$/\1/p; s/^typedef struct _[a-z]*_\([A-
   check "$name: nothing to see also" has '^\.seealso: ' "$text"
 done
 
+# PETSc's documentation takes the pages of files that name a section of its own, and doctext the header from a comment
+# shellcheck disable=SC2086
+for file in $(grep -lE '^/\*(@C?|MC|E|S)$' $sources); do
+  check "$file: no SUBMANSEC of PETSc" grep -qE '^/\* SUBMANSEC = (PC|KSP|Mat|Vec|Sys) \*/$' "$file"
+  [ "$file" = include/petscbcr.h ] || check "$file: does not say which header has its functions" grep -qF '/*I "petscbcr.h" I*/' "$file"
+done
+
 # options: the lines of the tables, but for the developers'
 for form in pcbcrpoisson pcneato; do
   file=pc/${form#pc}/options.c stem=pc_${form#pc} upper=${form^^}
