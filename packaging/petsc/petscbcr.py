@@ -11,6 +11,7 @@ class Configure(config.package.Package):
     self.includes         = ['petscbcr.h']
     self.liblist          = [['libpetscbcr.so']]
     self.precisions       = ['single','double']
+    self.noMPIUni         = 1
     self.providesDocs     = 1
     self.docsDirs         = ['include','pc','ksp','src']
     self.linkedbypetsc    = 0 # PETSc loads it at start, src/sys/dll/reg.c
@@ -24,8 +25,8 @@ class Configure(config.package.Package):
     self.blasLapack      = framework.require('config.packages.BlasLapack', self)
     self.mathlib         = framework.require('config.packages.mathlib', self)
     self.cuda            = framework.require('config.packages.CUDA', self)
-    self.deps            = [self.blasLapack, self.mathlib]
-    self.odeps           = [self.mpi, self.cuda]
+    self.deps            = [self.mpi, self.blasLapack, self.mathlib]
+    self.odeps           = [self.cuda]
     return
 
   def Install(self):
@@ -38,9 +39,10 @@ class Configure(config.package.Package):
     else:
       prefix = os.path.join(self.petscdir.dir, self.arch)
       petsc  = 'PETSC_DIR=${PETSC_DIR} PETSC_ARCH=${PETSC_ARCH}'
-    make = petsc+' ${OMAKE} -f makefile.petsc '+petsc+' OUT=build-'+self.arch+' PREFIX='+prefix
+    make = petsc+' '+self.make.make_jnp+' -f makefile.petsc '+petsc+' OUT=build-'+self.arch+' PREFIX='+prefix
     if not self.cuda.found: make += ' CUDA=0'
     self.include = [os.path.join(self.installDir, 'include')]
     self.lib     = [os.path.join(self.installDir, 'lib', 'libpetscbcr.'+self.setCompilers.sharedLibraryExt)]
     self.addPost(self.packageDir, [make+' all', make+' install'])
+    self.addMakeCheck(self.packageDir, make+' check TESTS=tests/petsc/embed.c')
     return self.installDir
