@@ -237,6 +237,9 @@ function(petscbcr_add_program_tests)
     petscbcr_add_script_test(python-package-${n} RANKS ${n} LABELS python COMMAND ${run} ${package}
       ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH= PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/packaging/python PETSCBCR_LIBRARY=${plugin})
   endforeach()
+  # and on the one that PETSc has loaded
+  petscbcr_add_script_test(python-package-loaded LABELS python COMMAND ${package} -dll_append "${plugin}"
+    ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH= PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/packaging/python PETSCBCR_LIBRARY=/nowhere.so)
 
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)

@@ -1,9 +1,11 @@
 """The Python package petscbcr: each of its functions against numpy, PETSc's LU or the equations, and what it refuses.
 
 usage: package.py [PETSc options]
-petscbcr is found on PYTHONPATH and the library by PETSCBCR_LIBRARY, or both are installed.
+petscbcr is found on PYTHONPATH and the library by PETSCBCR_LIBRARY, or both are installed. With -dll_append the package
+has to take the library that PETSc has loaded.
 """
 
+import os
 import sys
 
 import petsc4py
@@ -207,8 +209,14 @@ def test_recurrence():
         raises(TypeError, lambda: petscbcr.recurrence(s, t, 1j), "a complex start")
 
 
+def test_library():
+    given = PETSc.Options().getString("dll_append", "")
+    if given:
+        check(os.path.samefile(petscbcr.library, given), "the library is the one of -dll_append")
+
+
 def main():
-    for test in (test_operator, test_lines, test_derivative, test_recurrence):
+    for test in (test_library, test_operator, test_lines, test_derivative, test_recurrence):
         test()
     print(f"rank {comm.rank}: {counts[True]} passed, {counts[False]} failed", flush=True)
     return 1 if counts[False] else 0

@@ -53,9 +53,26 @@ class _Complex(ctypes.Structure):
     _fields_ = [("real", _Real), ("imag", _Real)]
 
 
+class _Place(ctypes.Structure):
+    """Dl_info of dladdr()"""
+
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p), ("at", ctypes.c_void_p)]
+
+
+def _loaded() -> str | None:
+    """The path of the library that PETSc has loaded, by itself or for -dll_append: a process is to have one alone"""
+    everything = ctypes.CDLL(None)
+    if not hasattr(everything, "PetscBCRInitializePackage"):
+        return None
+    place = _Place()
+    everything.dladdr(ctypes.cast(everything.PetscBCRInitializePackage, ctypes.c_void_p), ctypes.byref(place))
+    return place.file.decode()
+
+
 def _load() -> tuple[ctypes.CDLL, str]:
-    """The library beside this file, or the one that PETSCBCR_LIBRARY names, and its path"""
-    path = os.environ.get("PETSCBCR_LIBRARY") or str(pathlib.Path(__file__).with_name("libpetscbcr.so"))
+    """The library that PETSc has, else the one that PETSCBCR_LIBRARY names, else that beside this file; and its path"""
+    beside = pathlib.Path(__file__).with_name("libpetscbcr.so")
+    path = _loaded() or os.environ.get("PETSCBCR_LIBRARY") or str(beside)
     try:
         loaded = ctypes.CDLL(path)
     except OSError as error:
