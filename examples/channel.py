@@ -56,7 +56,7 @@ volume = numpy.outer(dy, dz)  # [row][column]
 
 # -lap, integrated over each of this rank's cells: what flows out through its faces
 da = PETSc.DMDA().create((m, n), dof=1, stencil_width=1, stencil_type="star")
-L = da.createMatrix()
+L = da.createMat()
 row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
 (zs, ze), (ys, ye) = da.getRanges()
 mine = (slice(ys, ye), slice(zs, ze))

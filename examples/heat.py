@@ -45,7 +45,7 @@ surface = numpy.where(abs(x - 1) < 0.4, 1.0, 0.0)
 
 da = PETSc.DMDA().create((m, n), dof=1, stencil_width=1, stencil_type="star")
 (i0, i1), (j0, j1) = da.getRanges()
-A = da.createMatrix()
+A = da.createMat()
 row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
 time, end = 0.0, 0.5
 step = end / steps
@@ -63,8 +63,6 @@ for j in range(j0, j1):
 A.assemble()
 
 ksp = PETSc.KSP().create()
-ksp.setDM(da)
-ksp.setDMActive(False)
 ksp.setOperators(A)
 ksp.setType("cg")
 ksp.setTolerances(rtol=max(1e-10, 1e3 * numpy.finfo(PETSc.RealType).eps))

@@ -45,7 +45,7 @@ if options.getBool("land", True):
 
 # the matrix of the box, times h^2, on this rank's nodes; then land
 da = PETSc.DMDA().create((n, n), dof=1, stencil_width=1, stencil_type="star")
-A = da.createMatrix()
+A = da.createMat()
 row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
 (xs, xe), (ys, ye) = da.getRanges()
 for j in range(ys, ye):

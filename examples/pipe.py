@@ -38,7 +38,7 @@ across_r = faces_r / numpy.concatenate(([1], numpy.diff(r), [dr[-1] / 2]))  # no
 across_z = 1 / numpy.concatenate(([numpy.inf], numpy.diff(z), [dz[-1] / 2]))  # nor through the plane of symmetry
 
 da = PETSc.DMDA().create((n, m, k), dof=1, stencil_width=1, stencil_type="star", boundary_type=("none", "periodic", "none"))
-A = da.createMatrix()
+A = da.createMat()
 row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
 ranges = da.getRanges()
 mine = tuple(slice(*ends) for ends in reversed(ranges))  # arrays are [z][theta][r]
@@ -64,8 +64,6 @@ A.assemble()
 
 ksp = PETSc.KSP().create()
 ksp.setOperators(A)
-ksp.setDM(da)
-ksp.setDMActive(False)
 ksp.setType("gmres")
 ksp.setTolerances(rtol=max(1e-10, 1e3 * numpy.finfo(PETSc.RealType).eps))
 ksp.setFromOptions()

@@ -17,7 +17,7 @@ ctypes.CDLL("libpetscbcr.so").PetscBCRInitializePackage()
 nx, ny = 48, 63
 h = 1.0 / (ny + 1)
 da = PETSc.DMDA().create((nx, ny), dof=1, stencil_width=1, stencil_type="star", boundary_type=("periodic", "none"))
-A = da.createMatrix()
+A = da.createMat()
 row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
 (xs, xe), (ys, ye) = da.getRanges()  # this rank's nodes
 for j in range(ys, ye):

@@ -14,7 +14,7 @@ from petsc4py import PETSc  # noqa: E402
 
 def laplacian(da):
     """Minus the Laplacian with Dirichlet ends, eliminated, at unequal spacings; rows scaled by a constant."""
-    mat = da.createMatrix()
+    mat = da.createMat()
     sizes = da.getSizes()
     coupling = [0.3 * (n + 1.0) ** 2 for n in sizes]
     row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
