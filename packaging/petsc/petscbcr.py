@@ -44,5 +44,5 @@ class Configure(config.package.Package):
     self.include = [os.path.join(self.installDir, 'include')]
     self.lib     = [os.path.join(self.installDir, 'lib', 'libpetscbcr.'+self.setCompilers.sharedLibraryExt)]
     self.addPost(self.packageDir, [make+' all', make+' install'])
-    self.addMakeCheck(self.packageDir, make+' check TESTS=tests/petsc/embed.c')
+    self.addMakeCheck(self.packageDir, make+' -s check TESTS=tests/petsc/embed.c')
     return self.installDir

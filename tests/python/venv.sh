@@ -13,7 +13,7 @@ if [ -n "$petsc" ]; then
   version=$(part MAJOR).$(part MINOR).$(part SUBMINOR)
   "$python" -m venv "$work"
   "$work/bin/pip" install -q cython numpy setuptools wheel
-  env PETSC_DIR="$petsc" PETSC_ARCH="$arch" "$work/bin/pip" install -q --no-build-isolation --no-deps --no-binary petsc4py "petsc4py==$version"
+  env PETSC_DIR="$petsc" PETSC_ARCH="$arch" "$work/bin/pip" install -q --no-build-isolation --no-deps --no-cache-dir "petsc4py==$version" # not one built before on another PETSc
   unset PETSC_DIR PETSC_ARCH # petsc4py knows its PETSc
 else
   "$python" -m venv --system-site-packages "$work"
