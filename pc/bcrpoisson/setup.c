@@ -116,6 +116,9 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
     condition = PetscMax(condition, BCRAxesConditionAll(bcr->ops[c].dim, bcr->ops[c].axis));
   }
   if (phases) return "no way for a device to solve complex operators";
+  if (bcr->waves && rings)
+    return "no way for a device to solve indefinite operators, or singular planes that are not coupled, with periodic axes "
+           "whose coefficients vary, or with numbers along an axis that multiply another";
   if (ranks && rings)
     return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
            "along an axis that multiply another";
