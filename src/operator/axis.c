@@ -344,6 +344,20 @@ double BCRAxesPlaneSize(PetscInt dim, const BCRAxis axis[], PetscInt apart, Pets
   return size;
 }
 
+double BCRAxesPlaneScales(PetscInt dim, const BCRAxis axis[], double shift)
+{
+  const PetscInt apart = BCRAxesApart(dim, axis);
+  double least = 1, most = 1;
+
+  for (PetscInt k = 0; apart >= 0 && k < axis[apart].n; k++) {
+    const double size = BCRAxesPlaneSize(dim, axis, apart, k, shift, 0);
+
+    least = k ? PetscMin(least, size) : size;
+    most = k ? PetscMax(most, size) : size;
+  }
+  return most / least;
+}
+
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 {
   PetscInt i;
@@ -488,18 +502,19 @@ static PetscErrorCode BCROperatorSetWaves(BCROperator *op)
   for (PetscInt d = 0; d < op->dim; d++) {
     const BCRAxis *ax = &op->axis[d];
 
-    PetscCheck(!ax->times || BCRAxisIsApart(ax), PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "The operator is not definite, or complex, and another axis varies along axis %c, whose planes are coupled, "
-               "which is for definite operators alone. Use a preconditioning matrix (second matrix of "
-               "KSPSetOperators()) with a larger diagonal, or another PC",
-               'x' + (int)d);
-    PetscCheck(!(ax->lower && BCRAxisIsPeriodic(ax)) ||
-                 (ax->n <= BCR_EIGEN_MOST && BCRAxisCondition(ax) <= BCR_CONDITION_MOST),
-               PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, and has no "
-               "eigenvectors that are well-conditioned or more than %d unknowns, which is for definite operators alone. "
-               "Use a preconditioning matrix (second matrix of KSPSetOperators()) with a larger diagonal, or another PC",
-               'x' + (int)d, BCR_EIGEN_MOST);
+    PetscCheck(
+      !ax->times || BCRAxisIsApart(ax), PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and another axis varies along axis %c, whose planes are coupled, "
+      "which is for definite operators alone. Use a preconditioning matrix (second matrix of "
+      "KSPSetOperators()) with a larger diagonal, or another PC",
+      'x' + (int)d);
+    PetscCheck(
+      !(ax->lower && BCRAxisIsPeriodic(ax)) || (ax->n <= BCR_EIGEN_MOST && BCRAxisCondition(ax) <= BCR_CONDITION_MOST),
+      PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, and has no "
+      "eigenvectors that are well-conditioned or more than %d unknowns, which is for definite operators alone. "
+      "Use a preconditioning matrix (second matrix of KSPSetOperators()) with a larger diagonal, or another PC",
+      'x' + (int)d, BCR_EIGEN_MOST);
   }
   op->waves = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -153,6 +153,8 @@ PETSC_INTERN double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift
 /* The same of plane k across the axis apart; -1: of all */
 PETSC_INTERN double BCRAxesPlaneSize(PetscInt dim, const BCRAxis axis[], PetscInt apart, PetscInt k, double shift,
                                      double tau);
+/* The largest of those of the planes that are not coupled over the smallest; 1: all planes are */
+PETSC_INTERN double BCRAxesPlaneScales(PetscInt dim, const BCRAxis axis[], double shift);
 /* The smallest eigenvalue of an axis, 0 of a uniform one of one unknown */
 PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
 /* How many eigenvalues of a general axis are below x */

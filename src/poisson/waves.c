@@ -26,13 +26,13 @@ struct _n_BCRWaves {
   MPI_Comm comm;
   PetscMPIInt rank, size;
   PetscInt dim, line;
-  PetscInt apart;  /* the axis whose planes nothing couples, -1: there is none */
-  PetscInt planes; /* [planes] below: of that axis, else 1 */
+  PetscInt apart;                 /* the axis whose planes nothing couples, -1: there is none */
+  PetscInt planes;                /* [planes] below: of that axis, else 1 */
   PetscInt n[3], m[3], stride[3]; /* of the whole box, and of this rank's */
   BCRAxis x;                      /* the line's, its arrays owned */
   double unit;                    /* a power of two of about the operator's size, by which all of it is divided */
   double *scale;                  /* [planes] the operator's size over that */
-  double *times;                  /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
+  double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift, tau;
   PetscBool spectral; /* transforms along the line, too */
   WavesAxis axis[3];
