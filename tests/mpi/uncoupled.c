@@ -13,7 +13,8 @@
 */
 #include "tests/petsc/testing.h"
 
-#define MOST 40
+#define MOST     40
+#define SINGULAR (sizeof(PetscReal) == sizeof(double)) /* else eigenvalues are not known to 1e-10 */
 
 /* Ends as in tests/petsc/testing.h; g: stretched between closed ends, q: stretched and periodic */
 typedef struct {
@@ -406,7 +407,7 @@ static void Planes(Problem *p, Kind kind, double share)
     p->c[k] = sign * size1;
     p->d[k] = kind < OWN || p->dim < 3 ? p->c[k] : sign * (0.3 + TestUniform());
     p->s[k] = p->c[k] * (kind == SIGNS && p->tau == 0 ? 3 * TestUniform() - 1.5 : 0.05 + TestUniform());
-    p->singular[k] = (PetscBool)(closed && coupled && TestUniform() < share);
+    p->singular[k] = (PetscBool)(closed && coupled && SINGULAR && TestUniform() < share);
     if (p->singular[k]) p->s[k] = 0;
   }
   for (int s = 0; s < 2; s++) { /* kept rows */
@@ -674,9 +675,9 @@ int main(int argc, char **argv)
   device = (PetscBool)!strcmp(backend, "cuda");
   PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_backend", backend));
   PetscCall(Trials(count));
-  if (!device) PetscCall(Scales());
-  if (!device) PetscCall(Attached());
-  PetscCall(Groups());
+  if (!device && SINGULAR) PetscCall(Scales());
+  if (!device && SINGULAR) PetscCall(Attached());
+  if (SINGULAR) PetscCall(Groups());
   PetscCall(Wrong());
   if (device && rank == 0) (void)printf("on a device: %d, not: %d\n", (int)ondevice[0], (int)ondevice[1]);
   if (rank == 0)
