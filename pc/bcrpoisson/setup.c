@@ -120,11 +120,9 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
   if (phases) return "no way for a device to solve complex operators";
   if (bcr->waves && rings)
     return "no way for a device to solve indefinite operators, or singular planes that are not coupled, with periodic "
-           "axes "
-           "whose coefficients vary, or with numbers along an axis that multiply another";
+           "axes whose coefficients vary, or with numbers along an axis that multiply another";
   if (scales > 100) /* what is left out there is measured by the largest */
-    return "no way for a device to solve indefinite or singular planes that are not coupled, and of very different "
-           "size";
+    return "no way for a device to solve indefinite or singular planes that are not coupled and differ much in size";
   if (ranks && rings)
     return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
            "along an axis that multiply another";
