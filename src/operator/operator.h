@@ -65,7 +65,7 @@ typedef struct {
   PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
-  PetscReal *weight; /* w_d, n entries; NULL: all one */
+  PetscReal *weight; /* w_d, n entries, > 0, or of either sign where no planes are coupled along it; NULL: all one */
   /* general axis of a box of three: t, n entries, and the axis that they are for, the last one but this (BCRAxesTimed()).
      NULL: all one */
   PetscReal *times;

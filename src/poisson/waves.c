@@ -408,6 +408,11 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
   w->apart = BCRAxesApart(spec->dim, spec->axes);
   w->planes = w->apart < 0 ? 1 : spec->axes[w->apart].n;
   w->line = axis_line(spec, w->apart, w->comm != MPI_COMM_NULL ? PETSC_TRUE : PETSC_FALSE);
+  PetscCheck(
+    w->apart < 0 || w->line == w->apart || !spec->axes[w->apart].times, PETSC_COMM_SELF, PETSC_ERR_SUP,
+    "Planes across axis %c are not coupled and have coefficients of their own, but another component makes the "
+    "ranks share out axis %c: solve the components one by one, or on one rank",
+    'x' + (int)w->apart, 'x' + (int)w->line);
   for (PetscInt d = 0; d < 3; d++) {
     w->n[d] = d < spec->dim ? spec->axes[d].n : 1;
     w->m[d] = d == w->line && w->comm != MPI_COMM_NULL ? spec->m : w->n[d];
