@@ -48,6 +48,8 @@ static PetscErrorCode is_users_ksp(KSP ksp, PetscBool *users)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode apply_any(PC pc, PetscBool transpose, Vec x, Vec y);
+
 /* Modes that are left out leave their part of the right-hand side where it is, and a KSP that looks at preconditioned
    residuals, or at none, would not see it. What a solve of all of it leaves is found here, and where that is more than
    rounding applications fail for this right-hand side (KSP_DIVERGED_PC_FAILED); not where the user has said what is in
@@ -68,7 +70,7 @@ static PetscErrorCode check_left(PC pc, KSP ksp, Vec b)
   PetscCall(BCRPoissonNullSpaceGiven(pc, &given));
   if (given) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecDuplicate(b, &y));
-  BCRCallElse(PCApply(pc, b, y), (void)VecDestroy(&y));
+  BCRCallElse(apply_any(pc, PETSC_FALSE, b, y), (void)VecDestroy(&y)); /* residuals of refinement are rounding */
   PetscCall(VecDestroy(&y));
   PetscCall(BCRSolverGetInfo(bcr->solver, &info));
   if (info.lefterror <= BCR_WAVES_TOLD) PetscFunctionReturn(PETSC_SUCCESS);

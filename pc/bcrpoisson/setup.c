@@ -104,6 +104,7 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
   const PetscBool ranks = bcr->place.grid.size > 1 ? PETSC_TRUE : PETSC_FALSE;
   PetscBool phases = bcr->turn ? PETSC_TRUE : PETSC_FALSE, rings = PETSC_FALSE;
   double condition = 1; /* of eigenvectors along all axes of operators that have no lines there */
+  double scales = 1;    /* the largest plane of those that are not coupled over the smallest */
 
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     for (int d = 0; d < 3; d++) {
@@ -114,8 +115,14 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
     if (!bcr->ops[c].waves) continue;
     phases = (PetscBool)(phases || bcr->ops[c].tau != 0);
     condition = PetscMax(condition, BCRAxesConditionAll(bcr->ops[c].dim, bcr->ops[c].axis));
+    scales = PetscMax(scales, BCRAxesPlaneScales(bcr->ops[c].dim, bcr->ops[c].axis, (double)bcr->ops[c].shift));
   }
   if (phases) return "no way for a device to solve complex operators";
+  if (bcr->waves && rings)
+    return "no way for a device to solve indefinite operators, or singular planes that are not coupled, with periodic "
+           "axes whose coefficients vary, or with numbers along an axis that multiply another";
+  if (scales > 100) /* what is left out there is measured by the largest */
+    return "no way for a device to solve indefinite or singular planes that are not coupled and differ much in size";
   if (ranks && rings)
     return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
            "along an axis that multiply another";

@@ -232,10 +232,11 @@ static PetscErrorCode view_waves(const PC_BCRPoisson *bcr, PetscViewer viewer)
 
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(bcr->solver, &info));
-  PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "indefinite or complex: eigenvalues with a negative real part: %.0f; the smallest "
-                                   "is %g of the operator's size\n",
-                                   info.negative, info.least));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer,
+    "indefinite or complex, or parts are singular: eigenvalues with a negative real part: %.0f; the smallest "
+    "is %g of the operator's size\n",
+    info.negative, info.least));
   if (info.left == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     PetscViewerASCIIPrintf(viewer,

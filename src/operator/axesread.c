@@ -397,12 +397,17 @@ static PetscBool BCRSamplesTimes(BCRSamples *S, PetscInt c, BCRWhy *why)
 }
 
 /* Weights of the rows from the strongest coupling of the base row along another axis, *told, that is not multiplied by
-   numbers along this one; all 1 where there is none. PETSC_FALSE: a weight is impossible */
+   numbers along this one; all 1 where there is none. PETSC_FALSE: a weight is impossible; planes that are not coupled to
+   each other may have one of either sign */
 static PetscBool BCRLineWeigh(const BCRSamples *S, BCRLine *l, PetscBool *told)
 {
+  PetscBool apart = PETSC_TRUE;
   int along = -1;
 
-  for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
+  for (PetscInt i = 0; i < l->n; i++) {
+    l->weight[i] = 1;
+    apart = (PetscBool)(apart && BCRLinePair(l, i, l->axis) == 0);
+  }
   for (int k = 0; k < 6 && l->n > 1; k++)
     if (k / 2 != l->axis && (l->axis != S->times || k / 2 != S->timed) && S->star[k] > 0 &&
         (along < 0 || S->star[k] > S->star[along]))
@@ -412,7 +417,7 @@ static PetscBool BCRLineWeigh(const BCRSamples *S, BCRLine *l, PetscBool *told)
     double *w = &l->weight[i];
 
     *w = l->star[i][along] / S->star[along];
-    if (!(*w > 0)) return PETSC_FALSE;
+    if (!(*w > 0) && !(apart && *w < 0)) return PETSC_FALSE;
     if (PetscAbs(*w - 1) <= BCR_SAME_TOL) *w = 1;
     if ((i == 0 || i == l->n - 1) && PetscAbs(*w - 0.5) <= BCR_SAME_TOL) *w = 0.5;
   }

@@ -111,6 +111,16 @@ PetscInt BCRAxesTimes(PetscInt dim, const BCRAxis axis[])
   return -1;
 }
 
+PetscInt BCRAxesApart(PetscInt dim, const BCRAxis axis[])
+{
+  const PetscInt times = BCRAxesTimes(dim, axis);
+
+  if (times >= 0) return BCRAxisIsApart(&axis[times]) ? times : -1;
+  for (PetscInt d = 0; d < dim; d++)
+    if (BCRAxisIsApart(&axis[d])) return d;
+  return -1;
+}
+
 PetscInt BCRAxesForced(PetscInt dim, const BCRAxis axis[])
 {
   if (BCRAxesTimes(dim, axis) >= 0) return BCRAxesTimes(dim, axis);
@@ -187,7 +197,7 @@ double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks)
 
     for (PetscInt i = 0; i < x->n && x->n > 1 && (x->lower || x->weight); i++) {
       const double own = x->lower ? fabs((double)x->diag[i]) + (double)x->lower[i] + (double)x->upper[i] : t,
-                   weight = x->weight ? (double)x->weight[i] : 1;
+                   weight = x->weight ? fabs((double)x->weight[i]) : 1;
 
       if (i == 0) w = wt = 0;
       t = PetscMax(t, own);
@@ -316,6 +326,36 @@ double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift, double tau)
     size += top;
   }
   return size;
+}
+
+/* By which axis d is multiplied in plane k across the axis apart */
+static double BCRPlaneTimes(const BCRAxis *apart, PetscInt k, PetscInt d)
+{
+  return apart->times && apart->timed == d ? (double)apart->times[k] : 1;
+}
+
+double BCRAxesPlaneSize(PetscInt dim, const BCRAxis axis[], PetscInt apart, PetscInt k, double shift, double tau)
+{
+  const BCRAxis *x = apart < 0 ? NULL : &axis[apart];
+  double size = hypot(shift + (x && x->lower ? (double)x->diag[k] : 0), tau);
+
+  for (PetscInt d = 0; d < dim; d++)
+    if (d != apart) size += (x ? BCRPlaneTimes(x, k, d) : 1) * BCRAxesSize(1, &axis[d], 0, 0);
+  return size;
+}
+
+double BCRAxesPlaneScales(PetscInt dim, const BCRAxis axis[], double shift)
+{
+  const PetscInt apart = BCRAxesApart(dim, axis);
+  double least = 1, most = 1;
+
+  for (PetscInt k = 0; apart >= 0 && k < axis[apart].n; k++) {
+    const double size = BCRAxesPlaneSize(dim, axis, apart, k, shift, 0);
+
+    least = k ? PetscMin(least, size) : size;
+    most = k ? PetscMax(most, size) : size;
+  }
+  return most / least;
 }
 
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
@@ -454,18 +494,65 @@ static PetscBool BCROperatorIsMatrix(const BCROperator *op)
   return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
 }
 
-/* Not definite, or complex: waves.c, which has no rings of any coefficients and no axes that multiply others */
+/* Not definite, or complex: waves.c, which has axes that multiply others only if their planes are not coupled, and general
+   rings by their eigenvectors */
 static PetscErrorCode BCROperatorSetWaves(BCROperator *op)
 {
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < op->dim; d++)
+  for (PetscInt d = 0; d < op->dim; d++) {
+    const BCRAxis *ax = &op->axis[d];
+
     PetscCheck(
-      !op->axis[d].times && !(op->axis[d].lower && BCRAxisIsPeriodic(&op->axis[d])), PETSC_COMM_SELF, PETSC_ERR_SUP,
-      "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, or another "
-      "one varies along it, which is for definite operators alone. Use a preconditioning matrix (second matrix of "
+      !ax->times || BCRAxisIsApart(ax), PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and another axis varies along axis %c, whose planes are coupled, "
+      "which is for definite operators alone. Use a preconditioning matrix (second matrix of "
       "KSPSetOperators()) with a larger diagonal, or another PC",
       'x' + (int)d);
+    PetscCheck(
+      !(ax->lower && BCRAxisIsPeriodic(ax)) || (ax->n <= BCR_EIGEN_MOST && BCRAxisCondition(ax) <= BCR_CONDITION_MOST),
+      PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The operator is not definite, or complex, and axis %c is periodic with coefficients that vary, and has no "
+      "eigenvectors that are well-conditioned or more than %d unknowns, which is for definite operators alone. "
+      "Use a preconditioning matrix (second matrix of KSPSetOperators()) with a larger diagonal, or another PC",
+      'x' + (int)d, BCR_EIGEN_MOST);
+  }
   op->waves = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Both links between rows i and i + 1 of a general axis are missing */
+static PetscBool BCRAxisLacks(const BCRAxis *ax, PetscInt i)
+{
+  return (PetscBool)(ax->upper[i] == 0 && ax->lower[(i + 1) % ax->n] == 0);
+}
+
+/* The operator falls into parts: along some axis no planes are coupled, or some are not */
+static PetscBool BCROperatorFallsApart(const BCROperator *op)
+{
+  if (BCRAxesApart(op->dim, op->axis) >= 0) return PETSC_TRUE;
+  for (PetscInt d = 0; d < op->dim; d++)
+    for (PetscInt i = 0; i + 1 < op->axis[d].n && op->axis[d].lower; i++)
+      if (BCRAxisLacks(&op->axis[d], i)) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
+/* The smallest eigenvalue of the plane across an axis without links where it is least, over that plane's size */
+static PetscErrorCode BCROperatorPlanesLowest(const BCROperator *op, PetscInt apart, PetscReal *least)
+{
+  const BCRAxis *x = &op->axis[apart];
+  PetscReal low[3] = {0, 0, 0};
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < op->dim; d++)
+    if (d != apart) PetscCall(BCRAxisLowest(&op->axis[d], &low[d]));
+  *least = PETSC_MAX_REAL;
+  for (PetscInt k = 0; k < x->n; k++) {
+    const double size = BCRAxesPlaneSize(op->dim, op->axis, apart, k, (double)op->shift, 0);
+    double lo = (double)op->shift + (x->lower ? (double)x->diag[k] : 0);
+
+    for (PetscInt d = 0; d < op->dim; d++) lo += BCRPlaneTimes(x, k, d) * (double)low[d];
+    *least = PetscMin(*least, (PetscReal)(size > 0 ? lo / size : 0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -473,8 +560,9 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
   const PetscReal size = BCROperatorSize(op);
+  const PetscInt apart = BCRAxesApart(op->dim, op->axis);
   PetscInt d, i;
-  PetscReal lo;
+  PetscReal lo, least;
 
   PetscFunctionBegin;
   op->singular = op->waves = PETSC_FALSE;
@@ -491,32 +579,33 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   if (BCROperatorNeutral(op)) {
     for (d = 0; d < op->dim; d++) {
       const BCRAxis *ax = &op->axis[d];
+      const PetscBool ring = BCRAxisIsPeriodic(ax);
 
-      if (ax->n > 1 && ax->a == 0 && !ax->lower) { /* every plane across it has a null vector of its own */
-        PetscCheck(
-          BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
-          "The operator is singular and does not couple the grid lines along %c, and is not the matrix. Give a "
-          "preconditioning matrix with a positive shift, or solve the planes one by one",
-          xyz[d]);
-        PetscCall(BCROperatorSetWaves(op));
-        PetscFunctionReturn(PETSC_SUCCESS);
-      }
       /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
-         where rows are coupled both ways. Without such a pair the planes on either side have null
-         vectors of their own, or the transpose's vanishes on one side. */
-      for (i = 0; i + 1 < ax->n + (BCRAxisIsPeriodic(ax) ? 1 : 0) && ax->lower; i++)
-        PetscCheck(ax->upper[i] > 0 && ax->lower[(i + 1) % ax->n] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+         where rows are coupled both ways. Where they are one way only, it vanishes on one side. */
+      for (i = 0; i + 1 < ax->n + (ring ? 1 : 0) && ax->lower; i++)
+        PetscCheck((ax->upper[i] > 0 && ax->lower[(i + 1) % ax->n] > 0) || (!ring && BCRAxisLacks(ax, i)),
+                   PETSC_COMM_SELF, PETSC_ERR_SUP,
                    "The operator is singular, and rows %" PetscInt_FMT " and %" PetscInt_FMT
                    " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not "
                    "that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
                    i, (i + 1) % ax->n, xyz[d], (double)ax->upper[i], (double)ax->lower[(i + 1) % ax->n]);
+    }
+    if (BCROperatorFallsApart(op)) { /* every part has a null vector of its own */
+      PetscCheck(BCROperatorIsMatrix(op), PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "The operator is singular and does not couple all grid lines or planes, and is not the matrix. Give a "
+                 "preconditioning matrix with a positive shift, or solve its parts one by one");
+      PetscCall(BCROperatorSetWaves(op));
+      PetscFunctionReturn(PETSC_SUCCESS);
     }
     op->singular = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
-  if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  least = lo / size;
+  if (apart >= 0) PetscCall(BCROperatorPlanesLowest(op, apart, &least));
+  if (least > (op->shift < 0 || BCROperatorFallsApart(op) ? BCR_SUM_TOL : 0)) PetscFunctionReturn(PETSC_SUCCESS);
   if (BCROperatorIsMatrix(op)) {
     PetscCall(BCROperatorSetWaves(op));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -810,7 +899,15 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 
     PetscCall(PetscViewerASCIIPrintf(viewer, "axis %c: %" PetscInt_FMT " unknowns", xyz[d], ax->n));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (ax->lower) {
+    if (BCRAxisIsApart(ax)) {
+      PetscReal lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL;
+
+      for (i = 0; i < ax->n && ax->lower; i++) lo = PetscMin(lo, ax->diag[i]), hi = PetscMax(hi, ax->diag[i]);
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", not coupled"));
+      if (ax->lower)
+        PetscCall(
+          PetscViewerASCIIPrintf(viewer, ", each with a shift of its own, %g to %g more", (double)lo, (double)hi));
+    } else if (ax->lower) {
       PetscReal lo = PETSC_MAX_REAL, hi = 0;
 
       for (i = 0; i < ax->n; i++) {

@@ -65,7 +65,7 @@ typedef struct {
   PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
-  PetscReal *weight; /* w_d, n entries; NULL: all one */
+  PetscReal *weight; /* w_d, n entries, > 0, or of either sign where no planes are coupled along it; NULL: all one */
   /* general axis of a box of three: t, n entries, and the axis that they are for, the last one but this (BCRAxesTimed()).
      NULL: all one */
   PetscReal *times;
@@ -136,8 +136,25 @@ PETSC_INTERN PetscErrorCode BCRAxisLeftNull(const BCRAxis *axis, double left[]);
    BCR_CONDITION_REFINE: backward errors of 4e-14 where that is 167, finite volumes with random cells of 1 to 500 */
 PETSC_INTERN double BCRAxesMixing(PetscInt dim, const BCRAxis axis[], PetscBool ranks);
 
+/* No plane across this axis is coupled to another one: each is a system by itself, with shift diag[k] or 0, and one
+   axis times t_k */
+static inline PetscBool BCRAxisIsApart(const BCRAxis *axis)
+{
+  if (!axis->lower) return (PetscBool)(axis->n > 1 && axis->a == 0);
+  for (PetscInt i = 0; i < axis->n; i++)
+    if (axis->lower[i] != 0 || axis->upper[i] != 0) return PETSC_FALSE;
+  return (PetscBool)(axis->n > 1);
+}
+/* The first such axis, that with numbers t if it is one; -1: none */
+PETSC_INTERN PetscInt BCRAxesApart(PetscInt dim, const BCRAxis axis[]);
+
 /* The largest sum of absolute values of a row of the sum of the axes and shift + i tau */
 PETSC_INTERN double BCRAxesSize(PetscInt dim, const BCRAxis axis[], double shift, double tau);
+/* The same of plane k across the axis apart; -1: of all */
+PETSC_INTERN double BCRAxesPlaneSize(PetscInt dim, const BCRAxis axis[], PetscInt apart, PetscInt k, double shift,
+                                     double tau);
+/* The largest of those of the planes that are not coupled over the smallest; 1: all planes are */
+PETSC_INTERN double BCRAxesPlaneScales(PetscInt dim, const BCRAxis axis[], double shift);
 /* The smallest eigenvalue of an axis, 0 of a uniform one of one unknown */
 PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
 /* How many eigenvalues of a general axis are below x */

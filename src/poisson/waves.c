@@ -26,10 +26,13 @@ struct _n_BCRWaves {
   MPI_Comm comm;
   PetscMPIInt rank, size;
   PetscInt dim, line;
+  PetscInt apart;                 /* the axis whose planes nothing couples, -1: there is none */
+  PetscInt planes;                /* [planes] below: of that axis, else 1 */
   PetscInt n[3], m[3], stride[3]; /* of the whole box, and of this rank's */
   BCRAxis x;                      /* the line's, its arrays owned */
   double unit;                    /* a power of two of about the operator's size, by which all of it is divided */
-  double largest;                 /* the operator's size over that */
+  double *scale;                  /* [planes] the operator's size over that */
+  double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift, tau;
   PetscBool spectral; /* transforms along the line, too */
   WavesAxis axis[3];
@@ -39,6 +42,7 @@ struct _n_BCRWaves {
   PetscInt nsys, firstsys;      /* lines that are solved here */
   PetscInt *index;              /* [all lines] place of the first unknown of each in this rank's box */
   double *sigma, *norm;         /* [nsys] */
+  double *timed;                /* [nsys] with times: the eigenvalue that is multiplied, which is not in sigma */
   BCRTranspose t;
   PetscBool transposed;
   double *here, *share[2];
@@ -49,28 +53,31 @@ struct _n_BCRWaves {
 
 /* ---- set-up ---- */
 
-static PetscInt axis_line(const BCRWavesSpec *spec, PetscBool ranks)
+static PetscInt axis_line(const BCRWavesSpec *spec, PetscInt apart, PetscBool ranks)
 {
   double rest;
-  PetscInt line = ranks ? spec->axis : BCRAxesLine(spec->dim, spec->axes, &rest);
+  PetscInt line = ranks ? spec->axis : apart >= 0 ? apart : BCRAxesLine(spec->dim, spec->axes, &rest);
 
   for (PetscInt d = spec->dim - 1; d >= 0 && line < 0; d--)
     if (spec->axes[d].n > 1 && !BCRAxisIsPeriodic(&spec->axes[d])) line = d;
   return PetscMax(line, 0);
 }
 
-/* The axis' eigenvalues and how to transform along it; lines need no transform */
+/* The axis' eigenvalues and how to transform along it; lines that are no rings need no transform, and planes that are not
+   coupled none */
 static PetscErrorCode axis_create(BCRWaves w, const BCRAxis *x, PetscBool transform, WavesAxis *a)
 {
+  const PetscBool apart = BCRAxisIsApart(x), vectors = transform || BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
   PetscInt constant;
 
   PetscFunctionBegin;
-  if (!transform && x->lower && x->n > WAVES_EIGENVALUES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!vectors && x->lower && x->n > WAVES_EIGENVALUES && !apart) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)x->n, &a->lambda));
   PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)x->n, &a->norm));
   for (PetscInt i = 0; i < x->n; i++) a->norm[i] = 1;
-  if (x->n == 1) a->lambda[0] = x->lower ? (double)x->diag[0] : 0;
-  else if (x->lower && transform) {
+  if (x->n == 1 || apart)
+    for (PetscInt i = 0; i < x->n; i++) a->lambda[i] = x->lower ? (double)x->diag[i] : 0;
+  else if (x->lower && vectors) {
     PetscCall(BCREigenCreate(x, PETSC_FALSE, PETSC_FALSE, &a->eigen));
     PetscCall(BCREigenGetModes(a->eigen, a->lambda, &constant));
   } else if (x->lower) PetscCall(BCREigenValues(x, a->lambda));
@@ -115,25 +122,45 @@ static PetscErrorCode lines_create(BCRWaves w)
   PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)PetscMax(w->nsys, 1), &w->sigma));
   PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)PetscMax(w->nsys, 1), &w->norm));
   PetscCall(BCRArenaGet(&w->arena, sizeof(PetscInt) * (size_t)PetscMax(nlines, 1), &w->index));
+  if (w->times) PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)PetscMax(w->nsys, 1), &w->timed));
   for (PetscInt s = 0; s < nlines; s++) {
     const PetscInt i = s % w->n[e], j = s / w->n[e], mine = s - w->firstsys;
 
     w->index[s] = i * w->stride[e] + j * w->stride[f];
     if (mine < 0 || mine >= w->nsys) continue;
-    w->sigma[mine] = w->axis[e].lambda[i] + w->axis[f].lambda[j] + w->shift;
+    w->sigma[mine] = (w->times && w->x.timed == e ? 0 : w->axis[e].lambda[i]) +
+                     (w->times && w->x.timed == f ? 0 : w->axis[f].lambda[j]) + w->shift;
+    if (w->times) w->timed[mine] = w->x.timed == e ? w->axis[e].lambda[i] : w->axis[f].lambda[j];
     w->norm[mine] = w->axis[e].norm[i] * w->axis[f].norm[j];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Eigenvalues of this rank's lines below x, or for each line at most x and not below -x */
+/* The plane that mode r of this rank's line s is in */
+static PetscInt mode_plane(BCRWaves w, PetscInt r, PetscInt s)
+{
+  const PetscInt e = w->line == 0 ? 1 : 0, line = w->firstsys + s;
+
+  if (w->apart < 0) return 0;
+  return w->apart == w->line ? r : w->apart == e ? line % w->n[e] : line / w->n[e];
+}
+
+/* The real part of its eigenvalue */
+static double mode_value(BCRWaves w, PetscInt r, PetscInt s)
+{
+  return w->axis[w->line].lambda[r] + w->sigma[s] + (w->times ? w->times[r] * w->timed[s] : 0);
+}
+
+/* Eigenvalues of this rank's lines below x of their size, or for each line at most x and not below -x */
 static double count_below(BCRWaves w, double x, PetscBool within)
 {
   double count = 0;
 
   for (PetscInt s = 0; s < w->nsys; s++) {
-    count += (double)BCRAxisCount(&w->x, w->unit * (x - w->sigma[s]));
-    if (within) count -= (double)BCRAxisCount(&w->x, w->unit * (-x - w->sigma[s]));
+    const double y = x * w->scale[mode_plane(w, 0, s)];
+
+    count += (double)BCRAxisCount(&w->x, w->unit * (y - w->sigma[s]));
+    if (within) count -= (double)BCRAxisCount(&w->x, w->unit * (-y - w->sigma[s]));
   }
   return count;
 }
@@ -148,7 +175,7 @@ static PetscErrorCode sum_ranks(BCRWaves w, MPI_Op op, int n, double v[])
 /* Long lines with coefficients: the smallest |eigenvalue| to a digit, by bisection of its logarithm. Collective */
 static PetscErrorCode bisect_least(BCRWaves w, double *least)
 {
-  double low = log(BCR_MODES_LEAST * w->largest), high = log(2 * w->largest);
+  double low = log(BCR_MODES_LEAST), high = log(2.);
 
   PetscFunctionBegin;
   while (high - low > 0.1) {
@@ -163,11 +190,25 @@ static PetscErrorCode bisect_least(BCRWaves w, double *least)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of all modes, one by one, each against its plane's size */
+static void planes_survey(BCRWaves w, BCRModesSurvey *survey)
+{
+  for (PetscInt r = 0; r < w->n[w->line]; r++) {
+    for (PetscInt s = 0; s < w->nsys; s++) {
+      const double re = mode_value(w, r, s), size = hypot(re, w->tau) / w->scale[mode_plane(w, r, s)];
+
+      survey->least = PetscMin(survey->least, size);
+      if (size <= BCR_MODES_LEAST) survey->left++;
+      else if (re < 0) survey->negative++;
+    }
+  }
+}
+
 /* Signs and sizes of all eigenvalues. Collective */
 static PetscErrorCode modes_survey(BCRWaves w)
 {
   const PetscInt n = w->n[w->line];
-  const double tol = BCR_MODES_LEAST * w->largest;
+  const PetscBool real = fabs(w->tau) <= BCR_MODES_LEAST * w->scale[0] ? PETSC_TRUE : PETSC_FALSE;
   BCRModesSurvey s = {0, 0, PETSC_MAX_REAL};
   double count[2], *lambda = NULL;
 
@@ -177,36 +218,39 @@ static PetscErrorCode modes_survey(BCRWaves w)
     PetscCall(PetscArraycpy(lambda, w->axis[w->line].lambda, n));
     BCRModesSort(n, lambda);
     w->lowest = lambda[0];
-    for (PetscInt k = 0; k < w->nsys; k++) BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau, tol, &s);
+    for (PetscInt k = 0; k < w->nsys && w->apart < 0; k++)
+      BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau, BCR_MODES_LEAST * w->scale[0], &s);
     PetscCall(PetscFree(lambda));
+    if (w->apart >= 0) planes_survey(w, &s);
+    else s.least /= w->scale[0];
     PetscCall(sum_ranks(w, MPI_MIN, 1, &s.least));
   } else {
     PetscReal lowest;
 
     PetscCall(BCRAxisLowest(&w->x, &lowest));
     w->lowest = (double)lowest / w->unit;
-    s.negative = count_below(w, fabs(w->tau) <= tol ? -tol : 0, PETSC_FALSE);
-    if (fabs(w->tau) <= tol) s.left = count_below(w, tol, PETSC_TRUE);
+    s.negative = count_below(w, real ? -BCR_MODES_LEAST : 0, PETSC_FALSE);
+    if (real) s.left = count_below(w, BCR_MODES_LEAST, PETSC_TRUE);
     PetscCall(bisect_least(w, &s.least));
-    s.least = hypot(s.least, w->tau);
+    s.least = hypot(s.least, w->tau / w->scale[0]);
   }
   count[0] = s.negative;
   count[1] = s.left;
   PetscCall(sum_ranks(w, MPI_SUM, 2, count));
   w->info.negative = count[0];
   w->info.left = count[1];
-  w->info.least = s.least / w->largest;
+  w->info.least = s.least;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Modes that are left out, and periodic lines, need the eigenvectors of the line */
+/* Modes that are left out, and periodic lines, need the eigenvectors of the line; planes have their own eigenvalues there */
 static PetscErrorCode line_transform(BCRWaves w)
 {
   WavesAxis *a = &w->axis[w->line];
 
   PetscFunctionBegin;
-  w->spectral = w->info.left > 0 || BCRAxisIsPeriodic(&w->x) ? PETSC_TRUE : PETSC_FALSE;
-  if (!w->spectral || w->x.n == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  w->spectral = w->info.left > 0 || BCRAxisIsPeriodic(&w->x) || w->apart == w->line ? PETSC_TRUE : PETSC_FALSE;
+  if (!w->spectral || w->x.n == 1 || w->apart == w->line || a->eigen) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(!w->x.lower || w->x.n <= BCR_EIGEN_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "The operator is numerically singular: %g of its eigenvalues are below %g of its size, and their "
              "eigenvectors along an axis of %" PetscInt_FMT
@@ -284,22 +328,39 @@ static void waves_describe(BCRWaves w)
   }
 }
 
+/* Sizes of planes that are not coupled, or of the whole, and the unit */
+static PetscErrorCode planes_create(BCRWaves w, const BCRWavesSpec *spec)
+{
+  const BCRAxis *x = w->apart < 0 ? NULL : &spec->axes[w->apart];
+  double largest = 0;
+  int exponent;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->scale));
+  if (x && x->times) PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->times));
+  for (PetscInt k = 0; k < w->planes; k++) {
+    if (x && x->times) w->times[k] = (double)x->times[k];
+    w->scale[k] = BCRAxesPlaneSize(spec->dim, spec->axes, w->apart, k, spec->shift, spec->tau);
+    largest = PetscMax(largest, w->scale[k]);
+  }
+  (void)frexp(largest, &exponent);
+  w->unit = ldexp(1., PetscMin(PetscMax(exponent, -1000), 1000));
+  for (PetscInt k = 0; k < w->planes; k++) w->scale[k] /= w->unit;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What a rank does by itself, before the eigenvalues are surveyed */
 static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
 {
   const BCRAxis *x = &spec->axes[w->line];
-  int exponent;
 
   PetscFunctionBegin;
   w->cpu = BCRCpuGetTable(spec->isa, 0);
-  w->largest = BCRAxesSize(spec->dim, spec->axes, spec->shift, spec->tau);
-  (void)frexp(w->largest, &exponent);
-  w->unit = ldexp(1., PetscMin(PetscMax(exponent, -1000), 1000));
-  w->largest /= w->unit;
+  PetscCall(planes_create(w, spec));
   w->shift = spec->shift / w->unit;
   w->tau = spec->tau / w->unit;
   w->x = *x;
-  w->x.lower = w->x.diag = w->x.upper = w->x.weight = NULL;
+  w->x.lower = w->x.diag = w->x.upper = w->x.weight = w->x.times = NULL;
   if (x->lower) {
     PetscCall(PetscMalloc3(x->n, &w->x.lower, x->n, &w->x.diag, x->n, &w->x.upper));
     PetscCall(PetscArraycpy(w->x.lower, x->lower, x->n));
@@ -344,7 +405,14 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
     PetscCallMPI(MPI_Comm_size(w->comm, &w->size));
   }
   w->dim = spec->dim;
-  w->line = axis_line(spec, w->comm != MPI_COMM_NULL ? PETSC_TRUE : PETSC_FALSE);
+  w->apart = BCRAxesApart(spec->dim, spec->axes);
+  w->planes = w->apart < 0 ? 1 : spec->axes[w->apart].n;
+  w->line = axis_line(spec, w->apart, w->comm != MPI_COMM_NULL ? PETSC_TRUE : PETSC_FALSE);
+  PetscCheck(
+    w->apart < 0 || w->line == w->apart || !spec->axes[w->apart].times, PETSC_COMM_SELF, PETSC_ERR_SUP,
+    "Planes across axis %c are not coupled and have coefficients of their own, but another component makes the "
+    "ranks share out axis %c: solve the components one by one, or on one rank",
+    'x' + (int)w->apart, 'x' + (int)w->line);
   for (PetscInt d = 0; d < 3; d++) {
     w->n[d] = d < spec->dim ? spec->axes[d].n : 1;
     w->m[d] = d == w->line && w->comm != MPI_COMM_NULL ? spec->m : w->n[d];
@@ -480,24 +548,24 @@ static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, pt
   }
 }
 
-/* Modes along all axes. sums: squares of what was left out, of the right-hand side, of the solution; in the norm in which
-   eigenvectors are orthogonal */
+/* Modes along all axes. sums: squares of what was left out, of the right-hand side, both over the operator's size in each
+   plane, of the solution; in the norm in which eigenvectors are orthogonal */
 static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdiff_t stride, double *u[2],
                          double sums[3])
 {
   const WavesAxis *a = &w->axis[w->line];
-  const double least = BCR_MODES_LEAST * w->largest;
 
   for (PetscInt r = 0; r < w->n[w->line]; r++) {
     for (PetscInt s = 0; s < w->nsys; s++) {
       const ptrdiff_t at = (index ? index[s] : s) + r * stride;
-      const double norm = a->norm[r] * w->norm[s], re = a->lambda[r] + w->sigma[s], im = u[1] ? w->tau : 0,
-                   square = re * re + im * im, x = u[0][at], y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y);
-      const PetscBool left = hypot(re, im) <= least ? PETSC_TRUE : PETSC_FALSE;
+      const double norm = a->norm[r] * w->norm[s], re = mode_value(w, r, s), im = u[1] ? w->tau : 0,
+                   square = re * re + im * im, x = u[0][at], y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y),
+                   size = w->scale[mode_plane(w, r, s)];
+      const PetscBool left = hypot(re, im) <= BCR_MODES_LEAST * size ? PETSC_TRUE : PETSC_FALSE;
       const double inv = left ? 0 : norm * factor / square;
 
-      sums[0] += left ? f : 0;
-      sums[1] += f;
+      sums[0] += left ? f / (size * size) : 0;
+      sums[1] += f / (size * size);
       sums[2] += left ? 0 : f / square;
       u[0][at] = inv * (re * x + im * y);
       if (u[1]) u[1][at] = inv * (re * y - im * x);
@@ -526,7 +594,7 @@ static PetscErrorCode note_removed(BCRWaves w, double sums[3])
   size = sqrt(sums[1]);
   if (!(size > 0)) PetscFunctionReturn(PETSC_SUCCESS);
   w->info.removed = PetscMax(w->info.removed, removed / size);
-  w->info.backward = PetscMax(w->info.backward, removed / (w->largest * sqrt(sums[2]) + size));
+  w->info.backward = PetscMax(w->info.backward, removed / (sqrt(sums[2]) + size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

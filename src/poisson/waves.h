@@ -6,7 +6,8 @@
       transforms along all axes, a division by the eigenvalue of each mode:
 
   the latter where the line is periodic, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
-  right-hand side and solution, and what was left out is told. On ranks lines are along the slabs' axis, and whole lines
+  right-hand side and solution, and what was left out is told. Planes that are not coupled (BCRAxesApart()) have their own
+  eigenvalues, without a transform across them, and each is measured by its own size. On ranks lines are along the slabs' axis, and whole lines
   are brought together on one rank: elimination inside slabs would meet blocks that are singular though the box is not.
 */
 #pragma once
