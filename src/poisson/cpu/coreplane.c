@@ -117,6 +117,22 @@ static void separator_add(BCRCore c, ptrdiff_t s, PetscBool modes, double v)
     for (PetscInt i = 0; i < c->n[0]; i++) ((double *)c->D)[s * c->ldd + i] += v;
 }
 
+/* Products of axes, whose rows are coupled to separators s0 .. s1 - 1 by more than a number. f: what groups send to them
+   becomes their right-hand sides; u: their solutions, what they send to groups */
+static void separators_couple(BCRCore c, const BCRPlanePlan *p, const BCRLevel0Args *args, ptrdiff_t s0, ptrdiff_t s1,
+                              const void *f, void *u, void *D)
+{
+  const BCRLevel0Shape *sh = &p->shape;
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+
+  for (ptrdiff_t s = s0; s < s1 && sh->coupled; s++) {
+    const ptrdiff_t o = (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1) * c->stride[1];
+
+    c->cpu->level0->couple(sh, args, f ? at(c->io, f, o) : NULL, u ? at(c->io, u, o) : NULL, at(pd, D, s * c->ldd),
+                           c->work0);
+  }
+}
+
 /* Substitution back into all groups, from the last one, whose rows of f the cache still has;
    separators first .. end - 1 are still modes */
 void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D,
@@ -130,6 +146,7 @@ void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, co
     const ptrdiff_t g = PetscMax(g1 - step, 0), s = PetscMax(g - 1, first);
 
     if (end > s) BCRCoreTransformRows(c, 1, end - s, at(pd, D, s * c->ldd));
+    separators_couple(c, p, args, s, end, NULL, u, D);
     end = PetscMin(end, s);
     c->cpu->level0->back(&p->shape, p->kind, g, g1, args, f, ld, u, ld, D, c->ldd, c->work0);
   }
@@ -210,7 +227,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
   BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
-  ptrdiff_t done = 0, end = nsep; /* separators done .. end - 1 are still modes */
+  ptrdiff_t done = 0, coupled = 0, end = nsep; /* separators done .. end - 1 are still modes */
   double sum;
 
   cpu->level0->start(sh, c->work0);
@@ -223,6 +240,8 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
     if (singular && c->rowsum)
       plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
+    separators_couple(c, p, &args, coupled, ready, f, NULL, c->D);
+    coupled = ready;
     if (count > 0) BCRCoreTransformRows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
@@ -231,6 +250,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */
     end = nsep - 1;
     BCRCoreTransformRows(c, 1, 1, at(pd, c->D, end * c->ldd));
+    separators_couple(c, p, &args, end, nsep, NULL, u, c->D);
   }
   if (mean) {
     BCRCoreTransformRows(c, 1, 1, c->D);
