@@ -362,25 +362,26 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 /* Radix of level 0 of the host's kernels: eight rows are what registers hold */
 #define HOST_RADIX 8
 
+/* Level 0 of products of axes */
+static const char *host_product(BCRPlan p)
+{
+  if (!p->product) return NULL;
+  if (p->waves || p->dim != 2 || p->along >= 0) return "products of axes have it in whole planes";
+  return p->tol > 0 ? "the symbol changes its sign, or vanishes" : NULL;
+}
+
 static const char *host_level0(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
 
   if (why) return why;
-  if (p->product && (p->waves || p->dim != 2 || p->along >= 0)) return "products of axes have it in whole planes";
-  if (p->product && p->tol > 0) return "the symbol changes its sign, or vanishes";
+  why = host_product(p);
+  if (why) return why;
   p->radix = HOST_RADIX;
   p->rowsby = BCR_TRANSFORM_HOST;
   BCRLevel0Rows(&p->axis[p->blocks], p->radix, p->open, &p->separators, &p->ngroups);
   why = BCRPlanWhyNotLevel0Groups(p);
   return why ? why : BCRPlanWhyNotLevel0Lines(p);
-}
-
-static const char *host_spectral(BCRPlan p)
-{
-  const char *why = BCRPlanWhyNotSpectral(p);
-
-  return why || host_level0(p) ? why : "level 0 transforms fewer rows";
 }
 
 /* Separators are transformed across for whole planes alone: those of a box, and the rows between two interfaces,
@@ -389,14 +390,17 @@ static const char *host_spectral(BCRPlan p)
 static const char *host_poles(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
-  const double shift = p->singular ? 0 : p->shift + p->fixed;
+  double c[4];
   PetscInt modes;
 
   if (why) return why;
   if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
-  if (p->product) return "there are products of axes";
+  why = host_product(p);
+  if (why) return why;
+  if (p->product && p->singular) return "products of axes are singular, and their means not summed on the way";
   if (p->options.separators == 1) return "separators along x are asked for";
-  if (!BCRAcrossRows(&p->axis[0], &p->axis[1], shift, &p->poles))
+  BCRPlanPlaneSymbol(p, 0, c);
+  if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))
     return "the separators are no coarser axis, or lines along rows decay too slowly";
   modes = p->poles.rows.n;
   p->poleslanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
@@ -406,6 +410,13 @@ static const char *host_poles(BCRPlan p)
   p->ngroups = p->poles.ng;
   p->rowsby = BCR_TRANSFORM_HOST;
   return BCRPlanWhyNotLevel0Groups(p);
+}
+
+static const char *host_spectral(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotSpectral(p);
+
+  return why || (host_poles(p) && host_level0(p)) ? why : "level 0 transforms fewer rows";
 }
 
 /* In order of speed; POLES before LEVEL0: bench/results/cpu_poisson.csv */

@@ -90,9 +90,9 @@ typedef struct {
   BCREnd end[2];    /* of the coarser axis, which rows.n nodes has */
   PetscInt den;     /* the angles of its modes are multiples of pi/den */
 } BCRAcross;
-/* PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly
+/* c: as level 0 has it. PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly
    for the parallel form */
-PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *across);
+PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, const double c[4], BCRAcross *across);
 /* The line of the constant mode's first pole, which decays along x by the shift alone, if at all: by elimination */
 typedef struct {
   PetscInt n, row; /* row: which mode; -1: none is constant */
@@ -103,6 +103,6 @@ typedef struct {
 } BCRPoleLine;
 PETSC_INTERN void BCRPoleLineSolve(const BCRPoleLine *line, double v[]);
 /* The sums over poles along x for the coarser axis' modes; lambda, norm: of their transform. lanes: the kernel's */
-PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across,
+PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const double c[4], double unit, const BCRAcross *across,
                                              const double lambda[], const double norm[], PetscBool single,
                                              PetscInt lanes, BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line);

@@ -200,7 +200,6 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
   const BCRLineRows *rows = &c->plan->separators;
-  const double shift = BCRPlanPlaneShift(c->plan, k);
   const size_t ring = c->options.ring ? c->options.ring : BCRCoreCacheBytes(262144) / 4;
   BCRPlanePlan *p = &c->plane[k];
   double symbol[4];
@@ -220,8 +219,8 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
 
     PetscCall(BCRDttGetModes(c->dtt[1], &lambda, &norm)); /* of the coarser axis */
     p->tab.n = rows->n;
-    PetscCall(BCRPoleSumCreate(x, y, shift, &c->plan->poles, lambda, norm, c->single, c->poles->lanes, &c->arena,
-                               &p->sum, &p->line));
+    PetscCall(BCRPoleSumCreate(x, symbol, c->plan->product ? 1 : symbol[2], &c->plan->poles, lambda, norm, c->single,
+                               c->poles->lanes, &c->arena, &p->sum, &p->line));
     s->lines = PetscMax(s->lines, c->poles->polesum->work(x->n));
   } else {
     for (PetscInt i = 0; i < x->n; i++) {
