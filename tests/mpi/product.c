@@ -13,6 +13,7 @@
 
 static PetscMPIInt rank, size;
 static PetscBool single; /* the work inside is in single precision */
+static PetscBool level0; /* the host's plan for one rank, where it can be, is level 0 */
 
 /* Along an axis: 1-D matrices, stiffness, mass and the identity. Ends: d node that is left out, n natural end of an
    element, p ring; k node that is kept with nothing but its diagonal, K the same whose columns are kept, too; c and
@@ -490,8 +491,12 @@ static PetscErrorCode all_ends(PetscBool quick)
     {7,  5 },
     {2,  3 },
     {13, 2 },
-    {23, 17}
-  };
+    {23, 17},
+    {17, 12},
+    {32, 31},
+    {31, 32},
+    {29, 33}
+  }; /* level 0 from the fourth on, each for every fifth pair of ends */
   Problem p = {
     2, {1, 1,   1},
      NULL, {1, 0.8, 0},
@@ -503,7 +508,7 @@ static PetscErrorCode all_ends(PetscBool quick)
     for (int a = 0; a < 64; a++) {
       char both[5], what[64];
 
-      if ((s == 3 && a % 5) || (quick && (a + (int)s) % 8)) continue;
+      if ((s > 2 && (a + (int)s - 3) % 5) || (quick && (a + (int)s) % 8)) continue;
       (void)snprintf(both, sizeof(both), "%s%s", ends[a % 8], ends[a / 8]);
       (void)snprintf(what, sizeof(what), "bilinear elements, %s, %d x %d", both, (int)sizes[s][0], (int)sizes[s][1]);
       p.n[0] = sizes[s][0];
@@ -511,6 +516,7 @@ static PetscErrorCode all_ends(PetscBool quick)
       p.ends = both;
       p.what = what;
       p.m = strpbrk(both, "dC") && s % 2 ? 0 : 0.3;
+      p.view = level0 && s > 2 ? "radix 8 in physical space" : NULL;
       PetscCall(solve(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -524,6 +530,9 @@ int main(int argc, char **argv)
     {2, {12, 9, 1},   "ppnn",   {1, 1.3, 0},   0,    "bilinear elements, closed ring",      "singular",                 0 },
     {2, {8, 9, 1},    "ccpp",   {1, 1.3, 0},   0,    "cells, closed",                       "singular",                 0 },
     {2, {17, 14, 1},  "dndd",   {1, 1, 0},     -0.9, "bilinear elements, Helmholtz",        "modes, 0 modes left out",  0 },
+    {2, {32, 32, 1},  "dddd",   {1, 1, 0},     0,    "a mode whose lines are not coupled",  "negative in 0 modes",      0 },
+    {2, {31, 23, 1},  "dddd",   {1, 2, 0},     0,    "a pole whose lines are not coupled",  "negative in 0 modes",      0 },
+    {2, {21, 25, 1},  "nnpp",   {1, 1.3, 0},   0,    "bilinear elements, closed, odd ring", "singular",                 0 },
     {2, {12, 11, 1},  "kkkk",   {1, 1, 0},     0,    "bilinear elements, kept rows",        "plane eliminated",         0 },
     {2, {12, 11, 1},  "KKKK",   {1, 1, 0},     0,    "bilinear elements, kept columns",     "rows refer to the planes", 0 },
     {2, {7, 6, 1},    "KnKn",   {1, 1, 0},     0,    "bilinear elements, sides",            NULL,                       0 },
@@ -567,6 +576,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_backend", backend));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
+  level0 = size == 1 && strcmp(backend, "cuda") ? PETSC_TRUE : PETSC_FALSE;
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); i++) {
     PetscInt most = 0;
 
