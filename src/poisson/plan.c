@@ -245,10 +245,16 @@ double BCRPlanPlaneShift(BCRPlan p, PetscInt k)
 
 void BCRPlanPlaneSymbol(BCRPlan p, PetscInt k, double c[4])
 {
+  const int set[4] = {0, 1, 1 << p->blocks, 1 | 1 << p->blocks};
+
   c[0] = BCRPlanPlaneShift(p, k);
-  c[1] = p->product ? p->mixed[1] : (double)p->axis[0].a;
-  c[2] = p->product ? p->mixed[2] : (double)p->axis[p->blocks].a;
-  c[3] = p->product ? p->mixed[3] : 0;
+  c[1] = (double)p->axis[0].a;
+  c[2] = (double)p->axis[p->blocks].a;
+  c[3] = 0;
+  for (int i = 0; i < 4 && p->product; i++) {
+    c[i] = i ? p->mixed[set[i]] : (p->singular ? 0 : p->shift + p->fixed);
+    if (p->across >= 0) c[i] += p->lambda[p->across][k] * p->mixed[set[i] | 1 << p->across];
+  }
 }
 
 double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)
@@ -344,13 +350,13 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 {
   double c[4];
 
-  if (p->product) { /* whole planes */
-    BCRPlanPlaneSymbol(p, 0, c);
+  for (PetscInt k = 0; k < p->nplanes && p->product; k++) {
+    BCRPlanPlaneSymbol(p, k, c);
     for (PetscInt i = 0; i < p->n[0]; i++)
       if (!(BCRModeLineMake(c[0] + c[1] * p->lambda[0][i], c[2] + c[3] * p->lambda[0][i]).delta >= 0))
         return "a mode along the rows is not definite but for the ends of block rows";
-    return NULL;
   }
+  if (p->product) return NULL;
   for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
     if (BCRPlanPlaneShift(p, k) + p->axis[0].a * p->lambda[0][0] < 0)
       return "the shift leaves a mode along the rows that is not definite";
@@ -366,7 +372,7 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 static const char *host_product(BCRPlan p)
 {
   if (!p->product) return NULL;
-  if (p->waves || p->dim != 2 || p->along >= 0) return "products of axes have it in whole planes";
+  if (p->waves || p->along >= 0) return "products of axes have it where the box is on one rank";
   return p->tol > 0 ? "the symbol changes its sign, or vanishes" : NULL;
 }
 

@@ -304,6 +304,8 @@ static PetscErrorCode look(const Problem *p, PC pc)
   if (!rank) {
     Check(strstr(text, "fit exact") && strstr(text, "box stencil"), "%s: PCView():\n%s", p->what, text);
     if (p->view) Check(strstr(text, p->view), "%s: no '%s' in PCView():\n%s", p->what, p->view, text);
+    if (level0 && p->m >= 0 && !strpbrk(p->ends, "kKh") && p->n[0] >= 16 && p->n[1] > 1 && p->n[p->dim - 1] >= 12)
+      Check(strstr(text, "radix 8 in physical space"), "%s: not by level 0:\n%s", p->what, text);
   }
   free(text);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -516,7 +518,6 @@ static PetscErrorCode all_ends(PetscBool quick)
       p.ends = both;
       p.what = what;
       p.m = strpbrk(both, "dC") && s % 2 ? 0 : 0.3;
-      p.view = level0 && s > 2 ? "radix 8 in physical space" : NULL;
       PetscCall(solve(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -557,6 +558,11 @@ int main(int argc, char **argv)
     {2, {120, 69, 1}, "ccnn",   {1, 1.1, 0},   0,    "longer rows, closed",                 "singular",                 0 },
     {3, {2, 127, 35}, "nndddn", {1, 0.7, 1.3}, 0.1,  "trilinear elements, longer columns",  NULL,                       0 },
     {3, {34, 6, 40},  "ccccpp", {1, 0.7, 1.3}, 0,    "trilinear elements, closed, longer",  "singular",                 0 },
+    {3, {17, 5, 15},  "nndddn", {1, 0.7, 1.3}, 0.1,  "trilinear elements, level 0",         NULL,                       0 },
+    {3, {18, 4, 17},  "ppnncC", {1, 1, 1},     0,    "trilinear elements, ring, level 0",   NULL,                       0 },
+    {3, {16, 5, 13},  "nnnnnn", {1, 0.7, 1.3}, 0,    "trilinear elements, closed, level 0", "singular",                 0 },
+    {3, {16, 3, 15},  "cCpppp", {1, 0.7, 1.3}, 0.1,  "trilinear elements, odd ring",        NULL,                       0 },
+    {3, {17, 5, 15},  "bbbbbb", {0, 0, 0},     -1,   "HPCG's 27 points, level 0",           "negative in 0 modes",      27},
   };
   const Problem plain = {
     2, {12, 9,   1},
