@@ -102,7 +102,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
 
       mu[l] = 1 / (1 + e);
       sign[l] = line[j].alternates ? -1 : 1; /* of mu, which is made positive here */
-      fac[l] = 1; /* of 1 - mu^n: mu may be 1 to rounding */
+      fac[l] = 1;                            /* of 1 - mu^n: mu may be 1 to rounding */
       if (px) fac[l] = sign[l] < 0 && nx % 2 ? 1 / (1 + exp(-(double)nx * decay)) : -1 / expm1(-(double)nx * decay);
       least = PetscMin(least, decay);
       /* weight of the row next to the separator: left one for groups inside and at the high end; at
@@ -155,8 +155,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
         max = 2 * max;
       }
       for (PetscInt j = 0; j < h; j++) {
-        num[j] =
-          line[j].delta + (i == 0 ? b0[j] : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + (last ? b1[j] : 0);
+        num[j] = line[j].delta + (i == 0 ? b0[j] : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + (last ? b1[j] : 0);
         c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
       }
       for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];

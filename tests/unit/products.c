@@ -124,8 +124,8 @@ static PetscErrorCode solve(const Plane *p, const BCRCoreOptions *options, BCRPr
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc3(p->size, &ff, p->size, &uu, p->size, &before));
-  PetscCall(BCRCoreCreateProduct(2, p->axis, p->mixed, (PetscReal)other, p->singular, p->stride, io, options, NULL,
-                                 &core));
+  PetscCall(
+    BCRCoreCreateProduct(2, p->axis, p->mixed, (PetscReal)other, p->singular, p->stride, io, options, NULL, &core));
   PetscCall(BCRCoreGetInfo(core, info));
   turned += info->kind == BCR_PLAN_SPECTRAL && !options->plain;
   PetscCall(BCRCoreSetFactor(core, (PetscReal)factor));
@@ -216,8 +216,8 @@ int main(int argc, char **argv)
   }
   printf("largest backward error: double %.1e, single %.1e; plans differ by %.1e, %.1e\n", worst[0], worst[1], apart[0],
          apart[1]);
-  printf("separators along x: %d solves, across: %d, all axes: %d; %d plans changed with the shift\n", count[0], count[1],
-         count[2], turned);
+  printf("separators along x: %d solves, across: %d, all axes: %d; %d plans changed with the shift\n", count[0],
+         count[1], count[2], turned);
   if (cases >= 324 && (!count[0] || !count[1] || !turned)) failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, passed, failed);

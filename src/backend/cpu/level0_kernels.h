@@ -894,6 +894,6 @@ static void BCRN(level0_couple)(const BCRLevel0Shape *s, const BCRLevel0Args *ar
   level0_couple_io(s, (real)args->sepscale, f, u, (real *)D, t, 0);
 }
 
-static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes),  BCRN(level0_work), BCRN(level0_keep),
-                                               BCRN(level0_start),  BCRN(level0_reduce), BCRN(level0_back),
+static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work),   BCRN(level0_keep),
+                                               BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back),
                                                BCRN(level0_couple)};

@@ -190,7 +190,7 @@ static PetscErrorCode tables_reduction(BCRCore c)
 typedef struct {
   size_t level0, lines;
   PetscInt rows;
-  double *delta, *norm;    /* [longer of the first two axes] of the lines of one plane */
+  double *delta, *norm; /* [longer of the first two axes] of the lines of one plane */
   PetscBool *alternates;
   BCRLevel0Modes modes[3]; /* of the groups, the same for all planes */
 } Scratch;
@@ -276,8 +276,8 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
       s->delta[i] /= line->a;
       s->norm[i] /= line->a;
     }
-    PetscCall(BCRLinesTabCreate(&rows, across->n, s->delta, s->norm, NULL, c->single,
-                                (PetscInt)c->cpu->lines->strip(), &c->arena, &p->tab));
+    PetscCall(BCRLinesTabCreate(&rows, across->n, s->delta, s->norm, NULL, c->single, (PetscInt)c->cpu->lines->strip(),
+                                &c->arena, &p->tab));
   }
   s->lines = PetscMax(s->lines, c->lines ? c->cpu->lines->work(line->n) : c->cpu->lines->workx(line->n));
   PetscFunctionReturn(PETSC_SUCCESS);
