@@ -1,7 +1,6 @@
 static char help[] =
-  "Box stencils: bilinear and trilinear elements on squares and cubes, natural ends. PCBCRPOISSON (transforms along\n\
-all axes, a division by the symbol) beside the solve of the uniform box of 5 or 7 points on the same grid, in turn,\n\
-and a copy of the vector.\n\
+  "Box stencils: bilinear and trilinear elements on squares and cubes, natural ends. PCBCRPOISSON beside the solve of\n\
+the uniform box of 5 or 7 points on the same grid, in turn, and a copy of the vector; the plan of each.\n\
   -n2 <1025>      nodes along an axis in two dimensions, 0: none\n\
   -n3 <129>       and in three\n\
   -reps <9>       repetitions, of which the least time counts\n\
@@ -155,6 +154,28 @@ static PetscErrorCode Once(PetscInt dim, PetscInt n, PetscBool box)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The line of PCView() that says how it is solved */
+static PetscErrorCode Plan(const Solver *s)
+{
+  char *text = NULL, *plan;
+  size_t size = 0;
+  FILE *memory = open_memstream(&text, &size);
+  PetscViewer viewer;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCheck(memory, PETSC_COMM_SELF, PETSC_ERR_SYS, "No memory for text");
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, memory, &viewer));
+  PetscCall(KSPGetPC(s->ksp, &pc));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)fclose(memory);
+  plan = strstr(text, "plan: ");
+  printf("    %.*s\n", plan ? (int)strcspn(plan, "\n") : 0, plan ? plan : "");
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
 {
   double copy = HUGE_VAL;
@@ -176,8 +197,10 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   printf("%d^%d: copy %.3f ms\n", (int)n, (int)dim, 1e3 * copy);
   printf("  box stencil  set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %.2f solves of the star, residual %.1e\n",
          1e3 * s[0].setup, 1e3 * s[0].solve, s[0].solve / copy, s[0].solve / s[1].solve, s[0].residual);
+  PetscCall(Plan(&s[0]));
   printf("  star         set-up %8.1f ms, solve %8.2f ms, %6.1f copies, residual %.1e\n", 1e3 * s[1].setup,
          1e3 * s[1].solve, s[1].solve / copy, s[1].residual);
+  PetscCall(Plan(&s[1]));
   if (peers) {
     PetscCall(Create(dim, n, PETSC_TRUE, KSPCG, PCGAMG, &gamg));
     PetscCall(Solve(&gamg, b, x));

@@ -132,7 +132,7 @@ static PetscErrorCode view_plan(const PC_BCRPoisson *bcr, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(
     viewer, "plan: %s\n",
     bcr->info.core.plan[0] ? bcr->info.core.plan : "none, as the first rank has no row between two interfaces"));
-  if (bcr->info.core.kind == BCR_PLAN_SPECTRAL)
+  if (bcr->info.core.symbol_size > 0) /* products of axes, and operators of either sign on a device */
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "symbol: smallest absolute value %g, negative in %" PetscInt64_FMT
                                      " modes, %" PetscInt64_FMT " modes left out as it is next to zero there\n",

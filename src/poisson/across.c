@@ -8,6 +8,8 @@
   here mode by mode,
 
       u_k = 1/8 sum_s (T_x + delta_s)^-1 D_k a_y/a_x,    delta_s = (shift + a_y 4 sin^2(theta_s/2))/a_x,    theta_s = |Theta -+ 2 pi l|/8.
+
+  Of products of axes with p = 4 sin^2(theta_s/2) it is (c_0 + c_1 T_x + p (c_2 + c_3 T_x))^-1: no pole is divided by.
 */
 #include "tables.h"
 #include <math.h>
@@ -28,21 +30,20 @@ static inline PetscInt pole_angle(PetscInt den, PetscInt p, PetscInt s)
   return s % 2 ? den * (s + 1) - p : den * s + p;
 }
 
-/* Decay along x for an angle theta of y, theta/2 = q pi/(16 den) */
-static double pole_delta(const BCRAxis *x, const BCRAxis *y, double shift, PetscInt den, PetscInt q)
+/* Line along x for an angle theta of y, theta/2 = q pi/(16 den) */
+static BCRModeLine pole_line(const double c[4], PetscInt den, PetscInt q)
 {
   const double sn = sin(q * M_PI / (2. * BCR_POLES * den));
 
-  return (shift + y->a * 4 * sn * sn) / x->a;
+  return BCRModeLineMake(c[0] + c[2] * 4 * sn * sn, c[1] + c[3] * 4 * sn * sn);
 }
 
-PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *a)
+PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, const double c[4], BCRAcross *a)
 {
   const double most = 0.1; /* of what a line's image is to be at its other end: where it is more, images cancel */
   const BCREndMirror mirror[2] = {BCREndGetRule(y->end[0]).mirror, BCREndGetRule(y->end[1]).mirror};
   PetscInt gap[2] = {7, 7};
   PetscInt slowest = 1; /* p of the smoothest mode that decays along x by itself */
-  double d;
 
   if (x->lower || y->lower || y->n < BCR_POLES) return PETSC_FALSE;
   if (BCREndIsPeriodic(y->end[0])) {
@@ -67,9 +68,12 @@ PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcr
     a->rows.end[e] = y->end[e];
     a->rows.gapend[e] = gap[e];
   }
-  d = pole_delta(x, y, shift, a->den, slowest);
-  if (!(d > 0) || (x->n + 1) * log1p(BCRRootGap(d)) < -log(most)) return PETSC_FALSE;
-  return PETSC_TRUE;
+  for (PetscInt q = slowest; q <= (c[3] != 0 ? BCR_POLES * a->den : slowest); q++) {
+    const double d = pole_line(c, a->den, q).delta;
+
+    if (!(d > 0) || (x->n + 1) * log1p(BCRRootGap(d)) < -log(most)) return PETSC_FALSE;
+  }
+  return c[1] > 0 ? PETSC_TRUE : PETSC_FALSE; /* of the constant mode along y */
 }
 
 /* The line of the constant mode's first pole: pivots 1 + e as in level0.c, a ring bordered by its
@@ -132,7 +136,7 @@ void BCRPoleLineSolve(const BCRPoleLine *line, double v[])
   for (PetscInt i = n - 2; i >= 0; i--) v[i] = y = v[i] + (i ? 1 : line->up) * line->inv[i] * y;
 }
 
-PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across,
+PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const double c[4], double unit, const BCRAcross *across,
                                 const double lambda[], const double norm[], PetscBool single, PetscInt lanes,
                                 BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line)
 {
@@ -158,19 +162,21 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
       const PetscInt p = (PetscInt)(2 * den / M_PI * asin(0.5 * sqrt(lambda[i])) + 0.5);
 
       if (p == 0 && line->row < 0)
-        BCRCallElse(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line),
+        BCRCallElse(line_create(x, c[0] / c[1], norm[i] / BCR_POLES * unit / c[1], i, arena, line),
                     (void)PetscFree(tab));
       for (PetscInt s = 0; s < BCR_POLES; s++) {
         const PetscBool apart = p == 0 && s == 0 ? PETSC_TRUE : PETSC_FALSE; /* by its line: it may not decay at all */
-        const double d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d) * sqrt(d + 4),
-                     e = 0.5 * (d + root), mu = 1 / (1 + e);
-        const double decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
+        const BCRModeLine pole = pole_line(c, den, pole_angle(den, p, apart ? 1 : s));
+        const double d = pole.delta, root = sqrt(d) * sqrt(d + 4), e = 0.5 * (d + root), decay = log1p(e),
+                     columns = PetscMin(-eps / decay + 1, (double)n);
+        const double mu = (pole.alternates ? -1 : 1) / (1 + e),
+                     rho = (pole.alternates && n % 2 == 0 ? -1 : 1) * exp(-(n + 1) * decay); /* mu^(n + 1) */
         double r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
 
         row[BCR_SUM_MU * lanes] = mu;
-        row[BCR_SUM_W * lanes] = q * lanes + l < nk && !apart ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
+        row[BCR_SUM_W * lanes] = q * lanes + l < nk && !apart ? norm[i] / BCR_POLES * unit / pole.a / root : 0;
         near[s > 0][q] = PetscMax(near[s > 0][q], (ptrdiff_t)columns);
-        if (px || rho > exp(eps)) near[2 + (s > 0)][q] = PetscMax(near[2 + (s > 0)][q], (ptrdiff_t)columns);
+        if (px || fabs(rho) > exp(eps)) near[2 + (s > 0)][q] = PetscMax(near[2 + (s > 0)][q], (ptrdiff_t)columns);
         if (px) {
           row[BCR_SUM_YZ * lanes] = row[BCR_SUM_Y0 * lanes] = row[BCR_SUM_YN * lanes] = 0;
           row[BCR_SUM_YY * lanes] = 1 / (mu - rho);

@@ -32,7 +32,7 @@ typedef enum {
   BCR_PLAN_LEVEL0,       /* level 0, the separators transformed along axis 0, a line over them for each mode */
   BCR_PLAN_BOX_PASSES,   /* BOX whose planes do not stay on chip */
   BCR_PLAN_FOURIER,      /* transforms along all axes but one, a line along that for each mode */
-  BCR_PLAN_SPECTRAL,     /* products of axes: transforms along all axes, and a division by the symbol */
+  BCR_PLAN_SPECTRAL,     /* products of axes, if not by level 0: transforms along all axes, a division by the symbol */
   BCR_PLAN_KINDS
 } BCRPlanKind;
 
@@ -151,7 +151,7 @@ typedef struct {
   double flops;     /* of one solve */
   double bytes;     /* of one solve: memory that its stages read and write */
   char isa[64];     /* instruction set, or the name of the CUDA device */
-  /* SPECTRAL: the smallest absolute value of the symbol but that of the constant of a singular operator, and what that is
+  /* products of axes: the smallest absolute value of the symbol but that of the constant of a singular operator, and what that is
      small or large against; modes where it is negative; modes that are left out, as it is next to zero there */
   double symbol_min, symbol_size;
   PetscInt64 negative, left_out;

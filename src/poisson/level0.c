@@ -73,9 +73,9 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, do
   }
 }
 
-/* Tables of one kind of group */
-static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side,
-                                  const double delta[8], const double A[64], const double S[64], double scale,
+/* Tables of one kind of group, from the lines of its modes */
+static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, PetscBool regular, int side,
+                                  const BCRModeLine line[8], const double A[64], const double S[64], double scale,
                                   PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb,
                                   BCRLevel0Kind *k)
 {
@@ -84,7 +84,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   const PetscInt nx = x->n;
   const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   /* least: -log of the largest mu */
-  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, num[8];
+  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, num[8], sign[16], b0[8], b1[8];
   double *K = NULL, *F = NULL, *c;
   PetscInt cols = 0, fill;
   PetscErrorCode ierr;
@@ -98,16 +98,19 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     const PetscInt j = l % 8;
 
     if (j < h) {
-      const double e = BCRRootGap(delta[j]), decay = log1p(e);
+      const double e = BCRRootGap(line[j].delta), decay = log1p(e);
 
       mu[l] = 1 / (1 + e);
-      fac[l] = px ? -1 / expm1(-(double)nx * decay) : 1; /* of 1 - mu^n: mu may be 1 to rounding */
+      sign[l] = line[j].alternates ? -1 : 1; /* of mu, which is made positive here */
+      fac[l] = 1;                            /* of 1 - mu^n: mu may be 1 to rounding */
+      if (px) fac[l] = sign[l] < 0 && nx % 2 ? 1 / (1 + exp(-(double)nx * decay)) : -1 / expm1(-(double)nx * decay);
       least = PetscMin(least, decay);
       /* weight of the row next to the separator: left one for groups inside and at the high end; at
          the low end the right one, whose sum the kernel forms as E - O */
-      om[l] = (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * mu[l] / rx;
+      om[l] = (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * mu[l] * unit / line[j].a;
     } else {
       mu[l] = 0.1;
+      sign[l] = 1;
       om[l] = 0;
       fac[l] = px ? 1 / (1 - pow(mu[l], (double)nx)) : 1;
     }
@@ -116,9 +119,9 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   }
   for (PetscInt i = 0; i < 64; i++) SS[i] = 0;
   for (PetscInt r = 0; r < h; r++)
-    for (PetscInt j = 0; j < h; j++) SS[8 * r + j] = S[8 * r + j] * mu[j] / rx * scale;
+    for (PetscInt j = 0; j < h; j++) SS[8 * r + j] = S[8 * r + j] * mu[j] * unit / line[j].a * scale;
   for (PetscInt j = 0; j < 8; j++)
-    outscale[j] = j < 7 ? 0.25 * mu[j] / rx * scale : 0; /* regular: S = sin/4, A = sin */
+    outscale[j] = j < h && j < 7 ? 0.25 * mu[j] * unit / line[j].a * scale : 0; /* regular: S = sin/4, A = sin */
   {
     const double need = -log(eps) / least;
 
@@ -130,14 +133,16 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   k->tile = k->tile < 8 ? 8 : k->tile;
   if (!px) {
     /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
-    const double b0 = BCREndExcess(x->end[0]);
-    const double b1 = BCREndExcess(x->end[1]);
     PetscInt max = 64, conv = -1;
 
+    for (PetscInt j = 0; j < h; j++) {
+      b0[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[0]) : x->end[0]);
+      b1[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[1]) : x->end[1]);
+    }
     PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
     for (PetscInt i = 0; i < nx; i++) {
       const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-      const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1, end = last ? b1 : 0;
+      const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1;
       PetscBool same = PETSC_TRUE;
 
       if (i == max) {
@@ -150,7 +155,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         max = 2 * max;
       }
       for (PetscInt j = 0; j < h; j++) {
-        num[j] = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + end;
+        num[j] = line[j].delta + (i == 0 ? b0[j] : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + (last ? b1[j] : 0);
         c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
       }
       for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];
@@ -169,7 +174,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     for (PetscInt i = -1; i <= fill; i++) { /* none beyond the ends of the line */
       const double *here = i >= 0 && i < cols ? c + 8 * (ptrdiff_t)i : mu, inside = i >= 0 && i < nx ? 1 : 0;
 
-      for (PetscInt l = 0; l < lanes; l++) K[lanes * (i + 1) + l] = inside * here[l % 8];
+      for (PetscInt l = 0; l < lanes; l++) K[lanes * (i + 1) + l] = inside * sign[l] * here[l % 8];
       for (PetscInt l = 0; l < lanes && i >= 0 && i < fill; l++) F[lanes * i + l] = inside * here[l % 8] / mu[l];
     }
     PetscCall(PetscFree(c));
@@ -181,7 +186,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
           const double e = 1 / mu[l] - 1, w = k->low;
 
           Cn[l] = w * mu[l];
-          Fn[l] = 1 / (delta[j] + b1 + w * e * mu[l]) / mu[l];
+          Fn[l] = 1 / (line[j].delta + b1[j] + w * e * mu[l]) / mu[l];
         }
       }
     }
@@ -190,6 +195,10 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   if (k->tile < k->halo) k->tile = k->halo; /* long decay: do not warm up too often */
   if (k->tile > nb) k->tile = nb;
   k->slots = PetscMin(k->tile + k->halo, nb);
+  for (PetscInt l = 0; l < lanes; l++) {
+    mu[l] *= sign[l];
+    Cn[l] *= sign[l];
+  }
   ierr = BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c);
   if (!ierr) ierr = BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F);
   PetscCall(PetscFree2(K, F));
@@ -206,16 +215,15 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
 }
 
 PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows,
-                               PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache,
-                               BCRArena *arena, BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
-                               PetscBool *possible)
+                               PetscInt ng, const double c[4], PetscBool coupled, double scale, PetscBool single,
+                               PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
+                               BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
 {
-  const double rx = (double)x->a / (double)y->a;
   const PetscBool periodic = BCREndIsPeriodic(y->end[0]) && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   PetscInt r;
   unsigned char *kind;
   ptrdiff_t *row;
-  double delta[8];
+  BCRModeLine line[8];
 
   PetscFunctionBegin;
   *possible = PETSC_TRUE;
@@ -229,6 +237,13 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   shape->left = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
   shape->far = 0;
   shape->ring = 0;
+  shape->coupled = coupled;
+  shape->diag = c[2] + 2 * c[3];
+  shape->off = c[3];
+  for (int e = 0; e < 2; e++) {
+    shape->enddiag[e] = shape->diag + c[3] * BCREndGetRule(x->end[e]).diagonal;
+    shape->endoff[e] = c[3] * BCREndGetRule(x->end[e]).inward;
+  }
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
   PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));
   for (PetscInt g = 0, at = 0; g < ng; g++) {
@@ -256,12 +271,12 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
       modes[r].known = PETSC_TRUE;
     }
     for (PetscInt j = 0; j < h; j++) {
-      delta[j] = (shift + y->a * modes[r].lambda[j]) / x->a;
-      if (!(delta[j] > 0)) *possible = PETSC_FALSE;
+      line[j] = BCRModeLineMake(c[0] + c[2] * modes[r].lambda[j], c[1] + c[3] * modes[r].lambda[j]);
+      if (!(line[j].delta > 0)) *possible = PETSC_FALSE;
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S,
-                          scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
+    PetscCall(kind_create(x, coupled ? 1 : c[2], h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, line,
+                          modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
     shape->ring = PetscMax(shape->ring, kinds[r].slots);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

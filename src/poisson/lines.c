@@ -30,6 +30,23 @@ static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], d
   }
 }
 
+/* The same where the signs of the rows of some modes alternate */
+static void gaps_alternate(PetscInt n, PetscInt h, BCREnd end, const PetscBool alternates[], const double delta[],
+                           double extra[], double sigma[])
+{
+  const BCREnd other = BCREndAlternate(end);
+  double e[MAXSTRIP], s[MAXSTRIP];
+
+  gaps_end(n, h, end, delta, extra, sigma);
+  if (other == end) return;
+  gaps_end(n, h, other, delta, e, s);
+  for (PetscInt k = 0; k < n; k++) {
+    if (!alternates[k]) continue;
+    extra[k] = e[k];
+    sigma[k] = s[k];
+  }
+}
+
 static void gap_end(PetscInt h, BCREnd end, double delta, double *extra, double *sigma)
 {
   gaps_end(1, h, end, &delta, extra, sigma);
@@ -102,7 +119,8 @@ static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, P
 }
 
 PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm,
-                                 PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab)
+                                 const PetscBool *alternates, PetscBool single, PetscInt strip, BCRArena *arena,
+                                 BCRLinesTab *tab)
 {
   const PetscInt nq = (nk + strip - 1) / strip;
   const PetscBool periodic = BCREndIsPeriodic(rows->end[0]) ? PETSC_TRUE : PETSC_FALSE;
@@ -140,7 +158,8 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   BCRCallElse(PetscMalloc1(room * sz, &buf), (void)PetscFree2(wy, wb));
   for (PetscInt iq = 0; iq < nq; iq++) {
     double t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP],
-      nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
+      nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP], corner[MAXSTRIP];
+    PetscBool turned[MAXSTRIP];
     ptrdiff_t rowstab = 0;
     PetscBool done = PETSC_FALSE;
     double before = 1;
@@ -150,7 +169,9 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
 
       d[k] = delta[kk];
       nrm[k] = norm[kk];
+      turned[k] = alternates ? alternates[kk] : PETSC_FALSE;
       num[k] = P[k] = r[k] = 0;
+      corner[k] = 1;
     }
     gaps_end(strip, rows->gap, BCREndAtSeparator(), d, t, sg);
     if (periodic) {
@@ -165,7 +186,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         if (rows->gapend[e] == rows->gap && BCREndIsZero(rows->end[e])) { /* as between two rows */
           PetscCall(PetscArraycpy(extra, t, strip));
           PetscCall(PetscArraycpy(sigma, sg, strip));
-        } else gaps_end(strip, rows->gapend[e], rows->end[e], d, extra, sigma);
+        } else gaps_alternate(strip, rows->gapend[e], rows->end[e], turned, d, extra, sigma);
       }
     }
     for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
@@ -204,6 +225,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         y[k] = eps0[k] + (first ? 0 : l[k] * y[k]);
         wy[(size_t)s * strip + k] = y[k] * r[k];
         wb[(size_t)s * strip + k] = b[k];
+        corner[k] *= last ? r[k] : b[k];
       }
       if (done && !last) continue;
       if (used + 4 * strip > room) {
@@ -238,11 +260,15 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         for (PetscInt k = 0; k < strip; k++) w0[k] = wy[(size_t)s * strip + k] + wb[(size_t)s * strip + k] * w0[k];
       for (PetscInt k = 0; k < strip; k++) {
         /* the last row: what of its diagonal is left when the open line is eliminated, again without cancellation */
-        const double den = n ? d[k] * (1 + sl[k] + sr[k]) + ta[k] * w0[k] + tb[k] * w1[k] : d[k];
+        const PetscBool oddfirst = turned[k] && rows->gapend[0] % 2 == 0 ? PETSC_TRUE : PETSC_FALSE,
+                        oddlast = turned[k] && rows->gaplast % 2 == 0 ? PETSC_TRUE : PETSC_FALSE;
+        double den = n ? d[k] * (1 + sl[k] + sr[k]) + ta[k] * w0[k] + tb[k] * w1[k] : d[k];
 
+        /* signs that alternate do not close on an odd ring: the couplings of the two ends to the last row differ in theirs */
+        if (n && oddfirst != oddlast) den += 4 * ta[k] * tb[k] * corner[k];
         v[k] = den > 0 ? nrm[k] / den : 0;
-        a[k] = ta[k] / nrm[k];
-        c[k] = tb[k] / nrm[k];
+        a[k] = (oddfirst ? -ta[k] : ta[k]) / nrm[k];
+        c[k] = (oddlast ? -tb[k] : tb[k]) / nrm[k];
       }
       tab_put(zA, single, iq * strip, a, strip);
       tab_put(zB, single, iq * strip, c, strip);

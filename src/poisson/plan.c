@@ -243,6 +243,20 @@ double BCRPlanPlaneShift(BCRPlan p, PetscInt k)
   return p->across < 0 || p->axis[p->line].times ? shift : shift + p->axis[p->across].a * p->lambda[p->across][k];
 }
 
+void BCRPlanPlaneSymbol(BCRPlan p, PetscInt k, double c[4])
+{
+  const int set[4] = {0, 1, 1 << p->blocks, 1 | 1 << p->blocks};
+
+  c[0] = BCRPlanPlaneShift(p, k);
+  c[1] = (double)p->axis[0].a;
+  c[2] = (double)p->axis[p->blocks].a;
+  c[3] = 0;
+  for (int i = 0; i < 4 && p->product; i++) {
+    c[i] = i ? p->mixed[set[i]] : (p->singular ? 0 : p->shift + p->fixed);
+    if (p->across >= 0) c[i] += p->lambda[p->across][k] * p->mixed[set[i] | 1 << p->across];
+  }
+}
+
 double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)
 {
   return p->across < 0 ? 1 : p->norm[p->across][k];
@@ -305,7 +319,7 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
 /* Level 0 eliminates rows of a group by their modes, each a line along the row: they have to be definite on their own */
 const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
 {
-  const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
+  const BCRAxis *y = &p->axis[p->blocks];
   const PetscBool ring = BCRAxisIsPeriodic(y) && !p->open[0] ? PETSC_TRUE : PETSC_FALSE;
 
   p->decay = 0;
@@ -317,13 +331,14 @@ const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
     if (h < 1) continue;
     BCRLevel0GroupModes(h, end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, 16, lambda, A, S);
     for (PetscInt k = 0; k < p->nplanes; k++) {
-      const double shift = BCRPlanPlaneShift(p, k);
+      double c[4];
 
+      BCRPlanPlaneSymbol(p, k, c);
       for (PetscInt j = 0; j < h; j++) {
-        const double delta = (shift + y->a * lambda[j]) / x->a;
+        const BCRModeLine line = BCRModeLineMake(c[0] + c[2] * lambda[j], c[1] + c[3] * lambda[j]);
 
-        if (!(delta > 0)) return "the shift leaves a group of rows that is not definite on its own";
-        p->decay = PetscMax(p->decay, 1 / (1 + BCRRootGap(delta)));
+        if (!(line.delta > 0)) return "the shift leaves a group of rows that is not definite on its own";
+        p->decay = PetscMax(p->decay, 1 / (1 + BCRRootGap(line.delta)));
       }
     }
   }
@@ -333,6 +348,15 @@ const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
 /* Lines over the separators, one for each mode along the rows */
 const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 {
+  double c[4];
+
+  for (PetscInt k = 0; k < p->nplanes && p->product; k++) {
+    BCRPlanPlaneSymbol(p, k, c);
+    for (PetscInt i = 0; i < p->n[0]; i++)
+      if (!(BCRModeLineMake(c[0] + c[1] * p->lambda[0][i], c[2] + c[3] * p->lambda[0][i]).delta >= 0))
+        return "a mode along the rows is not definite but for the ends of block rows";
+  }
+  if (p->product) return NULL;
   for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
     if (BCRPlanPlaneShift(p, k) + p->axis[0].a * p->lambda[0][0] < 0)
       return "the shift leaves a mode along the rows that is not definite";
@@ -344,10 +368,20 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 /* Radix of level 0 of the host's kernels: eight rows are what registers hold */
 #define HOST_RADIX 8
 
+/* Level 0 of products of axes */
+static const char *host_product(BCRPlan p)
+{
+  if (!p->product) return NULL;
+  if (p->waves || p->along >= 0) return "products of axes have it where the box is on one rank";
+  return p->tol > 0 ? "the symbol changes its sign, or vanishes" : NULL;
+}
+
 static const char *host_level0(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
 
+  if (why) return why;
+  why = host_product(p);
   if (why) return why;
   p->radix = HOST_RADIX;
   p->rowsby = BCR_TRANSFORM_HOST;
@@ -362,13 +396,17 @@ static const char *host_level0(BCRPlan p)
 static const char *host_poles(BCRPlan p)
 {
   const char *why = BCRPlanWhyNotLevel0Sizes(p);
-  const double shift = p->singular ? 0 : p->shift + p->fixed;
+  double c[4];
   PetscInt modes;
 
   if (why) return why;
   if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
+  why = host_product(p);
+  if (why) return why;
+  if (p->product && p->singular) return "products of axes are singular, and their means not summed on the way";
   if (p->options.separators == 1) return "separators along x are asked for";
-  if (!BCRAcrossRows(&p->axis[0], &p->axis[1], shift, &p->poles))
+  BCRPlanPlaneSymbol(p, 0, c);
+  if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))
     return "the separators are no coarser axis, or lines along rows decay too slowly";
   modes = p->poles.rows.n;
   p->poleslanes = 2 * modes > p->limits.lanes ? p->limits.lanes : p->limits.narrow;
@@ -380,9 +418,16 @@ static const char *host_poles(BCRPlan p)
   return BCRPlanWhyNotLevel0Groups(p);
 }
 
+static const char *host_spectral(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotSpectral(p);
+
+  return why || (host_poles(p) && host_level0(p)) ? why : "level 0 transforms fewer rows";
+}
+
 /* In order of speed; POLES before LEVEL0: bench/results/cpu_poisson.csv */
 static const BCRPlanWay host_ways[] = {
-  {BCR_PLAN_SPECTRAL,  BCRPlanWhyNotSpectral },
+  {BCR_PLAN_SPECTRAL,  host_spectral         },
   {BCR_PLAN_POINT,     BCRPlanWhyNotPoint    },
   {BCR_PLAN_LINE,      BCRPlanWhyNotLine     },
   {BCR_PLAN_RECURSIVE, BCRPlanWhyNotRecursive},
@@ -658,13 +703,13 @@ static PetscErrorCode plan_choose(BCRPlan p)
   PetscFunctionBegin;
   memset(p->refused, 0, sizeof(p->refused));
   p->kind = BCR_PLAN_NONE;
+  if (p->product && p->dim) PetscCall(plan_symbol(p));
   for (PetscInt w = 0; w < p->limits.nways && p->kind == BCR_PLAN_NONE; w++) {
     const BCRPlanWay *way = &p->limits.way[w];
 
     p->refused[way->kind] = way->whynot(p);
     if (!p->refused[way->kind]) p->kind = way->kind;
   }
-  if (p->kind == BCR_PLAN_SPECTRAL) PetscCall(plan_symbol(p));
   plan_stages(p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

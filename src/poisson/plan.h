@@ -188,6 +188,8 @@ PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 PETSC_INTERN PetscBool BCRPlanMeanInLines(BCRPlan plan);
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
+/* The same with the two axes: coefficients of 1, T of the rows, T of the block rows and their product, in unit coupling */
+PETSC_INTERN void BCRPlanPlaneSymbol(BCRPlan plan, PetscInt k, double c[4]);
 /* Where the lines have numbers t: what they multiply, which is not in that shift then */
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);

@@ -21,11 +21,36 @@ typedef struct {
   PetscInt gaplast; /* periodic: between the last but one and the last row */
 } BCRLineRows;
 
+/* What the end is of 4a - T when every other unknown of the axis changes its sign: an image half a cell away changes its
+   sign, too */
+static inline BCREnd BCREndAlternate(BCREnd end)
+{
+  const BCREndMirror mirror = BCREndGetRule(end).mirror;
+
+  return mirror.distance == 1 ? BCREndOfCell(-mirror.sign) : end;
+}
+
+/* A line shift + slope T as a (T + delta). Where slope is negative it is a (T' + delta) with T' = 4 - T, which is such an
+   axis when every other unknown changes its sign (BCREndAlternate()). delta > 0: it is definite. There is a slope, if
+   only below rounding of the shift, so that decays and pivots of the line have values */
+typedef struct {
+  double a, delta;
+  PetscBool alternates;
+} BCRModeLine;
+static inline BCRModeLine BCRModeLineMake(double shift, double slope)
+{
+  const double a = PetscMax(fabs(slope), 1e-17 * shift);
+  const BCRModeLine line = {a, (slope < 0 ? shift + 4 * slope : shift) / a, slope < 0 ? PETSC_TRUE : PETSC_FALSE};
+
+  return line;
+}
+
 /* delta[k] >= 0: eigenvalue of the block row minus 2 - unit block coupling - for mode k; norm: the
-   factor of the mode's solution. single: the kernel's precision. strip: modes in a strip */
+   factor of the mode's solution. alternates: those whose block rows change their signs in turn (BCRModeLine);
+   NULL: none. single: the kernel's precision. strip: modes in a strip */
 PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta,
-                                              const double *norm, PetscBool single, PetscInt strip, BCRArena *arena,
-                                              BCRLinesTab *tab);
+                                              const double *norm, const PetscBool *alternates, PetscBool single,
+                                              PetscInt strip, BCRArena *arena, BCRLinesTab *tab);
 /* what the line of a singular mode (delta = 0) makes of a right-hand side of ones: 1 + the eliminated rows' shares */
 PETSC_INTERN double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s);
 
@@ -48,14 +73,15 @@ typedef struct {
   PetscBool known;
   double lambda[8], A[64], S[64];
 } BCRLevel0Modes;
-/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale: of what is written
+/* Level 0 of c[0] + c[1] T_x + c[2] T_y + c[3] T_x T_y, both of unit coupling. coupled: rows of a group are coupled to
+   separators by c[2] + c[3] T_x, else by c[2], by which all is divided. rows, ng: of the groups. scale: of what is written
    to u. lanes: the kernels' BL. cache: bytes that the ring may take. modes: kept from one shift to the next. *possible:
    PETSC_FALSE where a group's lines are not definite on their own. */
 PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2],
-                                            const BCRLineRows *rows, PetscInt ng, double shift, double scale,
-                                            PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
-                                            BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
-                                            PetscBool *possible);
+                                            const BCRLineRows *rows, PetscInt ng, const double c[4], PetscBool coupled,
+                                            double scale, PetscBool single, PetscInt lanes, size_t cache,
+                                            BCRArena *arena, BCRLevel0Modes modes[3], BCRLevel0Shape *shape,
+                                            BCRLevel0Kind kinds[3], PetscBool *possible);
 
 /* Separators that are transformed across, along y (across.c): the nodes of a coarser axis */
 typedef struct {
@@ -64,9 +90,9 @@ typedef struct {
   BCREnd end[2];    /* of the coarser axis, which rows.n nodes has */
   PetscInt den;     /* the angles of its modes are multiples of pi/den */
 } BCRAcross;
-/* PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly
+/* c: as level 0 has it. PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly
    for the parallel form */
-PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *across);
+PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, const double c[4], BCRAcross *across);
 /* The line of the constant mode's first pole, which decays along x by the shift alone, if at all: by elimination */
 typedef struct {
   PetscInt n, row; /* row: which mode; -1: none is constant */
@@ -77,6 +103,6 @@ typedef struct {
 } BCRPoleLine;
 PETSC_INTERN void BCRPoleLineSolve(const BCRPoleLine *line, double v[]);
 /* The sums over poles along x for the coarser axis' modes; lambda, norm: of their transform. lanes: the kernel's */
-PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across,
+PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const double c[4], double unit, const BCRAcross *across,
                                              const double lambda[], const double norm[], PetscBool single,
                                              PetscInt lanes, BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line);

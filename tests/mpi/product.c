@@ -13,6 +13,7 @@
 
 static PetscMPIInt rank, size;
 static PetscBool single; /* the work inside is in single precision */
+static PetscBool level0; /* the host's plan for one rank, where it can be, is level 0 */
 
 /* Along an axis: 1-D matrices, stiffness, mass and the identity. Ends: d node that is left out, n natural end of an
    element, p ring; k node that is kept with nothing but its diagonal, K the same whose columns are kept, too; c and
@@ -303,6 +304,8 @@ static PetscErrorCode look(const Problem *p, PC pc)
   if (!rank) {
     Check(strstr(text, "fit exact") && strstr(text, "box stencil"), "%s: PCView():\n%s", p->what, text);
     if (p->view) Check(strstr(text, p->view), "%s: no '%s' in PCView():\n%s", p->what, p->view, text);
+    if (level0 && p->m >= 0 && !strpbrk(p->ends, "kKh") && p->n[0] >= 16 && p->n[1] > 1 && p->n[p->dim - 1] >= 12)
+      Check(strstr(text, "radix 8 in physical space"), "%s: not by level 0:\n%s", p->what, text);
   }
   free(text);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -490,8 +493,12 @@ static PetscErrorCode all_ends(PetscBool quick)
     {7,  5 },
     {2,  3 },
     {13, 2 },
-    {23, 17}
-  };
+    {23, 17},
+    {17, 12},
+    {32, 31},
+    {31, 32},
+    {29, 33}
+  }; /* level 0 from the fourth on, each for every fifth pair of ends */
   Problem p = {
     2, {1, 1,   1},
      NULL, {1, 0.8, 0},
@@ -503,7 +510,7 @@ static PetscErrorCode all_ends(PetscBool quick)
     for (int a = 0; a < 64; a++) {
       char both[5], what[64];
 
-      if ((s == 3 && a % 5) || (quick && (a + (int)s) % 8)) continue;
+      if ((s > 2 && (a + (int)s - 3) % 5) || (quick && (a + (int)s) % 8)) continue;
       (void)snprintf(both, sizeof(both), "%s%s", ends[a % 8], ends[a / 8]);
       (void)snprintf(what, sizeof(what), "bilinear elements, %s, %d x %d", both, (int)sizes[s][0], (int)sizes[s][1]);
       p.n[0] = sizes[s][0];
@@ -524,6 +531,9 @@ int main(int argc, char **argv)
     {2, {12, 9, 1},   "ppnn",   {1, 1.3, 0},   0,    "bilinear elements, closed ring",      "singular",                 0 },
     {2, {8, 9, 1},    "ccpp",   {1, 1.3, 0},   0,    "cells, closed",                       "singular",                 0 },
     {2, {17, 14, 1},  "dndd",   {1, 1, 0},     -0.9, "bilinear elements, Helmholtz",        "modes, 0 modes left out",  0 },
+    {2, {32, 32, 1},  "dddd",   {1, 1, 0},     0,    "a mode whose lines are not coupled",  "negative in 0 modes",      0 },
+    {2, {31, 23, 1},  "dddd",   {1, 2, 0},     0,    "a pole whose lines are not coupled",  "negative in 0 modes",      0 },
+    {2, {21, 25, 1},  "nnpp",   {1, 1.3, 0},   0,    "bilinear elements, closed, odd ring", "singular",                 0 },
     {2, {12, 11, 1},  "kkkk",   {1, 1, 0},     0,    "bilinear elements, kept rows",        "plane eliminated",         0 },
     {2, {12, 11, 1},  "KKKK",   {1, 1, 0},     0,    "bilinear elements, kept columns",     "rows refer to the planes", 0 },
     {2, {7, 6, 1},    "KnKn",   {1, 1, 0},     0,    "bilinear elements, sides",            NULL,                       0 },
@@ -548,6 +558,11 @@ int main(int argc, char **argv)
     {2, {120, 69, 1}, "ccnn",   {1, 1.1, 0},   0,    "longer rows, closed",                 "singular",                 0 },
     {3, {2, 127, 35}, "nndddn", {1, 0.7, 1.3}, 0.1,  "trilinear elements, longer columns",  NULL,                       0 },
     {3, {34, 6, 40},  "ccccpp", {1, 0.7, 1.3}, 0,    "trilinear elements, closed, longer",  "singular",                 0 },
+    {3, {17, 5, 15},  "nndddn", {1, 0.7, 1.3}, 0.1,  "trilinear elements, level 0",         NULL,                       0 },
+    {3, {18, 4, 17},  "ppnncC", {1, 1, 1},     0,    "trilinear elements, ring, level 0",   NULL,                       0 },
+    {3, {16, 5, 13},  "nnnnnn", {1, 0.7, 1.3}, 0,    "trilinear elements, closed, level 0", "singular",                 0 },
+    {3, {16, 3, 15},  "cCpppp", {1, 0.7, 1.3}, 0.1,  "trilinear elements, odd ring",        NULL,                       0 },
+    {3, {17, 5, 15},  "bbbbbb", {0, 0, 0},     -1,   "HPCG's 27 points, level 0",           "negative in 0 modes",      27},
   };
   const Problem plain = {
     2, {12, 9,   1},
@@ -567,6 +582,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_backend", backend));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
+  level0 = size == 1 && strcmp(backend, "cuda") ? PETSC_TRUE : PETSC_FALSE;
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); i++) {
     PetscInt most = 0;
 

@@ -22,6 +22,10 @@
   1/(1 + e), e the limit of its pivots 1 + e_i; the pivots of the columns at the left end, before
   they have converged, are tabled (C, B, F), the right end is one column (Cn, Fn). Modes sit in
   lanes.
+
+  Products of axes (coupled): T_j = a_j T + d_j with another a_j for each mode, of either sign, as mu has, and block
+  rows are coupled by the tridiagonal b = diag, -off. reduce then leaves the groups' sums in D alone, couple makes f + b D
+  of them; the separators' solutions v, which couple writes to u, come to back as b v.
 */
 #pragma once
 
@@ -65,6 +69,10 @@ typedef struct {
   ptrdiff_t left;
   /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself is enough */
   int far;
+  /* b of products of axes: a row's diagonal, and less its couplings; those of the first and of the last row (the
+     neighbour beyond comes round where xperiodic) */
+  int coupled;
+  double diag, off, enddiag[2], endoff[2];
 } BCRLevel0Shape;
 
 typedef struct {
@@ -86,4 +94,7 @@ typedef struct {
                  const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);
   void (*back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args,
                const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work);
+  /* A separator's row D, of shapes that are coupled: u = sepscale D where there is a row of u; then D = f + b D, or b D
+     without f */
+  void (*couple)(const BCRLevel0Shape *s, const BCRLevel0Args *args, const void *f, void *u, void *D, void *work);
 } BCRLevel0Table;

@@ -731,7 +731,8 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       const ptrdiff_t gq = g + q;
 
       S.f[q] = (const char *)f + s->row[gq] * S.ldf;
-      S.fs[q] = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
+      S.fs[q] = (gq < s->ng - 1 || s->right) && !s->coupled ? S.f[q] + kinds[s->kind[gq]].h * S.ldf
+                                                            : (const char *)(S.carry + line);
       S.dst[q] = gq > 0
                    ? (real *)D + (gq - 1) * ldd
                    : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
@@ -810,7 +811,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       S.u[q] = (char *)u + s->row[gq] * S.ldu;
       S.pfd[q] = args->ahead > 0 && gq > args->ahead ? -args->ahead * ldd * (ptrdiff_t)sizeof(real) : 0;
       S.uL[q + 1] = sep ? (const real *)D + gq * ldd : zero;
-      S.us[q] = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
+      S.us[q] = sep && !s->coupled ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
     }
 #if BCR_ISA == 2
     S.edge = S.ring + (size_t)s->ring * BL * BL;
@@ -826,7 +827,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
 #endif
     S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
-      for (ptrdiff_t i = 0; i < s->nx; i++) {
+      for (ptrdiff_t i = 0; i < s->nx && S.us[0]; i++) {
         const real v = S.sepscale * S.uL[1][i];
 
         if (args->io) ((double *)S.us[0])[i] = v;
@@ -838,5 +839,61 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   }
 }
 
+BCR_INLINE void level0_couple_io(const BCRLevel0Shape *s, const real scale, const void *f, void *u, real *D, real *t,
+                                 const int io)
+{
+  const ptrdiff_t n = s->nx;
+  const real off = (real)s->off;
+  const vec diag = vset1((real)s->diag);
+
+  for (ptrdiff_t i = 0; i < n; i += VL) {
+    const vec v = vload(D + i); /* rows of D and of t are as long as all blocks are */
+
+    vstore(t + i, v);
+    if (!u) continue;
+    if (i + VL <= n) dttstore(u, i, scale * v, io);
+    else dttstorepart(u, i, scale * v, (int)(n - i), io);
+  }
+  for (ptrdiff_t i = 1; i < n - 1; i += VL) {
+    const int nv = n - 1 - i < VL ? (int)(n - 1 - i) : VL;
+
+    vec v;
+
+    if (nv == VL) {
+      v = diag * dttload(t, i, 0) - off * (dttload(t, i - 1, 0) + dttload(t, i + 1, 0));
+      if (f) v += dttload(f, i, io);
+      dttstore(D, i, v, 0);
+    } else {
+      v = diag * dttloadpart(t, i, nv, 0) - off * (dttloadpart(t, i - 1, nv, 0) + dttloadpart(t, i + 1, nv, 0));
+      if (f) v += dttloadpart(f, i, nv, io);
+      dttstorepart(D, i, v, nv, 0);
+    }
+  }
+  for (int e = 0; e < 2; e++) {
+    const ptrdiff_t i = e ? n - 1 : 0, inward = e ? n - 2 : 1;
+    real v = (real)s->enddiag[e] * t[i] - (real)s->endoff[e] * t[inward];
+
+    if (s->xperiodic) v -= off * t[e ? 0 : n - 1];
+    if (f) v += io ? (real)((const double *)f)[i] : ((const real *)f)[i];
+    D[i] = v;
+  }
+}
+
+static void BCRN(level0_couple)(const BCRLevel0Shape *s, const BCRLevel0Args *args, const void *f, void *u, void *D,
+                                void *work)
+{
+  const size_t line = (size_t)s->nb * BL;
+  real *t = (real *)work + line + line * sizeof(double) / sizeof(real); /* the line that nobody reads */
+
+#if defined(BCR_REAL_SINGLE)
+  if (args->io) {
+    level0_couple_io(s, (real)args->sepscale, f, u, (real *)D, t, 1);
+    return;
+  }
+#endif
+  level0_couple_io(s, (real)args->sepscale, f, u, (real *)D, t, 0);
+}
+
 static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work),   BCRN(level0_keep),
-                                               BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
+                                               BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back),
+                                               BCRN(level0_couple)};

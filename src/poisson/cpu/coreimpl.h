@@ -100,10 +100,11 @@ PETSC_INTERN PetscErrorCode BCRCoreTables(BCRCore c);
 /* coreplane.c: plane k. singular: it has the constant mode; norm: of the plane's mode */
 PETSC_INTERN void BCRCorePlaneSolve(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
                                     PetscReal *removed);
-/* groups that are worked on at a time, so that their separators fill the vectors of the transform */
+/* groups that are worked on at a time, so that their separators fill the vectors of the transform; POLES, whose
+   transform is that of all, looks at rows as long as the cache has them */
 static inline ptrdiff_t core_group_step(BCRCore c)
 {
-  return PetscMax(c->cpu->lanes * BCRDttLines(c->dtt[0]), 2);
+  return c->kind == BCR_PLAN_POLES ? 8 : PetscMax(c->cpu->lanes * BCRDttLines(c->dtt[0]), 2);
 }
 /* transforms rows of D, the last few of them in shorter vectors if they would fill less than half of the long ones */
 PETSC_INTERN void BCRCoreTransformRows(BCRCore c, int direction, ptrdiff_t count, void *D);

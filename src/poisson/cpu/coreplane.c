@@ -117,8 +117,24 @@ static void separator_add(BCRCore c, ptrdiff_t s, PetscBool modes, double v)
     for (PetscInt i = 0; i < c->n[0]; i++) ((double *)c->D)[s * c->ldd + i] += v;
 }
 
+/* Products of axes, whose rows are coupled to separators s0 .. s1 - 1 by more than a number. f: what groups send to them
+   becomes their right-hand sides; u: their solutions, what they send to groups */
+static void separators_couple(BCRCore c, const BCRPlanePlan *p, const BCRLevel0Args *args, ptrdiff_t s0, ptrdiff_t s1,
+                              const void *f, void *u, void *D)
+{
+  const BCRLevel0Shape *sh = &p->shape;
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+
+  for (ptrdiff_t s = s0; s < s1 && sh->coupled; s++) {
+    const ptrdiff_t o = (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1) * c->stride[1];
+
+    c->cpu->level0->couple(sh, args, f ? at(c->io, f, o) : NULL, u ? at(c->io, u, o) : NULL, at(pd, D, s * c->ldd),
+                           c->work0);
+  }
+}
+
 /* Substitution back into all groups, from the last one, whose rows of f the cache still has;
-   separators first .. end - 1 are still modes */
+   separators first .. end - 1 are still modes, or what they send to groups is not known yet */
 void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D,
                        ptrdiff_t first, ptrdiff_t end)
 {
@@ -129,7 +145,8 @@ void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, co
   for (ptrdiff_t g1 = p->shape.ng; g1 > 0; g1 -= step) {
     const ptrdiff_t g = PetscMax(g1 - step, 0), s = PetscMax(g - 1, first);
 
-    if (end > s) BCRCoreTransformRows(c, 1, end - s, at(pd, D, s * c->ldd));
+    if (end > s && c->kind == BCR_PLAN_LEVEL0) BCRCoreTransformRows(c, 1, end - s, at(pd, D, s * c->ldd));
+    separators_couple(c, p, args, s, end, NULL, u, D);
     end = PetscMin(end, s);
     c->cpu->level0->back(&p->shape, p->kind, g, g1, args, f, ld, u, ld, D, c->ldd, c->work0);
   }
@@ -175,7 +192,7 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
   const BCRCpuTable *cpu = c->cpu;
   const BCRLevel0Shape *sh = &p->shape;
   /* plane_sums() finds the rows in the cache */
-  const ptrdiff_t ld = c->stride[1], n = c->n[0], step = singular ? 8 : sh->ng;
+  const ptrdiff_t ld = c->stride[1], n = c->n[0], step = singular || sh->coupled ? core_group_step(c) : sh->ng;
   BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .ahead = 1};
 
   cpu->level0->start(sh, c->work0);
@@ -187,6 +204,7 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
     if (singular)
       plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < sh->ng ? sh->row[g1] : c->n[1]);
+    separators_couple(c, p, &args, PetscMax(g - 1, 0), g1 < sh->ng ? g1 - 1 : p->tab.n, f, NULL, c->D);
   }
   cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
   solve_poles(c, p, singular, &args.sub);
@@ -197,7 +215,8 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
 
     for (ptrdiff_t s = 0; s < p->tab.n; s++) separator_add(c, s, PETSC_FALSE, -mean);
   }
-  cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
+  if (sh->coupled) BCRCoreBackGroups(c, p, &args, f, u, c->D, 0, p->tab.n);
+  else cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
 }
 
 /* a plane by level 0 and lines over the separators */
@@ -210,7 +229,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
   BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
-  ptrdiff_t done = 0, end = nsep; /* separators done .. end - 1 are still modes */
+  ptrdiff_t done = 0, coupled = 0, end = nsep; /* separators done .. end - 1 are still modes */
   double sum;
 
   cpu->level0->start(sh, c->work0);
@@ -223,6 +242,8 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
     if (singular && c->rowsum)
       plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
+    separators_couple(c, p, &args, coupled, ready, f, NULL, c->D);
+    coupled = ready;
     if (count > 0) BCRCoreTransformRows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
@@ -231,6 +252,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */
     end = nsep - 1;
     BCRCoreTransformRows(c, 1, 1, at(pd, c->D, end * c->ldd));
+    separators_couple(c, p, &args, end, nsep, NULL, u, c->D);
   }
   if (mean) {
     BCRCoreTransformRows(c, 1, 1, c->D);

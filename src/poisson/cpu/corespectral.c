@@ -1,7 +1,7 @@
 /*
-  Products of axes on the host: transforms along all axes and a division by the symbol. On several ranks, whose rows
-  are cut along one axis, that axis is the last: the modes of the others are exchanged, so that each rank has whole
-  lines along it for a share of them.
+  Products of axes on the host that level 0 does not take: transforms along all axes and a division by the symbol. On
+  several ranks, whose rows are cut along one axis, that axis is the last: the modes of the others are exchanged, so that
+  each rank has whole lines along it for a share of them.
 
       f -> transforms along the other axes -> [rows to shares]
         -> transform along the last, division, transform back -> [shares to rows] -> back -> u

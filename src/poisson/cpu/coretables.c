@@ -190,7 +190,8 @@ static PetscErrorCode tables_reduction(BCRCore c)
 typedef struct {
   size_t level0, lines;
   PetscInt rows;
-  double *delta, *norm;    /* [longer of the first two axes] of the lines of one plane */
+  double *delta, *norm; /* [longer of the first two axes] of the lines of one plane */
+  PetscBool *alternates;
   BCRLevel0Modes modes[3]; /* of the groups, the same for all planes */
 } Scratch;
 
@@ -199,15 +200,16 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
   const BCRLineRows *rows = &c->plan->separators;
-  const double shift = BCRPlanPlaneShift(c->plan, k);
   const size_t ring = c->options.ring ? c->options.ring : BCRCoreCacheBytes(262144) / 4;
   BCRPlanePlan *p = &c->plane[k];
+  double symbol[4];
   PetscBool ok;
 
   PetscFunctionBegin;
+  BCRPlanPlaneSymbol(c->plan, k, symbol);
   p->general = PETSC_FALSE;
-  p->scale = c->factor * BCRPlanPlaneNorm(c->plan, k) / y->a;
-  PetscCall(BCRLevel0Create(x, y, c->border.open, rows, c->plan->ngroups, shift, p->scale, c->single,
+  p->scale = c->factor * BCRPlanPlaneNorm(c->plan, k) / (c->plan->product ? 1 : symbol[2]);
+  PetscCall(BCRLevel0Create(x, y, c->border.open, rows, c->plan->ngroups, symbol, c->plan->product, p->scale, c->single,
                             (PetscInt)c->cpu->level0->lanes(), ring, &c->arena, s->modes, &p->shape, p->kind, &ok));
   PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "The plan has level 0, but a group of plane %" PetscInt_FMT " is not definite", k);
@@ -217,16 +219,20 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
 
     PetscCall(BCRDttGetModes(c->dtt[1], &lambda, &norm)); /* of the coarser axis */
     p->tab.n = rows->n;
-    PetscCall(BCRPoleSumCreate(x, y, shift, &c->plan->poles, lambda, norm, c->single, c->poles->lanes, &c->arena,
-                               &p->sum, &p->line));
+    PetscCall(BCRPoleSumCreate(x, symbol, c->plan->product ? 1 : symbol[2], &c->plan->poles, lambda, norm, c->single,
+                               c->poles->lanes, &c->arena, &p->sum, &p->line));
     s->lines = PetscMax(s->lines, c->poles->polesum->work(x->n));
   } else {
     for (PetscInt i = 0; i < x->n; i++) {
-      s->delta[i] = (shift + x->a * c->lambda[0][i]) / y->a;
-      s->norm[i] = c->norm[0][i];
+      const double l = c->lambda[0][i];
+      const BCRModeLine line = BCRModeLineMake(symbol[0] + symbol[1] * l, symbol[2] + symbol[3] * l);
+
+      s->delta[i] = line.delta;
+      s->norm[i] = c->norm[0][i] / (c->plan->product ? line.a : 1);
+      s->alternates[i] = line.alternates;
     }
-    PetscCall(BCRLinesTabCreate(rows, x->n, s->delta, s->norm, c->single, (PetscInt)c->cpu->lines->strip(), &c->arena,
-                                &p->tab));
+    PetscCall(BCRLinesTabCreate(rows, x->n, s->delta, s->norm, s->alternates, c->single,
+                                (PetscInt)c->cpu->lines->strip(), &c->arena, &p->tab));
     s->lines = PetscMax(s->lines, c->cpu->lines->work(rows->n));
   }
   for (int e = 0; e < 2 && c->bordered; e++) {
@@ -270,7 +276,7 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
       s->delta[i] /= line->a;
       s->norm[i] /= line->a;
     }
-    PetscCall(BCRLinesTabCreate(&rows, across->n, s->delta, s->norm, c->single, (PetscInt)c->cpu->lines->strip(),
+    PetscCall(BCRLinesTabCreate(&rows, across->n, s->delta, s->norm, NULL, c->single, (PetscInt)c->cpu->lines->strip(),
                                 &c->arena, &p->tab));
   }
   s->lines = PetscMax(s->lines, c->lines ? c->cpu->lines->work(line->n) : c->cpu->lines->workx(line->n));
@@ -286,7 +292,7 @@ static PetscErrorCode tables_means(BCRCore c)
   PetscFunctionBegin;
   c->rowsum = c->column = NULL;
   c->corner = NULL;
-  if (!BCRPlanIsLevel0(c->kind) || !c->singular) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCRPlanIsLevel0(c->kind) || !c->singular || c->plan->product) PetscFunctionReturn(PETSC_SUCCESS);
   if (c->dim == 3 && !(BCRPlanAddsUp(x) && BCRPlanAddsUp(y) && BCRPlanAddsUp(&c->axis[2])))
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&c->space, 2 * (size_t)y->n * sizeof(double), &c->rowsum));
@@ -378,9 +384,9 @@ PetscErrorCode BCRCoreTables(BCRCore c)
   PetscCall(PetscMemzero(&s, sizeof(s)));
   if (BCRPlanIsReduction(c->kind)) PetscCall(tables_reduction(c));
   else {
-    PetscCall(PetscMalloc2(n, &s.delta, n, &s.norm));
-    BCRCallElse(tables_planes(c, &s), (void)PetscFree2(s.delta, s.norm));
-    PetscCall(PetscFree2(s.delta, s.norm));
+    PetscCall(PetscMalloc3(n, &s.delta, n, &s.norm, n, &s.alternates));
+    BCRCallElse(tables_planes(c, &s), (void)PetscFree3(s.delta, s.norm, s.alternates));
+    PetscCall(PetscFree3(s.delta, s.norm, s.alternates));
   }
   PetscCall(tables_workspace(c, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
