@@ -104,7 +104,8 @@ static void BCRFitStretchTau(BCRFitData *F, BCRFitStretch *P, const PetscInt o[3
   BCRFitStretchLogs(F, o, F->lo[0], F->own[0], P);
   for (PetscInt d = 0; d < F->dim; d++)
     for (PetscInt i = 0; i < F->own[0] && F->n[d] > 1; i++)
-      BCRFitAcrossAdd(L, P->first[d] + (d ? o[d] : F->lo[0] + i), 1, P->log[d * P->stride + i] - P->log[3 * P->stride + i]);
+      BCRFitAcrossAdd(L, P->first[d] + (d ? o[d] : F->lo[0] + i), 1,
+                      P->log[d * P->stride + i] - P->log[3 * P->stride + i]);
 }
 
 /* s of the nodes that this rank's links have at an end */
@@ -171,9 +172,8 @@ static void BCRFitStretchSkew(BCRFitData *F, BCRFitStretch *P, const PetscInt o[
     (void)BCRRowGet(F->A, F->c, ix, st, &rest, &col);
     for (PetscInt d = 0; d < F->dim; d++)
       if (P->general[d] && q[d] < F->n[d] - 1)
-        BCRFitAcrossAdd(
-          L, P->first[d] + q[d], 1,
-          log(-F->sign * st[2 * d + 1] / (F->C[d][BCRFitAt(F, q[0], q)] * BCRFitStretchEnd(F, d, q[d]))));
+        BCRFitAcrossAdd(L, P->first[d] + q[d], 1,
+                        log(-F->sign * st[2 * d + 1] / (F->C[d][BCRFitAt(F, q[0], q)] * BCRFitStretchEnd(F, d, q[d]))));
   }
 }
 
@@ -203,8 +203,7 @@ static void BCRFitStretchLump(const BCRFitData *F, const BCRFitStretch *P, const
 
   for (PetscInt i = 0; i < F->own[0]; i++) {
     const PetscInt x = F->lo[0] + i, here = d ? o[d] : x, there = here + (s ? 1 : -1), layer = s ? here : there,
-                   at = BCRFitAt(F, x, o),
-                   to = at + (BCRFitAround(F, d, there) - here) * F->stride[d];
+                   at = BCRFitAt(F, x, o), to = at + (BCRFitAround(F, d, there) - here) * F->stride[d];
     double q, f = 1;
 
     if ((there < 0 || there >= n) && !F->wrap[d]) continue;
@@ -269,12 +268,11 @@ static void BCRFitStretchDiagonals(BCRFitData *F, BCRFitStretch *P, const PetscI
     const double v2 = BCRFitStretchMeasure(F, P, o, i);
 
     for (PetscInt d = 0; d < F->dim; d++)
-      if (P->general[d] && (side < 0 || side == d))
-        BCRFitAcrossAdd(L, P->first[d] + q[d], v2, F->line[i - F->lo[0]]);
+      if (P->general[d] && (side < 0 || side == d)) BCRFitAcrossAdd(L, P->first[d] + q[d], v2, F->line[i - F->lo[0]]);
   }
 }
 
-/* What T has on the diagonal of a node at the end of a stretched axis beside what the constant takes; 0: next to nothing */
+/* What T has on the diagonal of a node at the end of a stretched axis beside what the constant takes; 0: little */
 static double BCRFitStretchExcess(const BCRFitData *F, const BCRFitStretch *P, PetscInt d, PetscInt i)
 {
   const PetscInt to = i ? i - 1 : 1, layer = i ? to : 0;
@@ -282,7 +280,7 @@ static double BCRFitStretchExcess(const BCRFitData *F, const BCRFitStretch *P, P
                       P->v[P->first[d] + i],
                excess = P->diag[P->first[d] + i] - link;
 
-  return excess > 1e-3 * link ? excess : 0;
+  return excess > 0.1 * link ? excess : 0;
 }
 
 static void BCRFitStretchWorst(BCRFitStretch *P, double deviation, PetscInt row, PetscInt col)
@@ -599,8 +597,8 @@ PetscErrorCode BCRFitStretchTry(BCRFitData *F, BCRFitStretch *P)
   }
   if (F->device || P->axes < 2) PetscFunctionReturn(PETSC_SUCCESS);
   P->stride = F->size[0] + 2;
-  ierr = PetscMalloc7(P->n, &P->tau, P->n, &P->link, P->n, &P->diag, P->n, &P->weight, P->n, &P->v, 4 * P->stride, &P->log,
-                      PetscMax(F->nodes, 1), &P->S);
+  ierr = PetscMalloc7(P->n, &P->tau, P->n, &P->link, P->n, &P->diag, P->n, &P->weight, P->n, &P->v, 4 * P->stride,
+                      &P->log, PetscMax(F->nodes, 1), &P->S);
   if (!ierr) ierr = PetscMalloc1(4 * P->n, &sums);
   PetscCall(BCRFaultShare(F->A->comm, ierr, BCR_NO_MEMORY));
   L = (BCRFitAcross){sums, sums + P->n, sums + 2 * P->n, sums + 3 * P->n};
