@@ -161,8 +161,8 @@ static PetscErrorCode Iterations(const Graded *g, DM da, Mat A, PCBCRPoissonFit 
     PetscCall(VecDot(r, exact, &product[0])); /* r = A (exact - x) */
     PetscCall(VecNorm(r, NORM_2, &norm[0]));
     PetscCall(VecNorm(b, NORM_2, &norm[1]));
-    Check(reason > 0 && (g->divided ? norm[0] <= 1e-7 * norm[1]
-                                    : PetscAbsScalar(product[0]) <= 1e-13 * PetscAbsScalar(product[1])),
+    Check(reason > 0 &&
+            (g->divided ? norm[0] <= 1e-7 * norm[1] : PetscAbsScalar(product[0]) <= 1e-13 * PetscAbsScalar(product[1])),
           "%d x %d x %d, stretched %g %g %g, contrast %g, ends %s, fit %s: %s after %d, error^2 %g, residual %g",
           (int)g->n[0], (int)g->n[1], (int)g->n[2], g->ratio[0], g->ratio[1], g->ratio[2], g->contrast, g->ends,
           PCBCRPoissonFits[fit], KSPConvergedReasons[reason], (int)*its,
@@ -210,13 +210,15 @@ static PetscErrorCode Sizes(void)
 
     for (int r = 0; r < 3; r++)
       for (int s = 0; s < 3; s++) {
-        const Graded g = {.dim = 2,
-                          .n = {sizes[s], sizes[s] + 5, 1},
-                          .ratio = {ratios[r], ratios[(r + c) % 3], 1},
-                          .contrast = contrasts[c],
-                          .ends = "dddd",
-                          .divided = (PetscBool)((r + s) % 2),
-                          .most = c ? 16 : 12};
+        const Graded g = {
+          .dim = 2,
+          .n = {sizes[s],  sizes[s] + 5,        1},
+          .ratio = {ratios[r], ratios[(r + c) % 3], 1},
+          .contrast = contrasts[c],
+          .ends = "dddd",
+          .divided = (PetscBool)((r + s) % 2),
+          .most = c ? 16 : 12
+        };
         PetscInt its;
 
         PetscCall(Run(&g, &its));
