@@ -176,6 +176,39 @@ static PetscErrorCode Iterations(const Graded *g, DM da, Mat A, PCBCRPoissonFit 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* y^T M x = x^T (M^T y) */
+static PetscErrorCode Transposed(const Graded *g, DM da, Mat A)
+{
+  PetscScalar product[2];
+  PetscReal norm[2];
+  Vec x, y, u, v;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(x, &u));
+  PetscCall(VecDuplicate(x, &v));
+  PetscCall(TestRandom(x));
+  PetscCall(TestRandom(y));
+  PetscCall(CasePC(da, A, &pc));
+  PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_SCALED));
+  PetscCall(PCApply(pc, x, u));
+  PetscCall(PCApplyTranspose(pc, y, v));
+  PetscCall(VecTDot(y, u, &product[0]));
+  PetscCall(VecTDot(x, v, &product[1]));
+  PetscCall(VecNorm(y, NORM_2, &norm[0]));
+  PetscCall(VecNorm(u, NORM_2, &norm[1]));
+  Check(PetscAbsScalar(product[0] - product[1]) <= 1e-11 * norm[0] * norm[1],
+        "%d x %d x %d, ends %s: y M x = %g, x M^T y = %g", (int)g->n[0], (int)g->n[1], (int)g->n[2], g->ends,
+        (double)PetscRealPart(product[0]), (double)PetscRealPart(product[1]));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The three fits */
 static PetscErrorCode Run(const Graded *g, PetscInt *scaled)
 {
@@ -192,6 +225,7 @@ static PetscErrorCode Run(const Graded *g, PetscInt *scaled)
         "%d x %d x %d, stretched %g %g %g (%d), contrast %g, ends %s%s: average %d, scaled %d (at most %d), auto %d",
         (int)g->n[0], (int)g->n[1], (int)g->n[2], g->ratio[0], g->ratio[1], g->ratio[2], (int)g->grading, g->contrast,
         g->ends, g->divided ? ", divided" : "", (int)its[0], (int)its[1], (int)g->most, (int)its[2]);
+  if (g->divided) PetscCall(Transposed(g, da, A));
   *scaled = its[1];
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
