@@ -137,8 +137,6 @@ static PetscErrorCode Iterations(const Graded *g, DM da, Mat A, PCBCRPoissonFit 
     PetscCall(MatNullSpaceDestroy(&constant));
   }
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetDM(ksp, da));
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, g->divided ? KSPGMRES : KSPCG));
   PetscCall(KSPGMRESSetRestart(ksp, 300));
@@ -146,6 +144,7 @@ static PetscErrorCode Iterations(const Graded *g, DM da, Mat A, PCBCRPoissonFit 
   PetscCall(KSPSetTolerances(ksp, 1e-8, 0, 1e10, 300));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PCSetDM(pc, da));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetIterationNumber(ksp, its));
