@@ -503,6 +503,8 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     if (!ierr) ierr = BCRFitClear(A, d, &op->axis[d]);
     BCRFitBox(&F, d);
   }
+  for (PetscInt d = 0; d < 3; d++) /* of a rank with nothing but planes to drop no loop has lines without nodes */
+    if (F.own[d] == 0) F.own[0] = F.own[1] = F.own[2] = 0;
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   if (F.n[0] == 0 || F.n[1] == 0 || F.n[2] == 0) /* only planes, whose corners disagree */
     SETERRQ(A->comm, PETSC_ERR_SUP,
