@@ -115,7 +115,7 @@ static void BCRFitStretchScales(BCRFitData *F, BCRFitStretch *P)
   PetscInt o[3] = {0, 0, 0}, begin[3], end[3];
 
   for (PetscInt d = 0; d < 3; d++) BCRFitScaled(F, d, &begin[d], &end[d]);
-  for (o[2] = begin[2]; o[2] < end[2] && F->nodes > 0; o[2]++) {
+  for (o[2] = begin[2]; o[2] < end[2] && F->own[0] > 0; o[2]++) {
     for (o[1] = begin[1]; o[1] < end[1]; o[1]++) {
       PetscReal *S = P->S + BCRFitAt(F, begin[0], o);
       double across = 0;
