@@ -104,7 +104,8 @@ PETSC_EXTERN const char *const PCBCRPoissonOperatorSources[];
 
   Values:
 + `PCBCRPOISSON_FIT_AUTO`    - (`auto`) `scaled`, `average` or `profile`, whichever promises the smallest condition number
-. `PCBCRPOISSON_FIT_SCALED`  - (`scaled`) scales rows and columns so that the couplings become as constant as they can, then fits
+. `PCBCRPOISSON_FIT_SCALED`  - (`scaled`) scales rows and columns so that the couplings become as constant as they can, then fits;
+                               axes may be stretched
 . `PCBCRPOISSON_FIT_AVERAGE` - (`average`) uses the mean coupling of each axis and the mean of what is left as shift
 . `PCBCRPOISSON_FIT_PROFILE` - (`profile`) uses the mean coefficients of the layers across one axis (strata)
 - `PCBCRPOISSON_FIT_EXACT`   - (`exact`) stops with an error that names the row and the column

@@ -409,11 +409,12 @@ static PetscErrorCode set_grading(PC pc)
 
     bcr->product = (PetscBool)(bcr->product || bcr->ops[c].product);
     if (bcr->source == PCBCRPOISSON_OPERATOR_USER) continue; /* no matrix to refine with */
+    if (strcmp(bcr->ops[c].fit, "exact") != 0) continue;     /* nor is a fit what would be refined */
     if (bcr->ops[c].waves && bcr->pattern.device)
       bcr->condition = PetscMax(bcr->condition, BCRAxesConditionAll(bcr->ops[c].dim, axis));
     else bcr->condition = PetscMax(bcr->condition, BCRAxesCondition(bcr->ops[c].dim, axis, ranks));
     bcr->condition = PetscMax(bcr->condition, BCRAxesMixing(bcr->ops[c].dim, axis, ranks));
-    if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
+    if (bcr->ops[c].singular) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
     bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
   }

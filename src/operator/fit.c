@@ -3,7 +3,8 @@
 
   average  the mean coupling of each axis, the mean row sum as shift;
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
-           S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift;
+           S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
+           Axes may be stretched (fitstretched.c), where that is better;
   profile  the means of the layers across one axis (fitprofile.c).
 
   The fit of a matrix that is regular is regular. Where no end of the fit holds the solution fixed,
@@ -23,7 +24,8 @@
 #include "fitimpl.h"
 #include <math.h>
 
-#define BCR_FIT_PROFILE_LEAST 4 /* below such a bound a profile is not looked for */
+#define BCR_FIT_LAYERS_LEAST  4 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_SPREAD 2 /* nor stretched axes where scales leave no more of the couplings' spread */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
 #define BCR_FIT_SINGULAR 1e-12
@@ -243,32 +245,50 @@ static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Takes the profile in place of the fit taken so far, if it is asked for or better; else profile->axis is -1. F->host is set
-   if this has to begin again on the host */
-static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFitResult *taken, PetscBool null,
-                                          BCRFitProfile *profile)
+/* What is made of layers of nodes, in place of the fit taken so far, if it is asked for or better: the profile, else
+   profile->axis is -1, or the scaled fit with stretched axes, stretch->there. average, scaled: what has been tried. F->host
+   is set if this has to begin again on the host */
+static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFitResult *average,
+                                         const BCRFitResult *scaled, BCRFitProfile *profile, BCRFitStretch *stretch)
 {
+  const BCRFitResult *taken = F->scaled ? scaled : average;
+  const PetscBool look = (PetscBool)(taken->bound >= BCR_FIT_LAYERS_LEAST);
+  PetscBool along = (PetscBool)(fit == BCR_FIT_PROFILE || (fit == BCR_FIT_AUTO && look)), /* a profile */
+    across =
+      (PetscBool)(look && (fit == BCR_FIT_AUTO || fit == BCR_FIT_SCALED) && scaled->spread > BCR_FIT_LAYERS_SPREAD);
+
   PetscFunctionBegin;
-  profile->axis = -1;
-  if (fit != BCR_FIT_PROFILE && (fit != BCR_FIT_AUTO || taken->bound < BCR_FIT_PROFILE_LEAST))
+  if (!along && !across) PetscFunctionReturn(PETSC_SUCCESS);
+  /* new values of a matrix whose layers were of no use, with nearly the same bound, stay on the device */
+  if (F->device && fit != BCR_FIT_PROFILE && F->op->lookedfit == (int)fit && (double)F->op->looked < 2 * taken->bound &&
+      taken->bound < 2 * (double)F->op->looked)
     PetscFunctionReturn(PETSC_SUCCESS);
   if (F->device) {
     F->host = PETSC_TRUE;
     F->scaled = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRFitProfileTry(F, null, profile));
-  PetscCheck(
-    profile->axis >= 0 || fit != BCR_FIT_PROFILE, F->A->comm, PETSC_ERR_SUP,
-    "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
-    "operator (three nodes or more along every axis, not periodic, couplings of one sign): use auto, scaled or "
-    "average");
+  if (along) PetscCall(BCRFitProfileTry(F, average->null, profile));
+  PetscCheck(profile->axis >= 0 || fit != BCR_FIT_PROFILE, F->A->comm, PETSC_ERR_SUP,
+             "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
+             "operator (three nodes or more along every axis, not periodic, couplings of one sign; x with a radix or "
+             "schedule): use auto, scaled or average");
+  if (across) PetscCall(BCRFitStretchTry(F, stretch));
   /* A bound cannot say that there is none: PETSC_INFINITY is a number, below half of a bound that has overflowed */
-  if (profile->axis < 0 || (fit != BCR_FIT_PROFILE && !(profile->bound < 0.5 * taken->bound))) {
-    PetscCall(BCRFitProfileDestroy(profile));
-    profile->axis = -1;
-    PetscFunctionReturn(PETSC_SUCCESS);
+  along = (PetscBool)(profile->axis >= 0 && (fit == BCR_FIT_PROFILE || profile->bound < 0.5 * taken->bound));
+  across = (PetscBool)(stretch->there && stretch->bound < 0.5 * taken->bound);
+  if (along && across) {
+    along = (PetscBool)(profile->bound <= stretch->bound);
+    across = (PetscBool)!along;
   }
+  if (!along) PetscCall(BCRFitProfileDestroy(profile));
+  if (!along) profile->axis = -1;
+  if (!across) PetscCall(BCRFitStretchDestroy(stretch));
+  stretch->there = across;
+  F->op->looked = along || across ? 0 : (PetscReal)taken->bound;
+  F->op->lookedfit = (int)fit;
+  if (across) PetscCall(BCRFitStretchTake(F, stretch));
+  if (!along) PetscFunctionReturn(PETSC_SUCCESS);
   F->scaled = PETSC_FALSE;
   PetscCall(PetscFree(F->S));
   PetscCall(BCRFitProfileTake(F, profile));
@@ -279,10 +299,16 @@ static PetscErrorCode BCRFitChooseProfile(BCRFitData *F, BCRFit fit, const BCRFi
 static PetscErrorCode BCRFitWrite(BCRFitData *F, const BCRFitProfile *profile)
 {
   BCROperator *op = F->op;
-  double unit = 0;
+  double unit = 0, general = 0;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRAxis *ax = &op->axis[d];
+
+    for (PetscInt i = 0; i < ax->n && ax->lower; i++) general = PetscMax(general, (double)ax->upper[i]);
+  }
+  if (unit == 0) unit = general;
   if (unit == 0) unit = (double)op->shift;
   op->scale = (PetscReal)(F->sign * unit);
   op->shift /= (PetscReal)unit;
@@ -295,7 +321,7 @@ static PetscErrorCode BCRFitWrite(BCRFitData *F, const BCRFitProfile *profile)
       ax->diag[i] /= (PetscReal)unit;
       ax->upper[i] /= (PetscReal)unit;
     }
-    if (!ax->weight && (F->half[d][0] < 1 || F->half[d][1] < 1)) {
+    if (!ax->weight && !ax->lower && (F->half[d][0] < 1 || F->half[d][1] < 1)) {
       PetscCall(PetscMalloc1(ax->n, &ax->weight));
       for (PetscInt i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(F, d, i);
     }
@@ -345,20 +371,23 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   const PetscBool host = F->host;
   BCRFitResult average, scaled;
   BCRFitProfile profile = {.axis = -1};
+  BCRFitStretch stretch;
   BCRFitWorst worst = {0, 0, 0};
   PetscBool known = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
+  PetscCall(PetscMemzero(&stretch, sizeof(stretch)));
   PetscCall(BCRFaultShare(F->A->comm, BCRFitOpen(F), BCR_NO_MEMORY));
   F->op->scale = 1;
   PetscCall(BCRFitAverage(F, &average, &known));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFitChoose(F, fit, known, &average, &scaled));
-  PetscCall(BCRFitChooseProfile(F, fit, F->scaled ? &scaled : &average, average.null, &profile));
+  PetscCall(BCRFitChooseLayers(F, fit, &average, &scaled, &profile, &stretch));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
   if (profile.axis >= 0) worst = profile.worst;
+  else if (stretch.there) worst = stretch.worst;
   else PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
   PetscCall(BCRTakeFrom(F->A->comm, worst.worst, &worst, sizeof(worst), NULL));
   F->op->deviation = (PetscReal)worst.worst;
@@ -367,6 +396,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   if (F->apart) PetscCall(BCRFitSetApart(F));
   PetscCall(BCRFitWrite(F, &profile));
   PetscCall(BCRFitProfileDestroy(&profile));
+  PetscCall(BCRFitStretchDestroy(&stretch));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -80,5 +80,7 @@ PETSC_INTERN void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscIn
    of them comes from along x */
 PETSC_INTERN PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q,
                                   PetscInt *node);
+/* The scales of the nodes that this rank's links have at an end: its own, and those one away along axes that are cut */
+PETSC_INTERN void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, PetscInt *end);
 /* Number in natural order of node (i, o[1], o[2]) of the box */
 PETSC_INTERN PetscInt BCRFitNatural(const BCRFitData *F, PetscInt i, const PetscInt o[3]);

@@ -155,3 +155,22 @@ PETSC_INTERN PetscErrorCode BCRFitProfileTry(BCRFitData *F, PetscBool null, BCRF
 /* Its axes, in units of the matrix, to the operator */
 PETSC_INTERN PetscErrorCode BCRFitProfileTake(BCRFitData *F, const BCRFitProfile *P);
 PETSC_INTERN PetscErrorCode BCRFitProfileDestroy(BCRFitProfile *P);
+
+/* fitstretched.c, for passes on the host: the scaled fit with stretched axes. Arrays of n numbers, those of the layers of
+   nodes across axis d from first[d] on */
+typedef struct {
+  PetscBool there, general[3], weighted[3], solvable; /* general: a stretched axis; weighted: and W is not one */
+  PetscInt axes, first[3], n, dense; /* axes of more than one node; dense: unknowns along axes that are transformed by
+                                        their eigenvectors */
+  double *tau, *link, *diag, *weight, *v;    /* link: of T, without what half rows have in it; a uniform axis has one */
+  double a[3], all[3], shift, spread, bound; /* all: sum of v^2 */
+  double *log;                               /* 4 rows of stride numbers, for work */
+  PetscInt stride;
+  PetscReal *S;      /* stored nodes: row scales that have W, but for half rows */
+  BCRFitWorst worst; /* of this rank */
+} BCRFitStretch;
+/* bound: infinite if there is none. Rows apart are rows as others here. Collective */
+PETSC_INTERN PetscErrorCode BCRFitStretchTry(BCRFitData *F, BCRFitStretch *P);
+/* Its axes, shift and scales, in units of the matrix, to the operator and F */
+PETSC_INTERN PetscErrorCode BCRFitStretchTake(BCRFitData *F, const BCRFitStretch *P);
+PETSC_INTERN PetscErrorCode BCRFitStretchDestroy(BCRFitStretch *P);

@@ -150,8 +150,7 @@ static void BCRFitRest(const BCRFitData *F, const PetscInt o[3], const double a[
       p[i] = F->D[row + i] * iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
 }
 
-/* The scales of the nodes that this rank's links have at an end: its own, and those one away along axes that are cut */
-static void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, PetscInt *end)
+void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, PetscInt *end)
 {
   const PetscInt more = F->A->grid.parts[d] > 1 ? 1 : 0, low = F->wrap[d] && F->image[d] ? -1 : 0, high = F->n[d] - low;
 

@@ -346,7 +346,7 @@ PetscErrorCode BCRFitProfileTry(BCRFitData *F, PetscBool null, BCRFitProfile *be
   if (F->device || F->apart) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt g = 0; g < F->dim; g++) {
     BCRFitProfile P = {.axis = g, .n = F->n[g]};
-    PetscBool fits = (PetscBool)(F->n[g] > 2 && !F->wrap[g]), better = PETSC_FALSE;
+    PetscBool fits = (PetscBool)(F->n[g] > 2 && !F->wrap[g] && !(F->A->one && g > 0)), better = PETSC_FALSE;
 
     for (PetscInt d = 0; d < F->dim; d++) fits = (PetscBool)(fits && (d == g || F->n[d] > 2));
     if (!fits || F->dim < 2) continue;

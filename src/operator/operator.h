@@ -209,7 +209,11 @@ typedef struct {
   /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscReal deviation;
   PetscInt devrow, devcol; /* where, in natural numbering of the component */
-  char fit[16];            /* "exact", "scaled", "average", "profile", "user" */
+  /* of a matrix on a device: its layers were looked at on the host for this fit (BCRFit) when its bound was this, and
+     nothing better was found; 0: they were not, or something was */
+  PetscReal looked;
+  int lookedfit;
+  char fit[16]; /* "exact", "scaled", "average", "profile", "user" */
 } BCROperator;
 
 /* The smallest diagonal of an axis of more than one unknown */

@@ -302,9 +302,10 @@ static PetscErrorCode BCRReadAll(BCRReader *R, BCRFit fit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The operators of all components. pattern: what is known of the matrix, or NULL; on return what it is now */
-static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof,
-                                    BCROperator **ops)
+/* The operators of all components. pattern: what is known of the matrix, or NULL; on return what it is now. old: those
+   that were read last time, nold of them */
+static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt nold,
+                                    const BCROperator old[], PetscInt *dof, BCROperator **ops)
 {
   BCRReader R;
   PetscObjectId id;
@@ -329,10 +330,15 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
                      (PetscBool)(again && pattern->fitted), &R.rows);
   R.rows.why = &R.why;
   /* a fit that was chosen by its name is what is wanted */
-  R.rows.several = (PetscBool)(!(pattern && pattern->one) && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
+  R.rows.one = (PetscBool)(pattern && pattern->one);
+  R.rows.several = (PetscBool)(!R.rows.one && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
   R.rows.rings = (PetscBool)(R.rows.several && !(pattern && pattern->device && grid->size > 1));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
+  for (PetscInt c = 0; c < nold && nold == *dof && again && !ierr; c++) {
+    R.ops[c].looked = old[c].looked;
+    R.ops[c].lookedfit = old[c].lookedfit;
+  }
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);
   ierr = BCRFaultShare(PetscObjectComm((PetscObject)P), ierr, BCR_NO_MEMORY);
   if (!ierr) ierr = BCRReadAll(&R, fit);
@@ -363,7 +369,7 @@ PetscErrorCode BCROperatorReadUpdate(const BCRGrid *grid, Mat P, BCRFit fit, BCR
   PetscBool keep, all;
 
   PetscFunctionBegin;
-  PetscCall(BCRReadMatrix(grid, P, fit, pattern, &components, &fresh));
+  PetscCall(BCRReadMatrix(grid, P, fit, pattern, *ops ? *dof : 0, *ops, &components, &fresh));
   all = (PetscBool)(*ops && *dof == components);
   for (PetscInt c = 0; c < components && *ops && *dof == components; c++) {
     PetscCall(BCROperatorKeep(&(*ops)[c], &fresh[c], &keep));

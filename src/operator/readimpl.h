@@ -70,6 +70,7 @@ typedef struct {
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
   PetscBool rings;   /* and periodic, or multiply another */
+  PetscBool one;     /* a fit has no general axis but x */
   BCRWhy *why;
   struct { /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
     PetscBool tried;

@@ -2461,6 +2461,49 @@ static PetscErrorCode Choices(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A matrix on a device whose layers are no better a fit is brought to the host once, to find that out: not again for new
+   values, until what they promise is another */
+static PetscErrorCode FitLayers(void)
+{
+  DM da;
+  Mat A;
+  PetscInt dof = 0;
+  BCROperator *ops = NULL;
+  BCRPattern pattern;
+  PetscBool same, cusparse;
+  PetscReal looked;
+  double copies;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
+  PetscCall(Variable(2, 40, DIRICHLET, Jump, 0, 1, &da, &A));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
+  PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+  looked = ops[0].looked;
+  Report((PetscBool)(looked > 4 && ops[0].lookedfit == BCR_FIT_AUTO), "layers: fit %s, looked at with bound %g",
+         ops[0].fit, (double)looked);
+  for (int again = 0; again < 2; again++) {
+    PetscCall(MatScale(A, 2)); /* on the device, if it is there */
+    copies = FromDevice();
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    copies = FromDevice() - copies;
+    Report((PetscBool)(copies == 0 && Near(ops[0].looked, looked) && !strcmp(ops[0].fit, "average")),
+           "layers: %g copies for new values, fit %s, bound %g", copies, ops[0].fit, (double)ops[0].looked);
+  }
+  /* as if it had been another bound */
+  ops[0].looked *= 4;
+  PetscCall(MatScale(A, 2));
+  copies = FromDevice();
+  PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+  copies = FromDevice() - copies;
+  Report((PetscBool)((!cusparse || copies > 0) && Near(ops[0].looked, looked)),
+         "layers: %g copies for another bound, %g, before %g", copies, (double)ops[0].looked, (double)looked);
+  PetscCall(BCROperatorDestroy(dof, &ops));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the planes of a matrix that is not separable: rows and couplings are those of the matrix, exactly */
 static PetscErrorCode FitPlanes(void)
 {
@@ -2817,6 +2860,7 @@ int main(int argc, char **argv)
     PetscCall(FitNumbers());
     PetscCall(Choices());
     PetscCall(FitPlanes());
+    PetscCall(FitLayers());
     PetscCall(FitFaults());
   }
   PetscCall(AxisEigenvalues());
