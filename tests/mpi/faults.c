@@ -259,7 +259,7 @@ static PetscErrorCode OneWay(void)
       const PetscInt n[2] = {g ? 9 : 3, g ? 6 : 1};
       DM da;
       Mat A;
-      Vec b, x;
+      Vec b, x, u;
       KSP ksp;
       PC pc;
       DMDALocalInfo info;
@@ -300,14 +300,30 @@ static PetscErrorCode OneWay(void)
       PetscCall(KSPGetPC(ksp, &pc));
       PetscCall(PCSetType(pc, PCBCRPOISSON));
       if (kind && !g) { /* the last row and its column are empty then: u = 0 there */
-        const PetscScalar *u;
+        const PetscScalar *v;
 
         PetscCall(KSPSolve(ksp, b, x));
-        PetscCall(VecGetArrayRead(x, &u));
+        PetscCall(VecGetArrayRead(x, &v));
         for (PetscInt i = info.xs; i < info.xs + info.xm; i++)
-          Check(i < 2 ? !PetscIsInfOrNanScalar(u[i - info.xs]) : u[i - info.xs] == (PetscScalar)0,
-                "row %d beside an empty one, or empty: %g", (int)i, (double)PetscRealPart(u[i - info.xs]));
-        PetscCall(VecRestoreArrayRead(x, &u));
+          Check(i < 2 ? !PetscIsInfOrNanScalar(v[i - info.xs]) : v[i - info.xs] == (PetscScalar)0,
+                "row %d beside an empty one, or empty: %g", (int)i, (double)PetscRealPart(v[i - info.xs]));
+        PetscCall(VecRestoreArrayRead(x, &v));
+      } else if (kind) { /* two parts, each with a null vector: right-hand sides with a part in one of them are told */
+        KSPConvergedReason reason;
+        PetscReal residual;
+
+        PetscCall(KSPSolve(ksp, b, x));
+        PetscCall(KSPGetConvergedReason(ksp, &reason));
+        Check(reason < 0, "two singular parts, a right-hand side of neither range: reason %d", (int)reason);
+        PetscCall(VecDuplicate(b, &u));
+        PetscCall(TestRandom(u));
+        PetscCall(MatMult(A, u, b));
+        PetscCall(VecDestroy(&u));
+        PetscCall(KSPSolve(ksp, b, x));
+        PetscCall(KSPGetConvergedReason(ksp, &reason));
+        PetscCall(Residual(A, b, x, &residual));
+        Check(reason > 0 && residual < 1e-13, "two singular parts: reason %d, backward error %g", (int)reason,
+              (double)residual);
       } else CheckError(KSPSolve(ksp, b, x), -1, "singular");
       PetscCall(KSPDestroy(&ksp));
       PetscCall(VecDestroy(&b));

@@ -228,7 +228,8 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
       const BCRModeLine line = BCRModeLineMake(symbol[0] + symbol[1] * l, symbol[2] + symbol[3] * l);
 
       s->delta[i] = line.delta;
-      s->norm[i] = c->norm[0][i] / (c->plan->product ? line.a : 1);
+      s->norm[i] =
+        c->norm[0][i] * (c->plan->product ? 1 : symbol[2]) / line.a; /* which is not symbol[2] if that is tiny */
       s->alternates[i] = line.alternates;
     }
     PetscCall(BCRLinesTabCreate(rows, x->n, s->delta, s->norm, s->alternates, c->single,
