@@ -106,6 +106,15 @@ typedef struct {
   PetscInt row, col;
 } BCRFitWorst;
 
+/* The entry at row and column becomes the worst if it is off by more */
+static inline void BCRFitWorstOf(BCRFitWorst *w, double deviation, PetscInt row, PetscInt col)
+{
+  if (deviation <= w->worst) return;
+  w->worst = deviation;
+  w->row = row;
+  w->col = col;
+}
+
 /* The passes over this rank's nodes. Ranges and sums are those of this rank */
 struct BCRFitPasses {
   /* Over the matrix: D, C, what planes hold, and the sums. Collective: a row that is no good is an error on all ranks */

@@ -203,14 +203,6 @@ typedef struct {
   BCRFitWorst worst;
 } BCRFitOff;
 
-static void BCRFitProfileOffBy(BCRFitOff *f, double deviation, PetscInt row, PetscInt col)
-{
-  if (deviation <= f->worst.worst) return;
-  f->worst.worst = deviation;
-  f->worst.row = row;
-  f->worst.col = col;
-}
-
 /* What is left on a diagonal of the first or last layer is a coupling to what is beyond, as that of the layer is */
 static PetscBool BCRFitProfileBeyond(const BCRFitProfile *P, PetscInt layer, double rest)
 {
@@ -240,7 +232,7 @@ static void BCRFitProfileOff(const BCRFitData *F, const BCRFitProfile *P, const 
 
         f->lo = PetscMin(f->lo, q);
         f->hi = PetscMax(f->hi, q);
-        BCRFitProfileOffBy(f, PetscAbs(q - 1), row, row + (around ? -(F->n[d] - 1) * step : step));
+        BCRFitWorstOf(&f->worst, PetscAbs(q - 1), row, row + (around ? -(F->n[d] - 1) * step : step));
       }
     }
   }
@@ -255,7 +247,7 @@ static void BCRFitProfileOff(const BCRFitData *F, const BCRFitProfile *P, const 
       w *= BCRFitWeight(F, d, q[d]);
     }
     diag += P->weight[layer] * rest;
-    if (diag > 0) BCRFitProfileOffBy(f, PetscAbs(F->D[BCRFitAt(F, q[0], o)] / (w * diag) - 1), row, row);
+    if (diag > 0) BCRFitWorstOf(&f->worst, PetscAbs(F->D[BCRFitAt(F, q[0], o)] / (w * diag) - 1), row, row);
   }
   count = BCRFitProfileRest(F, P, o, &first);
   for (PetscInt i = 0; i < count; i++) {

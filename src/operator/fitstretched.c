@@ -38,7 +38,6 @@ typedef struct {
   double *sum, *count, *lo, *hi;
 } BCRFitAcross;
 
-
 static void BCRFitAcrossAdd(BCRFitAcross *L, PetscInt at, double weight, double x)
 {
   L->sum[at] += weight * x;
@@ -283,14 +282,6 @@ static double BCRFitStretchExcess(const BCRFitData *F, const BCRFitStretch *P, P
   return excess > 0.1 * link ? excess : 0;
 }
 
-static void BCRFitStretchWorst(BCRFitStretch *P, double deviation, PetscInt row, PetscInt col)
-{
-  if (deviation <= P->worst.worst) return;
-  P->worst.worst = deviation;
-  P->worst.row = row;
-  P->worst.col = col;
-}
-
 /* What is left on a diagonal. At an end that holds the solution it is a coupling to what is beyond, as that of the layer is:
    their ratios are in the second place of the sums. At others it is a wall's, which counts as if it were spread over its
    axis: squares in the third place. Squares of what is left inside: in the first */
@@ -325,7 +316,7 @@ static void BCRFitStretchOff(BCRFitData *F, BCRFitStretch *P, const PetscInt o[3
       size += P->general[d] ? P->diag[P->first[d] + q[d]] : BCRFitDiagonal(F, d, q[d], P->a);
     }
     if (q[0] >= first && q[0] < first + count) BCRFitStretchLeft(F, P, q, x, L);
-    if (size > 0) BCRFitStretchWorst(P, PetscAbs(x - P->shift) / size, row, row);
+    if (size > 0) BCRFitWorstOf(&P->worst, PetscAbs(x - P->shift) / size, row, row);
   }
   for (PetscInt d = 0; d < F->dim; d++) {
     const PetscInt step = d == 0 ? 1 : (d == 1 ? N[0] : N[0] * N[1]);
@@ -338,7 +329,7 @@ static void BCRFitStretchOff(BCRFitData *F, BCRFitStretch *P, const PetscInt o[3
         const PetscInt row = BCRFitNatural(F, node + i, o) - (d && !around ? step : 0);
         const double t = P->link[BCRFitStretchLayer(P, d, d ? o[d] - 1 : node + i)];
 
-        BCRFitStretchWorst(P, PetscAbs(F->line[i] / t - 1), row, row + (around ? -(F->n[d] - 1) * step : step));
+        BCRFitWorstOf(&P->worst, PetscAbs(F->line[i] / t - 1), row, row + (around ? -(F->n[d] - 1) * step : step));
       }
     }
   }
