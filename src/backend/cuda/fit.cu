@@ -266,7 +266,8 @@ static __global__ void __launch_bounds__(THREADS)
 
       if (s ? high : low) continue;
       const double beyond = s ? F.C[d][end] : F.low[d][end];
-      const bool plane = s ? low : high; /* around the end is a plane, which holds the solution, or the first row there */
+      const bool plane =
+        s ? low : high; /* around the end is a plane, which holds the solution, or the first row there */
 
       if (!plane) wraps[0] += beyond;
       if (inside(F, o, d, false)) { /* a row apart is not what its end is like */
