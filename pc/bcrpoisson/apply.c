@@ -459,13 +459,14 @@ static PetscBool refines_once(const PC_BCRPoisson *bcr, PetscBool transpose)
                      (transpose && bcr->skewness > BCR_SKEWED));
 }
 
-/* There are rows that differ, and some are much larger than others */
+/* There are rows that differ, and some are much larger than others, or the last solve has lost digits to a box that is nearly
+   singular, which the matrix is not */
 static PetscBool loses_digits(const PC_BCRPoisson *bcr)
 {
   BCRCapacitanceInfo info = {.grading = 0};
 
   if (bcr->cap && !BCRPoissonExtends(bcr)) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
-  return (PetscBool)(info.grading > BCR_GRADED_ROW);
+  return (PetscBool)(info.grading > BCR_GRADED_ROW || info.lost);
 }
 
 /* Largest sum of a column of the matrix, or of a row. PETSc takes it on the host, in more time than a solve on a device: once for

@@ -305,14 +305,17 @@ static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar
 }
 
 /* What rounding leaves of the residual where u is large, though not in the rows that differ. Collective */
-static PetscErrorCode rounding_of_field(BCRCapacitance cap, const PetscScalar *u, PetscReal *rounding)
+static PetscErrorCode rounding_of_field(BCRCapacitance cap, PetscBool transpose, const PetscScalar *u,
+                                        PetscReal *rounding)
 {
+  const PetscReal entry = transpose ? cap->entry : 1;
   PetscReal own[2][2];
 
   PetscFunctionBegin;
   PetscCall(cap->c.ops->largest(&cap->c, cap->n, NULL, u, own));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &own[1][0], 1, MPIU_REAL, MPIU_MAX, cap->comm));
-  *rounding = PetscMax(*rounding, cap->eps * PetscSqrtReal((PetscReal)cap->info.rows) * own[1][0] / cap->size);
+  *rounding =
+    PetscMax(*rounding, cap->eps * PetscSqrtReal((PetscReal)cap->info.rows) * own[1][0] * (entry / cap->size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -390,9 +393,15 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
     if (!cap->info.reached || round || cap->info.rows == cap->borders || left <= BCR_CAPACITANCE_FINE * own) continue;
-    PetscCall(rounding_of_field(cap, u, &own));
+    PetscCall(rounding_of_field(cap, transpose, u, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
     tol = BCR_CAPACITANCE_FINE / 3 * own;
+  }
+  /* a box that is nearly singular has fields larger than the solution, and leaves of it what rounding leaves of them */
+  cap->info.lost = (PetscBool)(cap->info.reached && own > 0 && left > BCR_CAPACITANCE_FINE * own);
+  if (cap->info.lost) {
+    PetscCall(rounding_of_field(cap, transpose, u, &own));
+    cap->info.lost = (PetscBool)(left > BCR_CAPACITANCE_FINE * own);
   }
   PetscCall(mask_end(cap, transpose, u));
   if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
@@ -417,6 +426,7 @@ static PetscErrorCode extend(BCRCapacitance cap, PetscBool transpose, const Pets
   cap->info.solves++;
   PetscCall(mask_product(cap, &cap->back[0], 1, inside, PETSC_FALSE, field_spread(cap, u)));
   cap->info.reached = PETSC_TRUE;
+  cap->info.lost = PETSC_FALSE;
   cap->info.residual = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -673,6 +683,7 @@ static void rows_scale(BCRCapacitance cap, const BCRGrid *g, const BCROperator o
     cap->info.grading = PetscMax(cap->info.grading, s / diag);
     cap->one[i] = s > 0 ? PetscMin(1, BCR_CAPACITANCE_LARGE * diag / s) : 1;
     cap->scale[i] = s * cap->one[i];
+    cap->entry = PetscMax(cap->entry, cap->scale[i]);
   }
 }
 
@@ -971,6 +982,7 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
 
 static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
 {
+  PetscReal largest[2];
   PetscInt all[3], few;
   PetscErrorCode ierr;
 
@@ -984,7 +996,11 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
     ierr = PetscMalloc4(cap->dof, &cap->b.shared, cap->dof, &cap->w.shared, cap->dof, &cap->change.shared, cap->dof,
                         &cap->sums);
   PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cap->info.grading, 1, MPIU_REAL, MPIU_MAX, cap->comm));
+  largest[0] = cap->info.grading;
+  largest[1] = cap->entry;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPIU_REAL, MPIU_MAX, cap->comm));
+  cap->info.grading = largest[0];
+  cap->entry = largest[1];
   if (most) PetscCall(borders_create(cap, layout, ops));
   if (cap->solver->be->flags & BCR_BACKEND_DEVICE) {
     BCRNumbers c;

@@ -48,5 +48,6 @@ typedef struct {
   PetscReal residual;    /* of the last solve, over what rounding leaves */
   PetscReal grading;     /* the largest entry of a row that differs, over the operator's diagonal there */
   PetscBool reached;     /* the last solve is one to rounding */
+  PetscBool lost;        /* ... of its first field, but its solution, which is smaller by far, has fewer digits */
 } BCRCapacitanceInfo;
 PETSC_INTERN PetscErrorCode BCRCapacitanceGetInfo(BCRCapacitance cap, BCRCapacitanceInfo *info);

@@ -48,6 +48,7 @@ struct _n_BCRCapacitance {
   PetscInt m;       /* rows that differ */
   PetscInt *row;    /* [m] */
   PetscReal *scale; /* [m] entries of E, */
+  PetscReal entry;  /* the largest of them on all ranks; that of G is 1 */
   PetscReal *one;   /* [m] and of what stands for 1 in 1 + G^T M E: rows are scaled */
   /* from fields to numbers: G^T, E^T; and back: E, G */
   BCRSparse from[2], into[2];
