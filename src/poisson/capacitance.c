@@ -216,7 +216,6 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
   if (!k->zeros) {
     PetscCall(clear_unit(cap, k->transpose));
     PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), product_launch, &launch));
-    cap->info.solves++;
   } else {
     const BCRSparseProduct one = {
       .A = &cap->from[1], .x = list_spread(p->v), .y = list_spread(q), .beta = 1, .d = cap->ones, .z = p->v};
@@ -224,6 +223,49 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
     PetscCall(cap->c.ops->product(&cap->c, &one));
   }
   if (cap->borders) PetscCall(cap->c.ops->combine(&cap->c, cap->m, 1, &terms, 1, -1, p->shared, q));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode box_launch(BCRCapacitance cap, PetscBool transpose)
+{
+  PetscFunctionBegin;
+  PetscCall(solve_box(cap, transpose, cap->unit, cap->field));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode box_launch_plain(void *context)
+{
+  return box_launch((BCRCapacitance)context, PETSC_FALSE);
+}
+
+static PetscErrorCode box_launch_transposed(void *context)
+{
+  return box_launch((BCRCapacitance)context, PETSC_TRUE);
+}
+
+/* Steps that are launched ahead, which have a field of their own so that no graph depends on the caller's vectors. Where there is no
+   room for it none is. On one rank */
+static PetscErrorCode ahead_create(BCRCapacitance cap, PetscBool transpose)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (!cap->c.ops->ahead || cap->c.size > 1 || cap->borders || !cap->m) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!cap->field) {
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = BCRNumbersAlloc(&cap->c, cap->n, "the capacitance system", &cap->field);
+    PetscCall(PetscPopErrorHandler());
+  }
+  if (ierr) PetscFunctionReturn(PETSC_SUCCESS);
+  cap->step[transpose] = (BCRStepProduct){.into = &cap->into[transpose],
+                                          .from = &cap->from[transpose],
+                                          .d = cap->ones,
+                                          .unit = cap->unit,
+                                          .y = field_spread(cap, cap->field),
+                                          .box = transpose ? box_launch_transposed : box_launch_plain,
+                                          .context = cap};
+  PetscCall(clear_unit(cap, transpose));
+  PetscCall(BCRDirectionsAhead(&cap->directions[transpose], &cap->step[transpose]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -344,7 +386,9 @@ static PetscErrorCode transposes_fill(BCRCapacitance cap)
 static PetscErrorCode transposes_create(BCRCapacitance cap)
 {
   PetscFunctionBegin;
-  if (!cap->transposes) PetscCall(BCRFaultShare(cap->comm, transposes_fill(cap), BCR_NO_MEMORY));
+  if (cap->transposes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(cap->comm, transposes_fill(cap), BCR_NO_MEMORY));
+  PetscCall(ahead_create(cap, PETSC_TRUE));
   cap->transposes = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -379,8 +423,10 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
       tol = cap->asked * rounding;
     }
+    PetscCall(clear_unit(cap, transpose));
     PetscCall(
       BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, &cap->b, &cap->change, &result));
+    cap->info.solves += result.products;
     PetscCall(add_change(cap));
     PetscCall(field(cap, transpose, u));
     PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
@@ -836,7 +882,8 @@ static PetscErrorCode arrays_destroy(BCRCapacitance cap)
   PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
                             &cap->w.v,    &cap->change.v, &cap->ghost,
                             &cap->inside, &cap->vector,   &cap->exchange.packed,
-                            &cap->shares, &cap->beside,   &cap->level};
+                            &cap->shares, &cap->beside,   &cap->level,
+                            &cap->field};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
@@ -1012,6 +1059,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   for (int t = 0; t < 2; t++)
     PetscCall(BCRDirectionsCreate(&cap->c, cap->m, cap->borders, cap->terms[!t], cap->info.most, few,
                                   (PetscBool)(cap->info.most == all[0] + cap->borders), &cap->directions[t]));
+  if (most) PetscCall(ahead_create(cap, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

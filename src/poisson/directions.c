@@ -12,6 +12,8 @@
 #define BCR_DIRECTIONS_PART ((PetscReal)0.01)
 /* What is subtracted leaves rounding of all that there was: it is done again where less than this is left */
 #define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
+/* Of the steps that are expected, those that are launched at once */
+#define BCR_DIRECTIONS_AHEAD ((PetscReal)0.75)
 /* Numbers of a step beside the products with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 #define BCR_DIRECTIONS_NUMBERS 4
 
@@ -438,13 +440,14 @@ static PetscErrorCode without_known(BCRDirections *d)
 }
 
 /* One more direction, of newz. Where little of its product is left, q = K z has lost digits, and is computed again for what makes
-   it a direction. *kept: it is one, once take() has put it behind the known ones. Collective */
+   it a direction. there: the product is in newq already. *kept: it is one, once take() has put it behind the known ones. Collective */
 static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
-                                PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step, PetscBool *kept)
+                                PetscBool there, PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step,
+                                PetscBool *kept)
 {
   PetscFunctionBegin;
   for (int again = 0; again < 2; again++) {
-    PetscCall((*product)(context, &d->newz, d->newq.v));
+    if (again || !there) PetscCall((*product)(context, &d->newz, d->newq.v));
     ++*products;
     PetscCall(orthogonal(d, known, (PetscBool)(clean && !again), b, step));
     if (again || step->part >= BCR_DIRECTIONS_PART || !(step->part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
@@ -475,6 +478,110 @@ static PetscErrorCode take(BCRDirections *d, const Known *known, const BCRStep *
     if (next != 0) z->shared[i] = next * b->shared[i];
   }
   d->y[d->k++] = step->y;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- steps that are launched ahead -------- */
+
+PetscErrorCode BCRDirectionsAhead(BCRDirections *d, const BCRStepProduct *parts)
+{
+  const BCRAhead none = {.n = d->n, .fresh = PETSC_TRUE, .z = d->newz.v};
+
+  PetscFunctionBegin;
+  if (!d->c->ops->ahead || d->c->size > 1 || d->shared) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(d->c->ops->ahead(d->c, parts, &none, NULL, &d->looks));
+  d->parts = d->looks ? parts : NULL;
+  PetscCall(make_room(d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How a solve goes on */
+typedef struct {
+  PetscReal norm, cleaned; /* of b; what it was when b was last made orthogonal to the directions */
+  PetscBool exact;         /* norm is a difference of numbers that are not much larger */
+  PetscBool chosen;        /* z is there */
+  PetscBool there;         /* and K z */
+  PetscBool ahead;         /* the last steps were launched ahead, and nothing has been changed since */
+  PetscReal rate;          /* of the norm in such a step; 0: not known */
+  BCRSource source;
+  BCRStep step;
+} Progress;
+
+/* b has lost y q: what is left of it, and where the next direction comes from */
+static void progress(Progress *p)
+{
+  const PetscReal y = PetscAbsScalar(p->step.y), left = PetscSqr(p->step.b) - PetscSqr(y);
+
+  p->source = y < BCR_DIRECTIONS_PART * p->step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
+  p->exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * p->step.b));
+  p->norm = PetscSqrtReal(PetscMax(left, 0));
+}
+
+/* How many steps there will be for certain, or almost: one that is not needed costs a product, fewer than there could be a wait */
+static PetscInt ahead_steps(const BCRDirections *d, const Progress *p, PetscReal tol)
+{
+  PetscReal steps = d->usual > 0 ? (PetscReal)d->usual : 5;
+
+  if (p->rate > 0 && p->rate < 1 && tol > 0) steps = PetscLogReal(tol / p->norm) / PetscLogReal(p->rate);
+  return PetscMax(1, PetscMin(BCR_NUMBERS_AHEAD, (PetscInt)(BCR_DIRECTIONS_AHEAD * steps)));
+}
+
+/* Some steps, as far as it is clear how they go on. Else p->there: the product of the next one is known */
+static PetscErrorCode ahead(BCRDirections *d, const Known *known, PetscReal tol, PetscInt most, const BCRFew *b,
+                            Progress *p, PetscInt *products)
+{
+  BCRAheadStep found[BCR_NUMBERS_AHEAD];
+  BCRAhead a = {.n = d->n,
+                .lead = known->lead,
+                .old = known->old,
+                .k = d->k,
+                .fresh = p->ahead ? PETSC_FALSE : PETSC_TRUE,
+                .tol = tol,
+                .norm = p->norm,
+                .cleaned = p->cleaned,
+                .size = d->size,
+                .clean = PETSC_SQRT_MACHINE_EPSILON,
+                .again = BCR_DIRECTIONS_AGAIN,
+                .zero = BCR_DIRECTIONS_ZERO,
+                .part = BCR_DIRECTIONS_PART,
+                .Q = d->q,
+                .Z = d->z,
+                .z = d->newz.v,
+                .q = d->newq.v,
+                .b = b->v};
+  const PetscReal norm = p->norm;
+  PetscInt room, s;
+
+  PetscFunctionBegin;
+  a.steps = PetscMin(PetscMin(most, d->room - d->k), ahead_steps(d, p, tol));
+  PetscCall(d->c->ops->ahead(d->c, d->parts, &a, found, &room));
+  for (s = 0; s < a.steps && found[s].taken; s++) {
+    const PetscInt n = known->n + s;
+    PetscScalar *t = column(d, d->k);
+
+    if (found[s].clean) p->cleaned = p->norm;
+    PetscCall(PetscArrayzero(t, d->k));
+    for (PetscInt j = 0; j < n; j++) {
+      const PetscInt at = known_at(known, j);
+
+      t[at] = BCRNumberOf(found[s].c + BCR_PARTS * j);
+      if (found[s].clean) d->y[at] += BCRNumberOf(found[s].e + BCR_PARTS * j);
+    }
+    t[d->k] = found[s].q;
+    d->size = found[s].size;
+    d->y[d->k++] = found[s].y;
+    p->step.q = found[s].q;
+    p->step.b = found[s].b;
+    p->step.y = found[s].y;
+    progress(p);
+    p->norm = found[s].norm;
+    p->chosen = found[s].next;
+  }
+  *products += s;
+  if (s > 0) p->rate = PetscPowReal(p->norm / norm, (PetscReal)1 / (PetscReal)s);
+  p->there = (PetscBool)(s < a.steps && found[s].product);
+  p->ahead = (PetscBool)(s == a.steps && p->chosen);
+  PetscCheck(s > 0 || p->there, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A step that was launched ahead has found nothing");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -608,58 +715,71 @@ static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[]
 
 /* -------- a solve -------- */
 
+/* One step; *end: it leads nowhere, or what is left is rounding's. Collective */
+static PetscErrorCode one_step(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
+                               PetscReal tol, const BCRFew *b, Progress *p, PetscInt *products, PetscBool *end)
+{
+  const PetscBool clean = (PetscBool)(p->norm < PETSC_SQRT_MACHINE_EPSILON * p->cleaned);
+  PetscBool kept = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *end = PETSC_FALSE;
+  if (clean) p->cleaned = p->norm;
+  PetscCall(direction(d, known, product, context, p->there, clean, b, products, &p->step, &kept));
+  p->chosen = p->there = p->ahead = PETSC_FALSE;
+  if (!kept) {
+    *end = (PetscBool)(p->source == BCR_FROM_NOWHERE || p->norm <= BCR_DIRECTIONS_ENOUGH * tol ||
+                       PetscIsInfOrNanReal(p->step.q));
+    p->source = (BCRSource)(p->source + 1);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  progress(p);
+  p->chosen = (PetscBool)(p->exact && p->source == BCR_FROM_RESIDUAL);
+  PetscCall(take(d, known, &p->step, p->chosen ? 1 / p->norm : 0, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
                                   PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
 {
   /* Where fewer are left than a solve makes, new ones are orthogonal to all: that many products are enough */
   const PetscInt old = d->k, lead = d->all && d->most - old <= d->lead ? old : PetscMin(d->lead, old);
-  PetscReal norm, cleaned, left; /* cleaned: what norm was when b was last made orthogonal to the directions */
-  /* norm is that of b itself, or a difference of numbers that are not much larger; z is there */
-  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE, clean, chosen = PETSC_FALSE;
-  BCRSource source = BCR_FROM_RESIDUAL;
-  BCRStep step = {0, 0, 0, 0, 0};
+  Progress p = {.exact = PETSC_TRUE, .source = BCR_FROM_RESIDUAL};
+  PetscBool end = PETSC_FALSE;
 
   PetscFunctionBegin;
   result->products = 0;
   PetscCall(zero(d, w));
-  PetscCall(project(d, b, &norm));
-  cleaned = norm;
-  while (PETSC_TRUE) {
+  PetscCall(project(d, b, &p.norm));
+  p.cleaned = p.norm;
+  while (!end) {
     Known known = {lead, old, 0};
 
-    if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
-      PetscCall(norm_of(d, b, &norm));
-      measured = exact = PETSC_TRUE;
+    if (!p.exact) {
+      PetscCall(norm_of(d, b, &p.norm));
+      p.exact = PETSC_TRUE;
+      p.ahead = PETSC_FALSE;
     }
-    if (norm <= tol || result->products >= steps || PetscIsInfOrNanReal(norm)) break;
+    if (p.norm <= tol || result->products >= steps || PetscIsInfOrNanReal(p.norm)) break;
     if (d->k == d->most + BCR_DIRECTIONS_MORE) { /* goes on without those that are its own */
       PetscCall(collect(d, w));
       d->k = d->most;
+      p.ahead = PETSC_FALSE;
     }
+    if (d->k == d->room) p.ahead = PETSC_FALSE;
     PetscCall(make_room(d));
     known.n = known.lead + d->k - old;
-    clean = (PetscBool)(norm < PETSC_SQRT_MACHINE_EPSILON * cleaned);
-    if (clean) cleaned = norm;
-    if (!chosen) PetscCall(choose(d, source, b, norm));
-    PetscCall(direction(d, &known, product, context, clean, b, &result->products, &step, &kept));
-    chosen = PETSC_FALSE;
-    if (!kept) {
-      if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanReal(step.q)) break;
-      source = (BCRSource)(source + 1);
-      continue;
-    }
-    source = PetscAbsScalar(step.y) < 0.01 * step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
-    left = PetscSqr(step.b) - PetscRealPart(step.y * PetscConj(step.y));
-    exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * step.b));
-    measured = PETSC_FALSE;
-    norm = PetscSqrtReal(PetscMax(left, 0));
-    chosen = (PetscBool)(exact && source == BCR_FROM_RESIDUAL);
-    PetscCall(take(d, &known, &step, chosen ? 1 / norm : 0, b));
-    if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
+    if (!p.chosen) PetscCall(choose(d, p.source, b, p.norm));
+    p.chosen = PETSC_TRUE;
+    if (d->parts && p.source == BCR_FROM_RESIDUAL && !p.there && known.n + BCR_NUMBERS_AHEAD <= d->looks)
+      PetscCall(ahead(d, &known, tol, steps - result->products, b, &p, &result->products));
+    else PetscCall(one_step(d, &known, product, context, tol, b, &p, &result->products, &end));
+    if (p.source == BCR_FROM_PRODUCT && !p.there && p.norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
-  if (!measured) PetscCall(norm_of(d, b, &norm));
-  result->residual = norm;
-  result->reached = (PetscBool)(norm <= tol);
+  if (!p.exact) PetscCall(norm_of(d, b, &p.norm));
+  d->usual = result->products;
+  result->residual = p.norm;
+  result->reached = (PetscBool)(p.norm <= tol);
   if (d->k > old) PetscCall(PetscArraycpy(d->sums, d->y + old, d->k - old));
   PetscCall(collect(d, w));
   PetscCall(keep(d, old, d->sums));
