@@ -213,11 +213,11 @@ static PetscErrorCode norm_of(const BCRDirections *d, const BCRFew *b, PetscReal
 
 /* -------- the known directions -------- */
 
-/* y = what the known directions have of b, which keeps the rest; *norm: of the rest. Collective */
+/* y = what the known directions have of b, which keeps the rest; *norm: of b, becomes that of the rest. Collective */
 static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm)
 {
   const BCRFew Q = direction_q(d, 0);
-  PetscReal left = 0, whole;
+  PetscReal left = 0, whole = 0;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < d->k; j++) d->y[j] = 0;
@@ -240,7 +240,8 @@ static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm
     PetscCall(combine(d, d->k, &Q, 1, -1, c, b));
     if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) break;
   }
-  PetscCall(norm_of(d, b, norm));
+  if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) *norm = PetscSqrtReal(left);
+  else if (d->k) PetscCall(norm_of(d, b, norm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -655,11 +656,30 @@ static PetscInt cholesky(PetscInt m, PetscScalar *H)
   return m;
 }
 
-/* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
-   with these, Q' = (Q - Q_between C) S^-1, S^H S = 1 - C^H C. C: [own][between], S: [own][own]. Collective */
-static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S)
+/* B, [good][good], the first columns of S^-1, and A = -C B, [good][between]. S: [own][own], upper triangular */
+static void mixture(PetscInt between, const PetscScalar *C, PetscInt own, PetscInt good, const PetscScalar *S,
+                    PetscScalar *A, PetscScalar *B)
 {
-  const PetscInt lead = d->lead, between = old - lead, own = d->k - old;
+  for (PetscInt j = 0; j < good; j++) {
+    PetscScalar *x = B + j * good, *a = A + j * between;
+
+    for (PetscInt i = 0; i < good; i++) x[i] = i == j;
+    for (PetscInt l = j; l >= 0; l--) {
+      x[l] /= S[l * own + l];
+      for (PetscInt i = 0; i < l; i++) x[i] -= S[l * own + i] * x[l];
+    }
+    for (PetscInt i = 0; i < between; i++) a[i] = 0;
+    for (PetscInt l = 0; l <= j; l++)
+      for (PetscInt i = 0; i < between; i++) a[i] -= C[l * between + i] * x[l];
+  }
+}
+
+/* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
+   with these, Q' = (Q - Q_between C) S^-1, S^H S = 1 - C^H C. C, A: [own][between], S, B: [own][own]. Collective */
+static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S, PetscScalar *A,
+                           PetscScalar *B)
+{
+  const PetscInt lead = d->lead, between = old - lead, own = d->k - old, many = d->shared;
   const BCRFew q = direction_q(d, old), known = direction_q(d, lead);
   const BCRBlock products = {between, known.v, q.v, own};
   PetscInt good;
@@ -667,7 +687,7 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
   PetscFunctionBegin;
   PetscCall(products_of(d, 1, &products, C));
   for (PetscInt j = 0; j < own; j++) {
-    for (PetscInt i = 0; i < between && d->shared; i++) {
+    for (PetscInt i = 0; i < between && many; i++) {
       const BCRFew x = direction_q(d, lead + i), y = direction_q(d, old + j);
 
       C[j * between + i] += shared(d, &x, &y);
@@ -675,13 +695,18 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
     for (PetscInt i = 0; i <= j; i++) S[j * own + i] = (i == j) - dot(between, C + i * between, C + j * between);
   }
   good = cholesky(own, S);
-  PetscCall(combine(d, between, &known, good, -1, C, &q));
-  for (PetscInt j = 0; j < good; j++) {
-    const BCRFew mine = direction_q(d, old + j);
+  mixture(between, C, own, good, S, A, B);
+  PetscCall(d->c->ops->mix(d->c, d->n, between, known.v, A, good, B, q.v));
+  for (PetscInt j = good - 1; j >= 0; j--) {
     PetscScalar *t = column(d, old + j), *of = t + old;
 
-    PetscCall(combine(d, j, &q, 1, -1, S + j * own, &mine));
-    PetscCall(scale(d, 1, PetscRealPart(S[j * own + j]), &mine, &mine));
+    for (PetscInt i = 0; i < many; i++) { /* the last ones first, as others need only those before them */
+      PetscScalar sum = 0;
+
+      for (PetscInt l = 0; l <= j; l++) sum += B[j * good + l] * q.shared[l * many + i];
+      for (PetscInt l = 0; l < between; l++) sum += A[j * between + l] * known.shared[l * many + i];
+      q.shared[j * many + i] = sum;
+    }
     for (PetscInt l = 0; l <= j; l++) /* T between: C t */
       for (PetscInt i = 0; i < between; i++) t[lead + i] += C[l * between + i] * of[l];
     for (PetscInt i = 0; i <= j; i++) { /* S t, in place: row i needs those behind it */
@@ -697,17 +722,18 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
 static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[])
 {
   const PetscInt own = d->k - old, columns = d->all ? own : 1;
-  PetscScalar *C = NULL, *S = NULL;
+  PetscScalar *C = NULL, *S = NULL, *A = NULL, *B = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (d->lead == old && old <= d->few) d->lead = PetscMin(d->k, d->most);
   else if (own && (old < d->most || !d->all)) {
-    ierr = PetscMalloc2(columns * (old - d->lead), &C, columns * columns, &S);
+    ierr = PetscMalloc4(columns * (old - d->lead), &C, columns * columns, &S, columns * (old - d->lead), &A,
+                        columns * columns, &B);
     PetscCall(BCRFaultShare(d->c->comm, ierr, BCR_NO_MEMORY));
     if (!d->all) PetscCall(become_one(d, &old, y));
-    if (old > d->lead) PetscCall(join(d, old, C, S));
-    PetscCall(PetscFree2(C, S));
+    if (old > d->lead) PetscCall(join(d, old, C, S, A, B));
+    PetscCall(PetscFree4(C, S, A, B));
   }
   d->k = PetscMin(d->k, d->most);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -740,11 +766,12 @@ static PetscErrorCode one_step(BCRDirections *d, const Known *known, BCRDirectio
 }
 
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
-                                  PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
+                                  PetscInt steps, const BCRFew *b, PetscReal norm, const BCRFew *w,
+                                  BCRDirectionsResult *result)
 {
   /* Where fewer are left than a solve makes, new ones are orthogonal to all: that many products are enough */
   const PetscInt old = d->k, lead = d->all && d->most - old <= d->lead ? old : PetscMin(d->lead, old);
-  Progress p = {.exact = PETSC_TRUE, .source = BCR_FROM_RESIDUAL};
+  Progress p = {.norm = norm, .exact = PETSC_TRUE, .source = BCR_FROM_RESIDUAL};
   PetscBool end = PETSC_FALSE;
 
   PetscFunctionBegin;

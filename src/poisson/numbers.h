@@ -152,9 +152,14 @@ struct _BCRNumbersOps {
   PetscErrorCode (*add)(BCRNumbers *c, PetscInt n, PetscScalar alpha, const PetscScalar *x, PetscScalar *y);
   /* sums = X_j^H y of the blocks, [m][k] each, one behind another, of this rank, to the host; waits */
   PetscErrorCode (*dots)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *sums);
+  /* The same to where numbers are; nothing waits */
+  PetscErrorCode (*dots_there)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *sums);
   /* y += alpha sum of s_j X_j; s: coefficients of the blocks one behind another, on the host. m vectors y, with [m] such s */
   PetscErrorCode (*combine)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscInt m,
                             PetscReal alpha, const PetscScalar *s, PetscScalar *y);
+  /* Y = Y B + X A, of k vectors X and m vectors Y; A: [m][k], B: [m][m], upper triangular, on the host */
+  PetscErrorCode (*mix)(BCRNumbers *c, PetscInt n, PetscInt k, const PetscScalar *X, const PetscScalar *A, PetscInt m,
+                        const PetscScalar *B, PetscScalar *Y);
   PetscErrorCode (*step)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], const PetscScalar *s,
                          const BCRStepEnd *end);
   /* Or NULL. As many steps of a->steps as go on; found: [a->steps]; *most: directions that a step can look at, 0: no step can be

@@ -286,6 +286,29 @@ static PetscErrorCode device_dots(BCRNumbers *c, PetscInt n, PetscInt nblocks, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode device_dots_there(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
+                                        PetscScalar *sums)
+{
+  const BCRCudaBlocks b = blocks_of(nblocks, blocks, NULL);
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaDots(c->stream, TYPE, n, &b, work(c)->parts, sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Room for count coefficients on the device */
+static PetscErrorCode coefficients_room(BCRNumbers *c, PetscInt count)
+{
+  PetscFunctionBegin;
+  if (count <= work(c)->room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(c->be->free(work(c)->coefficients));
+  work(c)->coefficients = NULL;
+  work(c)->room = 0;
+  PetscCall(c->be->alloc(2 * (size_t)count * sizeof(double), "coefficients", &work(c)->coefficients));
+  work(c)->room = 2 * count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* n coefficients for kernels */
 static PetscErrorCode coefficients_of(BCRNumbers *c, PetscInt n, const PetscScalar *s, BCRCudaCoefficients *k)
 {
@@ -300,12 +323,7 @@ static PetscErrorCode coefficients_of(BCRNumbers *c, PetscInt n, const PetscScal
     if (BCR_PARTS > 1) v[BCR_PARTS * (j + 1) - 1] = (double)PetscImaginaryPart(s[j]);
   }
   if (v == k->v) PetscFunctionReturn(PETSC_SUCCESS);
-  if (k->count > work(c)->room) {
-    PetscCall(c->be->free(work(c)->coefficients));
-    work(c)->coefficients = NULL;
-    PetscCall(c->be->alloc(2 * (size_t)k->count * sizeof(double), "coefficients", &work(c)->coefficients));
-    work(c)->room = 2 * k->count;
-  }
+  PetscCall(coefficients_room(c, k->count));
   PetscCall(c->be->put(c->stream, work(c)->coefficients, v, (size_t)k->count * sizeof(double)));
   k->there = work(c)->coefficients;
   PetscCall(PetscFree(v));
@@ -325,6 +343,30 @@ static PetscErrorCode device_combine(BCRNumbers *c, PetscInt n, PetscInt nblocks
     PetscCall(coefficients_of(c, all, s + (size_t)j * (size_t)all, &k));
     PetscCallBCRCuda(BCRCudaCombine(c->stream, TYPE, n, &b, &k, (double)alpha, y + (size_t)j * (size_t)n));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode device_mix(BCRNumbers *c, PetscInt n, PetscInt k, const PetscScalar *X, const PetscScalar *A,
+                                 PetscInt m, const PetscScalar *B, PetscScalar *Y)
+{
+  const PetscInt all = k + m;
+  double *v, *to;
+
+  PetscFunctionBegin;
+  if (!m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(coefficients_room(c, BCR_PARTS * all * m));
+  PetscCall(PetscMalloc1(BCR_PARTS * all * m, &v));
+  to = v;
+  for (PetscInt j = 0; j < m; j++)
+    for (PetscInt l = 0; l < all; l++) {
+      const PetscScalar s = l < k ? A[j * k + l] : B[j * m + l - k];
+
+      *to++ = (double)PetscRealPart(s);
+      if (BCR_PARTS > 1) *to++ = (double)PetscImaginaryPart(s);
+    }
+  PetscCall(c->be->put(c->stream, work(c)->coefficients, v, (size_t)(BCR_PARTS * all * m) * sizeof(double)));
+  PetscCall(PetscFree(v));
+  PetscCallBCRCuda(BCRCudaMix(c->stream, TYPE, n, (int)k, X, (int)m, work(c)->coefficients, Y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -551,7 +593,9 @@ const BCRNumbersOps *BCRNumbersCuda(void)
     .scale = device_scale,
     .add = device_add,
     .dots = device_dots,
+    .dots_there = device_dots_there,
     .combine = device_combine,
+    .mix = device_mix,
     .step = device_step,
     .ahead = device_ahead,
     .largest = device_largest,

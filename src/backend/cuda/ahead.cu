@@ -188,9 +188,9 @@ static __device__ void record(const BCRCudaAhead &st, int K, bool clean, const F
   }
   if (threadIdx.x > 0) return;
   put_parts(y, f.y);
-  to[BCR_CUDA_RECORD_STATE] = !f.kept ? BCR_CUDA_AHEAD_PRODUCT
-                                      : BCR_CUDA_AHEAD_TAKEN + (f.next ? BCR_CUDA_AHEAD_NEXT : 0) +
-                                          (clean ? BCR_CUDA_AHEAD_CLEAN : 0);
+  to[BCR_CUDA_RECORD_STATE] =
+    !f.kept ? BCR_CUDA_AHEAD_PRODUCT
+            : BCR_CUDA_AHEAD_TAKEN + (f.next ? BCR_CUDA_AHEAD_NEXT : 0) + (clean ? BCR_CUDA_AHEAD_CLEAN : 0);
   to[BCR_CUDA_RECORD_Q] = f.q;
   to[BCR_CUDA_RECORD_B] = f.b;
   to[BCR_CUDA_RECORD_NORM] = f.norm;
@@ -207,9 +207,8 @@ static __device__ void record(const BCRCudaAhead &st, int K, bool clean, const F
 
 /* grid: the blocks of a cluster */
 template <typename S>
-__global__ void __launch_bounds__(THREADS, 1)
-  ahead_step(BCRCudaAhead *state, BCRCudaSparse into, BCRCudaSparse from, const typename Number<S>::R *d, S *unit,
-             BCRCudaSpread y)
+__global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BCRCudaSparse into, BCRCudaSparse from,
+                                                         const typename Number<S>::R *d, S *unit, BCRCudaSpread y)
 {
   extern __shared__ double shared[];
   const int P = Parts<S>::COUNT, warp = bcr_warp();
@@ -234,11 +233,13 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
   for (int j = warp; j < K + NUMBERS; j += WARPS) {
     const int l = j - K;
-    const S *a = l < 0  ? (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead)
+    const S *a = l < 0   ? (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead)
                  : l < 2 ? q
                  : l < 3 ? z
                          : b,
-            *with = l <= 0 ? q : l == 2 ? z : b;
+            *with = l <= 0   ? q
+                    : l == 2 ? z
+                             : b;
 
     put_parts(mine + j * P, piece_dot<S>(a, with, first, end));
     if (clean && l < 0) put_parts(mine + (K + NUMBERS + j) * P, piece_dot<S>(a, b, first, end));
@@ -279,7 +280,8 @@ static int step_launch(int blocks, BCRCudaAhead *state, const BCRCudaSparse *int
   const void *kernel = (const void *)ahead_step<S>;
   cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
-  if (e == cudaSuccess && blocks > FEW) e = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (e == cudaSuccess && blocks > FEW)
+    e = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (fits) {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute[1];
@@ -310,8 +312,7 @@ int BCRCudaAheadBlocks(int type, ptrdiff_t n, int *blocks)
   int fits = 0;
 
   for (*blocks = n > MOST ? MANY : FEW; *blocks >= FEW; *blocks /= 2) {
-    BCR_CUDA_NUMBERS(type,
-                     (void)step_launch<S>(*blocks, NULL, NULL, NULL, NULL, NULL, NULL, (cudaStream_t)0, &fits));
+    BCR_CUDA_NUMBERS(type, (void)step_launch<S>(*blocks, NULL, NULL, NULL, NULL, NULL, NULL, (cudaStream_t)0, &fits));
     if (fits > 0) return 0;
   }
   *blocks = 0;
@@ -321,8 +322,9 @@ int BCRCudaAheadBlocks(int type, ptrdiff_t n, int *blocks)
 int BCRCudaAheadBegin(BCRStream stream, int type, const BCRCudaAhead *first, const BCRCudaSparse *into, void *unit,
                       BCRCudaAhead *state)
 {
-  BCR_CUDA_NUMBERS(type, ahead_begin<S><<<bcr_blocks(into->rows, BCR_THREADS, 1u << 30), BCR_THREADS, 0,
-                                          bcr_stream(stream)>>>(*first, state, *into, (S *)unit));
+  BCR_CUDA_NUMBERS(type, ahead_begin<S>
+                   <<<bcr_blocks(into->rows, BCR_THREADS, 1u << 30), BCR_THREADS, 0, bcr_stream(stream)>>>(
+                     *first, state, *into, (S *)unit));
   return bcr_done();
 }
 

@@ -118,6 +118,29 @@ __global__ void combine(ptrdiff_t n, BCRCudaBlocks blocks, BCRCudaCoefficients s
   if (threadIdx.y == 0 && i < n) y[i] = y[i] + times(alpha, sum);
 }
 
+/* A warp of a block has one of SLICES vectors at a time, the last ones first, as the others need only those before them */
+template <typename S>
+__global__ void mix(ptrdiff_t n, int k, const S *X, int m, const double *s, S *Y)
+{
+  const ptrdiff_t i = (ptrdiff_t)blockIdx.x * BCR_WARP + threadIdx.x;
+  const int parts = sizeof(Sum<S>) / sizeof(double);
+
+  for (int last = m - 1; last >= 0; last -= SLICES) {
+    const int j = last - (int)threadIdx.y;
+    S sum = Number<S>::make(0, 0);
+
+    if (j >= 0 && i < n) {
+      const double *c = s + (ptrdiff_t)j * (k + m) * parts;
+
+      for (int l = 0; l < k; l++) sum = sum + coefficient(c, l, (S *)NULL) * X[n * l + i];
+      for (int l = 0; l <= j; l++) sum = sum + coefficient(c, k + l, (S *)NULL) * Y[n * l + i];
+    }
+    __syncthreads();
+    if (j >= 0 && i < n) Y[n * j + i] = sum;
+    __syncthreads();
+  }
+}
+
 template <typename S>
 __global__ void step(ptrdiff_t n, BCRCudaBlocks blocks, BCRCudaCoefficients s, BCRCudaStepEnd end)
 {
@@ -272,6 +295,14 @@ int BCRCudaCombine(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks 
   if (n == 0) return 0;
   BCR_CUDA_NUMBERS(type, combine<S>
                    <<<warps(n), dim3(BCR_WARP, SLICES), 0, bcr_stream(stream)>>>(n, *blocks, *s, alpha, (S *)y));
+  return bcr_done();
+}
+
+int BCRCudaMix(BCRStream stream, int type, ptrdiff_t n, int k, const void *X, int m, const double *s, void *Y)
+{
+  if (n == 0) return 0;
+  BCR_CUDA_NUMBERS(type, mix<S>
+                   <<<warps(n), dim3(BCR_WARP, SLICES), 0, bcr_stream(stream)>>>(n, k, (const S *)X, m, s, (S *)Y));
   return bcr_done();
 }
 

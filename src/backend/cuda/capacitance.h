@@ -57,6 +57,9 @@ typedef struct {
 /* y += alpha sum of s_j X_j */
 BCR_CUDA_API int BCRCudaCombine(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks *blocks,
                                 const BCRCudaCoefficients *s, double alpha, void *y);
+/* Y = Y B + X A, of k vectors X and m vectors Y, B upper triangular; s: [m][k + m] coefficients on the device, of A and B */
+BCR_CUDA_API int BCRCudaMix(BCRStream stream, int type, ptrdiff_t n, int k, const void *X, int m, const double *s,
+                            void *Y);
 /* numbers.h: BCRStepEnd */
 typedef struct {
   double unit, next, y[2];
