@@ -132,12 +132,16 @@ static PetscErrorCode make_room(BCRDirections *d)
 
 /* -------- vectors -------- */
 
+/* By 4 sums, which do not wait for each other */
 static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
 {
-  PetscScalar s = 0;
+  PetscScalar s[4] = {0, 0, 0, 0};
+  PetscInt i = 0;
 
-  for (PetscInt i = 0; i < n; i++) s += PetscConj(x[i]) * y[i];
-  return s;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; k++) s[k] += PetscConj(x[i + k]) * y[i + k];
+  for (; i < n; i++) s[0] += PetscConj(x[i]) * y[i];
+  return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
 /* What the shared numbers add to a sum of products */
@@ -429,7 +433,7 @@ static PetscErrorCode orthogonal(BCRDirections *d, const Known *known, PetscBool
 static PetscErrorCode without_known(BCRDirections *d)
 {
   const BCRFew Z = direction_z(d, 0);
-  PetscReal norm;
+  PetscReal norm = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(d->x, column(d, d->k), d->k));
@@ -441,14 +445,13 @@ static PetscErrorCode without_known(BCRDirections *d)
 }
 
 /* One more direction, of newz. Where little of its product is left, q = K z has lost digits, and is computed again for what makes
-   it a direction. there: the product is in newq already. *kept: it is one, once take() has put it behind the known ones. Collective */
+   it a direction. *kept: it is one, once take() has put it behind the known ones. Collective */
 static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
-                                PetscBool there, PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step,
-                                PetscBool *kept)
+                                PetscBool clean, const BCRFew *b, PetscInt *products, BCRStep *step, PetscBool *kept)
 {
   PetscFunctionBegin;
   for (int again = 0; again < 2; again++) {
-    if (again || !there) PetscCall((*product)(context, &d->newz, d->newq.v));
+    PetscCall((*product)(context, &d->newz, d->newq.v));
     ++*products;
     PetscCall(orthogonal(d, known, (PetscBool)(clean && !again), b, step));
     if (again || step->part >= BCR_DIRECTIONS_PART || !(step->part > PetscSqrtReal(PETSC_MACHINE_EPSILON))) break;
@@ -501,9 +504,10 @@ typedef struct {
   PetscReal norm, cleaned; /* of b; what it was when b was last made orthogonal to the directions */
   PetscBool exact;         /* norm is a difference of numbers that are not much larger */
   PetscBool chosen;        /* z is there */
-  PetscBool there;         /* and K z */
+  PetscBool doubt;         /* the next step is not one to be launched ahead */
   PetscBool ahead;         /* the last steps were launched ahead, and nothing has been changed since */
   PetscReal rate;          /* of the norm in such a step; 0: not known */
+  PetscInt doubts;         /* there have been some */
   BCRSource source;
   BCRStep step;
 } Progress;
@@ -521,13 +525,13 @@ static void progress(Progress *p)
 /* How many steps there will be for certain, or almost: one that is not needed costs a product, fewer than there could be a wait */
 static PetscInt ahead_steps(const BCRDirections *d, const Progress *p, PetscReal tol)
 {
-  PetscReal steps = d->usual > 0 ? (PetscReal)d->usual : 5;
+  PetscReal steps = p->doubts ? 2 : d->usual > 0 ? (PetscReal)d->usual : 8;
 
   if (p->rate > 0 && p->rate < 1 && tol > 0) steps = PetscLogReal(tol / p->norm) / PetscLogReal(p->rate);
   return PetscMax(1, PetscMin(BCR_NUMBERS_AHEAD, (PetscInt)(BCR_DIRECTIONS_AHEAD * steps)));
 }
 
-/* Some steps, as far as it is clear how they go on. Else p->there: the product of the next one is known */
+/* Some steps, as far as it is clear how they go on */
 static PetscErrorCode ahead(BCRDirections *d, const Known *known, PetscReal tol, PetscInt most, const BCRFew *b,
                             Progress *p, PetscInt *products)
 {
@@ -580,9 +584,13 @@ static PetscErrorCode ahead(BCRDirections *d, const Known *known, PetscReal tol,
   }
   *products += s;
   if (s > 0) p->rate = PetscPowReal(p->norm / norm, (PetscReal)1 / (PetscReal)s);
-  p->there = (PetscBool)(s < a.steps && found[s].product);
+  p->doubt = (PetscBool)(s < a.steps && found[s].doubt);
+  if (p->doubt) {
+    p->rate = 0;
+    p->doubts++;
+  }
   p->ahead = (PetscBool)(s == a.steps && p->chosen);
-  PetscCheck(s > 0 || p->there, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A step that was launched ahead has found nothing");
+  PetscCheck(s > 0 || p->doubt, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A step that was launched ahead has found nothing");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -751,8 +759,8 @@ static PetscErrorCode one_step(BCRDirections *d, const Known *known, BCRDirectio
   PetscFunctionBegin;
   *end = PETSC_FALSE;
   if (clean) p->cleaned = p->norm;
-  PetscCall(direction(d, known, product, context, p->there, clean, b, products, &p->step, &kept));
-  p->chosen = p->there = p->ahead = PETSC_FALSE;
+  PetscCall(direction(d, known, product, context, clean, b, products, &p->step, &kept));
+  p->chosen = p->doubt = p->ahead = PETSC_FALSE;
   if (!kept) {
     *end = (PetscBool)(p->source == BCR_FROM_NOWHERE || p->norm <= BCR_DIRECTIONS_ENOUGH * tol ||
                        PetscIsInfOrNanReal(p->step.q));
@@ -798,10 +806,10 @@ PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product
     known.n = known.lead + d->k - old;
     if (!p.chosen) PetscCall(choose(d, p.source, b, p.norm));
     p.chosen = PETSC_TRUE;
-    if (d->parts && p.source == BCR_FROM_RESIDUAL && !p.there && known.n + BCR_NUMBERS_AHEAD <= d->looks)
+    if (d->parts && p.source == BCR_FROM_RESIDUAL && !p.doubt && known.n + BCR_NUMBERS_AHEAD <= d->looks)
       PetscCall(ahead(d, &known, tol, steps - result->products, b, &p, &result->products));
     else PetscCall(one_step(d, &known, product, context, tol, b, &p, &result->products, &end));
-    if (p.source == BCR_FROM_PRODUCT && !p.there && p.norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
+    if (p.source == BCR_FROM_PRODUCT && p.norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
   if (!p.exact) PetscCall(norm_of(d, b, &p.norm));
   d->usual = result->products;

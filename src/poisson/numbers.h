@@ -107,7 +107,7 @@ typedef struct {
 } BCRAhead;
 /* What a step has found */
 typedef struct {
-  PetscBool product;    /* K z is in q, and that is all */
+  PetscBool doubt;      /* nothing has been changed but q */
   PetscBool taken;      /* there is one more direction; b is smaller by its part */
   PetscBool next;       /* z is that for the next step */
   PetscBool clean;      /* b was made orthogonal to the directions */

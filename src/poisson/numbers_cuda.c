@@ -441,7 +441,7 @@ static void record_read(const double *r, PetscInt known, BCRAheadStep *s)
 {
   const int state = (int)r[BCR_CUDA_RECORD_STATE];
 
-  s->product = state & BCR_CUDA_AHEAD_PRODUCT ? PETSC_TRUE : PETSC_FALSE;
+  s->doubt = state & BCR_CUDA_AHEAD_DOUBT ? PETSC_TRUE : PETSC_FALSE;
   s->taken = state & BCR_CUDA_AHEAD_TAKEN ? PETSC_TRUE : PETSC_FALSE;
   s->next = state & BCR_CUDA_AHEAD_NEXT ? PETSC_TRUE : PETSC_FALSE;
   s->clean = state & BCR_CUDA_AHEAD_CLEAN ? PETSC_TRUE : PETSC_FALSE;

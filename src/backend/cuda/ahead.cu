@@ -14,6 +14,7 @@ enum {
   FEW = 8,   /* blocks of a cluster that any device has room for */
   MANY = 16, /* for vectors of more than MOST numbers */
   MOST = 4096,
+  PASSES = 3, /* of q being made orthogonal to the directions */
   NUMBERS = 4 /* sums beside those with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 };
 
@@ -22,7 +23,8 @@ struct Parts {
   enum {
     COUNT = sizeof(Sum<S>) / sizeof(double),
     /* doubles of all sums */
-    MOST_SUMS = (2 * BCR_CUDA_AHEAD_KNOWN + NUMBERS) * COUNT
+    MOST_SUMS = (2 * BCR_CUDA_AHEAD_KNOWN + NUMBERS) * COUNT,
+    BYTES = (int)((2 * MOST_SUMS + BCR_CUDA_AHEAD_KNOWN * COUNT) * sizeof(double))
   };
 };
 
@@ -76,21 +78,22 @@ static __device__ __forceinline__ Sum<S> piece_dot(const S *x, const S *y, ptrdi
 /* What a step decides by; the same in all threads of all blocks */
 template <typename S>
 struct Found {
-  double q, b, norm, size;
+  double q, b, norm, size, whole; /* whole: |q|^2 at first */
   Sum<S> y;
-  bool kept, next;
+  bool again, kept, next;
 };
 
-/* sums: of K directions with q, NUMBERS, and where clean of the directions with b */
+/* sums: of K directions with q, NUMBERS, and where clean of the directions with b. first: of the product itself, else once more, as
+   little was left of it */
 template <typename S>
-static __device__ __forceinline__ Found<S> find(const BCRCudaAhead &st, int K, bool clean, const double *sums)
+static __device__ __forceinline__ void find(const BCRCudaAhead &st, int K, bool clean, bool first, const double *sums,
+                                            Found<S> *f)
 {
   const int P = Parts<S>::COUNT;
   const Sum<S> none = zero<S>();
   const double *e = sums + (K + NUMBERS) * P, *s = sums + K * P;
   double before = s[0], zz = s[2 * P], bb = s[3 * P], known = 0, cleaned = 0, after, left;
   Sum<S> y = get_parts(s + P, none), both = none;
-  Found<S> f;
 
   for (int j = threadIdx.x & 31; j < K; j += BCR_WARP) {
     const Sum<S> c = get_parts(sums + j * P, none);
@@ -105,15 +108,19 @@ static __device__ __forceinline__ Found<S> find(const BCRCudaAhead &st, int K, b
     bb -= warp_sum(cleaned);
     y = y + times(-1, warp_sum(both));
   }
-  f.q = sqrt(fmax(after, 0.));
-  f.b = sqrt(fmax(bb, 0.));
-  f.size = fmax(st.size, before / zz);
-  f.kept = after > st.again * st.again * before && after > st.zero * st.zero * zz * f.size;
-  f.y = over_of(y, f.q);
-  left = bb - square_of(f.y);
-  f.norm = sqrt(fmax(left, 0.));
-  f.next = left > st.part * st.part * bb && square_of(f.y) >= st.part * st.part * bb;
-  return f;
+  if (first) {
+    f->whole = before;
+    f->size = fmax(st.size, before / zz);
+  }
+  f->again = after <= st.again * st.again * before;
+  f->q = sqrt(fmax(after, 0.));
+  f->b = sqrt(fmax(bb, 0.));
+  f->kept = after > st.again * st.again * before && after > st.part * st.part * f->whole &&
+            after > st.zero * st.zero * zz * f->size;
+  f->y = over_of(y, f->q);
+  left = bb - square_of(f->y);
+  f->norm = sqrt(fmax(left, 0.));
+  f->next = left > st.part * st.part * bb && square_of(f->y) >= st.part * st.part * bb;
 }
 
 /* The sums of all blocks, of width doubles each */
@@ -128,42 +135,62 @@ static __device__ __forceinline__ void add_blocks(int width, const double *mine,
   __syncthreads();
 }
 
-/* q and b without the directions, the new direction, and the next z, of a piece: some threads share the directions of a number */
+/* Number i of what the directions give with coefficients c, and with e where that is not NULL. Some threads of the block share the
+   directions of a number, and the first of them has the sums; there: this one has a number */
 template <typename S>
-static __device__ __forceinline__ void end_piece(const BCRCudaAhead &st, int K, bool clean, const Found<S> &f,
-                                                 const double *c, const double *e, ptrdiff_t first, ptrdiff_t end,
-                                                 ptrdiff_t piece, const BCRCudaSparse &into, S *unit)
+static __device__ __forceinline__ void known_part(const BCRCudaAhead &st, int K, const double *c, const double *e,
+                                                  bool there, ptrdiff_t i, int width, S *p, S *r)
 {
   __shared__ S share[2][THREADS];
-  const int width = piece < THREADS ? (int)piece : THREADS, shares = THREADS / width, x = threadIdx.x % width,
-            mine = threadIdx.x / width;
+  const int shares = THREADS / width, x = threadIdx.x % width, mine = threadIdx.x / width;
+
+  *p = *r = Number<S>::make(0, 0);
+  for (int j = mine; j < K && there; j += shares) {
+    const S a = ((const S *)st.Q)[st.n * (j < st.lead ? j : st.old + j - st.lead) + i];
+
+    *p = *p + coefficient(c, j, (S *)NULL) * a;
+    if (e) *r = *r + coefficient(e, j, (S *)NULL) * a;
+  }
+  if (shares == 1) return;
+  __syncthreads();
+  share[0][threadIdx.x] = *p;
+  share[1][threadIdx.x] = *r;
+  __syncthreads();
+  for (int t = 1; t < shares && mine == 0; t++) {
+    *p = *p + share[0][t * width + x];
+    *r = *r + share[1][t * width + x];
+  }
+}
+
+/* Numbers of this block's piece */
+struct Piece {
+  ptrdiff_t size, first, end;
+  int width, shares; /* numbers at a time, threads of each */
+};
+
+/* The last coefficients are taken from q, and where it is kept it becomes a direction, with the end of the step, up to the next z */
+template <typename S>
+static __device__ __forceinline__ void end_piece(const BCRCudaAhead &st, int K, const Found<S> &f, const double *c,
+                                                 const double *e, const Piece &piece, const BCRCudaSparse &into,
+                                                 S *unit)
+{
+  const int mine = threadIdx.x / piece.width;
   const typename Number<S>::R *value = (const typename Number<S>::R *)into.value;
-  const S none = Number<S>::make(0, 0);
   S *q = (S *)st.q, *z = (S *)st.z, *b = (S *)st.b;
 
-  for (ptrdiff_t base = first; base < first + piece; base += width) {
-    const ptrdiff_t i = base + x;
-    const bool there = i < end && i < first + piece && mine < shares;
-    S p = none, r = none;
+  for (ptrdiff_t base = piece.first; base < piece.first + piece.size; base += piece.width) {
+    const ptrdiff_t i = base + threadIdx.x % piece.width;
+    const bool there = i < piece.end && mine < piece.shares;
+    S p, r;
 
-    for (int j = mine; j < K && there; j += shares) {
-      const S a = ((const S *)st.Q)[st.n * (j < st.lead ? j : st.old + j - st.lead) + i];
-
-      p = p + coefficient(c, j, (S *)NULL) * a;
-      if (clean) r = r + coefficient(e, j, (S *)NULL) * a;
-    }
-    if (shares > 1) {
-      __syncthreads();
-      share[0][threadIdx.x] = p;
-      share[1][threadIdx.x] = r;
-      __syncthreads();
-      for (int t = 1; t < shares && mine == 0; t++) {
-        p = p + share[0][t * width + x];
-        r = r + share[1][t * width + x];
-      }
-    }
+    known_part<S>(st, K, c, e, there, i, piece.width, &p, &r);
     if (!there || mine > 0) continue;
-    p = times(1 / f.q, q[i] + times(-1, p));
+    p = q[i] + times(-1, p);
+    if (!f.kept) {
+      q[i] = p;
+      continue;
+    }
+    p = times(1 / f.q, p);
     r = b[i] + times(-1, r) + times(-1, Number<S>::narrow(f.y) * p);
     ((S *)st.Q)[st.n * st.k + i] = p;
     ((S *)st.Z)[st.n * st.k + i] = z[i];
@@ -189,7 +216,7 @@ static __device__ void record(const BCRCudaAhead &st, int K, bool clean, const F
   if (threadIdx.x > 0) return;
   put_parts(y, f.y);
   to[BCR_CUDA_RECORD_STATE] =
-    !f.kept ? BCR_CUDA_AHEAD_PRODUCT
+    !f.kept ? BCR_CUDA_AHEAD_DOUBT
             : BCR_CUDA_AHEAD_TAKEN + (f.next ? BCR_CUDA_AHEAD_NEXT : 0) + (clean ? BCR_CUDA_AHEAD_CLEAN : 0);
   to[BCR_CUDA_RECORD_Q] = f.q;
   to[BCR_CUDA_RECORD_B] = f.b;
@@ -212,7 +239,7 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
 {
   extern __shared__ double shared[];
   const int P = Parts<S>::COUNT, warp = bcr_warp();
-  double *mine = shared, *sums = shared + Parts<S>::MOST_SUMS;
+  double *mine = shared, *sums = shared + Parts<S>::MOST_SUMS, *all = sums + Parts<S>::MOST_SUMS; /* all: of q */
 
   bcr_wait_before();
   if (state->stop) return;
@@ -220,38 +247,48 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
   const BCRCudaAhead st = *state;
   const int K = st.lead + st.k - st.old;
   const bool clean = st.norm < st.clean * st.cleaned;
-  const ptrdiff_t piece = ((st.n + gridDim.x - 1) / gridDim.x + BCR_WARP - 1) / BCR_WARP * BCR_WARP,
-                  first = piece * blockIdx.x, end = first + piece < st.n ? first + piece : st.n;
-  const double *c = sums, *e = sums + (K + NUMBERS) * P;
+  const double *e = sums + (K + NUMBERS) * P;
   S *q = (S *)st.q, *z = (S *)st.z, *b = (S *)st.b;
+  Found<S> f = {};
+  Piece piece;
 
-  for (ptrdiff_t i = first + threadIdx.x; i < end; i += THREADS) {
+  piece.size = ((st.n + gridDim.x - 1) / gridDim.x + BCR_WARP - 1) / BCR_WARP * BCR_WARP;
+  piece.first = piece.size * blockIdx.x;
+  piece.end = piece.first + piece.size < st.n ? piece.first + piece.size : st.n;
+  piece.width = piece.size < THREADS ? (int)piece.size : THREADS;
+  piece.shares = THREADS / piece.width;
+  for (ptrdiff_t i = piece.first + threadIdx.x; i < piece.end; i += THREADS) {
     double size;
 
     q[i] = sparse_row<S>(from, (int)i, y, &size) + times((double)d[i], z[i]);
   }
-  __syncthreads();
-  for (int j = warp; j < K + NUMBERS; j += WARPS) {
-    const int l = j - K;
-    const S *a = l < 0   ? (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead)
-                 : l < 2 ? q
-                 : l < 3 ? z
-                         : b,
-            *with = l <= 0   ? q
-                    : l == 2 ? z
-                             : b;
+  for (int pass = 0; pass < PASSES; pass++) {
+    __syncthreads();
+    for (int j = warp; j < K + NUMBERS; j += WARPS) {
+      const int l = j - K;
+      const S *a = l < 0   ? (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead)
+                   : l < 2 ? q
+                   : l < 3 ? z
+                           : b,
+              *with = l <= 0   ? q
+                      : l == 2 ? z
+                               : b;
 
-    put_parts(mine + j * P, piece_dot<S>(a, with, first, end));
-    if (clean && l < 0) put_parts(mine + (K + NUMBERS + j) * P, piece_dot<S>(a, b, first, end));
+      put_parts(mine + j * P, piece_dot<S>(a, with, piece.first, piece.end));
+      if (clean && l < 0) put_parts(mine + (K + NUMBERS + j) * P, piece_dot<S>(a, b, piece.first, piece.end));
+    }
+    cluster_arrive();
+    cluster_wait();
+    add_blocks((K + NUMBERS + (clean ? K : 0)) * P, mine, sums);
+    find<S>(st, K, clean, pass == 0, sums, &f);
+    for (int t = threadIdx.x; t < K * P; t += THREADS) all[t] = pass ? all[t] + sums[t] : sums[t];
+    if (!f.again || pass == PASSES - 1) break;
+    end_piece<S>(st, K, f, sums, NULL, piece, into, unit);
+    cluster_arrive(); /* nobody reads sums any more */
+    cluster_wait();
   }
-  cluster_arrive();
-  cluster_wait();
-  add_blocks((K + NUMBERS + (clean ? K : 0)) * P, mine, sums);
-
-  const Found<S> f = find<S>(st, K, clean, sums);
-
-  if (f.kept) end_piece<S>(st, K, clean, f, c, e, first, end, piece, into, unit);
-  cluster_arrive(); /* nobody reads sums any more, and z is there */
+  if (f.kept) end_piece<S>(st, K, f, sums, clean ? e : NULL, piece, into, unit);
+  cluster_arrive(); /* nor now, and z is there */
   cluster_wait();
   if (f.kept && f.next && (into.start || into.from))
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < into.rows; i += gridDim.x * THREADS) {
@@ -259,7 +296,7 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
 
       unit[into.to ? into.to[i] : i] = sparse_row<S>(into, i, {z, NULL, st.n}, &size);
     }
-  if (blockIdx.x == 0) record<S>(st, K, clean, f, c, e, state);
+  if (blockIdx.x == 0) record<S>(st, K, clean, f, all, e, state);
 }
 
 template <typename S>
@@ -276,7 +313,7 @@ template <typename S>
 static int step_launch(int blocks, BCRCudaAhead *state, const BCRCudaSparse *into, const BCRCudaSparse *from,
                        const void *d, void *unit, const BCRCudaSpread *y, cudaStream_t stream, int *fits)
 {
-  const size_t bytes = 2 * Parts<S>::MOST_SUMS * sizeof(double);
+  const size_t bytes = Parts<S>::BYTES;
   const void *kernel = (const void *)ahead_step<S>;
   cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 

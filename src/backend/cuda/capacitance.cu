@@ -10,7 +10,9 @@ namespace {
 enum {
   PIECE = 4096, /* numbers of a vector that a block sums, at least: some for each thread */
   PIECES = 64,
-  SLICES = 8 /* of a block's vectors, each another warp's, in a combination */
+  SLICES = 8, /* of a block's vectors, each another warp's, in a combination */
+  MIXED = 8,  /* vectors that are made at a time */
+  TILE = 4    /* vectors of both sides of a product that a block has */
 };
 
 struct Factor {
@@ -76,6 +78,39 @@ __global__ void dots(ptrdiff_t n, BCRCudaBlocks blocks, Sum<S> *parts, S *sums)
   else parts[(ptrdiff_t)gridDim.y * blockIdx.x + blockIdx.y] = sum;
 }
 
+/* block (l, j, piece): of products X_a^H y_b, TILE of each, from l and j TILE on */
+template <typename S>
+__global__ void dots_tile(ptrdiff_t n, int k, const S *X, int m, const S *y, Sum<S> *parts, S *sums)
+{
+  const ptrdiff_t piece = (n + gridDim.z - 1) / gridDim.z, first = piece * blockIdx.z,
+                  end = first + piece < n ? first + piece : n;
+  const int l = TILE * blockIdx.x, j = TILE * blockIdx.y;
+  Sum<S> sum[TILE][TILE];
+
+#pragma unroll
+  for (int t = 0; t < TILE * TILE; t++) sum[t / TILE][t % TILE] = zero<S>();
+  for (ptrdiff_t i = first + threadIdx.x; i < end; i += blockDim.x) {
+    Sum<S> a[TILE], b[TILE];
+
+#pragma unroll
+    for (int t = 0; t < TILE; t++) {
+      a[t] = l + t < k ? conj_of(Number<S>::wide(X[n * (l + t) + i])) : zero<S>();
+      b[t] = j + t < m ? Number<S>::wide(y[n * (j + t) + i]) : zero<S>();
+    }
+#pragma unroll
+    for (int t = 0; t < TILE * TILE; t++) sum[t / TILE][t % TILE] = sum[t / TILE][t % TILE] + a[t / TILE] * b[t % TILE];
+  }
+#pragma unroll
+  for (int t = 0; t < TILE * TILE; t++) {
+    const Sum<S> one = block_sum<S>(sum[t / TILE][t % TILE]);
+    const int x = l + t / TILE, at = (j + t % TILE) * k + x;
+
+    if (threadIdx.x > 0 || x >= k || j + t % TILE >= m) continue;
+    if (gridDim.z == 1) sums[at] = Number<S>::narrow(one);
+    else parts[(ptrdiff_t)gridDim.z * at + blockIdx.z] = one;
+  }
+}
+
 template <typename S>
 __global__ void add_parts(int pieces, const Sum<S> *parts, S *sums)
 {
@@ -118,25 +153,33 @@ __global__ void combine(ptrdiff_t n, BCRCudaBlocks blocks, BCRCudaCoefficients s
   if (threadIdx.y == 0 && i < n) y[i] = y[i] + times(alpha, sum);
 }
 
-/* A warp of a block has one of SLICES vectors at a time, the last ones first, as the others need only those before them */
+/* MIXED of the new vectors at a time, the last ones first, as the others need only those before them; the warps of a block have a
+   part of the vectors each */
 template <typename S>
 __global__ void mix(ptrdiff_t n, int k, const S *X, int m, const double *s, S *Y)
 {
+  __shared__ S part[SLICES][MIXED][BCR_WARP];
   const ptrdiff_t i = (ptrdiff_t)blockIdx.x * BCR_WARP + threadIdx.x;
-  const int parts = sizeof(Sum<S>) / sizeof(double);
 
-  for (int last = m - 1; last >= 0; last -= SLICES) {
-    const int j = last - (int)threadIdx.y;
-    S sum = Number<S>::make(0, 0);
+  for (int first = (m - 1) / MIXED * MIXED; first >= 0; first -= MIXED) {
+    S sum[MIXED];
 
-    if (j >= 0 && i < n) {
-      const double *c = s + (ptrdiff_t)j * (k + m) * parts;
+    for (int t = 0; t < MIXED; t++) sum[t] = Number<S>::make(0, 0);
+    for (int l = threadIdx.y; l < k + first + MIXED && l < k + m && i < n; l += SLICES) {
+      const S x = l < k ? X[n * l + i] : Y[n * (l - k) + i];
 
-      for (int l = 0; l < k; l++) sum = sum + coefficient(c, l, (S *)NULL) * X[n * l + i];
-      for (int l = 0; l <= j; l++) sum = sum + coefficient(c, k + l, (S *)NULL) * Y[n * l + i];
+#pragma unroll
+      for (int t = 0; t < MIXED; t++)
+        if (first + t < m) sum[t] = sum[t] + coefficient(s, (first + t) * (k + m) + l, (S *)NULL) * x;
     }
+    for (int t = 0; t < MIXED; t++) part[threadIdx.y][t][threadIdx.x] = sum[t];
     __syncthreads();
-    if (j >= 0 && i < n) Y[n * j + i] = sum;
+    for (int t = threadIdx.y; t < MIXED && first + t < m && i < n; t += SLICES) {
+      S all = part[0][t][threadIdx.x];
+
+      for (int w = 1; w < SLICES; w++) all = all + part[w][t][threadIdx.x];
+      Y[n * (first + t) + i] = all;
+    }
     __syncthreads();
   }
 }
@@ -276,6 +319,18 @@ int BCRCudaDots(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks *bl
   if (!all) return 0;
   if (most > BCR_CUDA_DOTS / all) most = BCR_CUDA_DOTS / all;
   pieces = bcr_blocks(n, PIECE, most > 1 ? most : 1);
+  if (blocks->blocks == 1 && blocks->m[0] > 1) {
+    const int k = blocks->k[0], m = blocks->m[0];
+    const dim3 grid((unsigned)((k + TILE - 1) / TILE), (unsigned)((m + TILE - 1) / TILE), pieces);
+
+    BCR_CUDA_NUMBERS(type, {
+      dots_tile<S><<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
+        n, k, (const S *)blocks->X[0], m, (const S *)blocks->y[0], (Sum<S> *)work, (S *)sums);
+      if (pieces > 1)
+        add_parts<S><<<all, BCR_WARP, 0, bcr_stream(stream)>>>((int)pieces, (const Sum<S> *)work, (S *)sums);
+    });
+    return bcr_done();
+  }
   BCR_CUDA_NUMBERS(type, {
     dots<S><<<dim3(all, pieces), BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(n, *blocks, (Sum<S> *)work, (S *)sums);
     if (pieces > 1)

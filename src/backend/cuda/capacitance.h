@@ -87,10 +87,10 @@ typedef struct {
   double *records;
 } BCRCudaAhead;
 enum {
-  BCR_CUDA_AHEAD_PRODUCT = 1, /* q = K z is there, and no more */
-  BCR_CUDA_AHEAD_TAKEN = 2,   /* a direction has been found */
-  BCR_CUDA_AHEAD_NEXT = 4,    /* and the next z */
-  BCR_CUDA_AHEAD_CLEAN = 8    /* b was made orthogonal to the directions, too */
+  BCR_CUDA_AHEAD_DOUBT = 1, /* nothing has been changed but q */
+  BCR_CUDA_AHEAD_TAKEN = 2, /* a direction has been found */
+  BCR_CUDA_AHEAD_NEXT = 4,  /* and the next z */
+  BCR_CUDA_AHEAD_CLEAN = 8  /* b was made orthogonal to the directions, too */
 };
 enum {
   BCR_CUDA_RECORD_STATE,
