@@ -95,16 +95,34 @@ static PetscErrorCode mask_lift(BCRCapacitance cap, PetscScalar *rhs)
 
   PetscFunctionBegin;
   PetscCall(mask_product(cap, &cap->rim, 1, x, PETSC_FALSE, list_spread(cap->beside)));
-  PetscCall(cap->c.ops->dots(&cap->c, cap->shores, 1, &shares, cap->sums));
-  PetscCall(BCRNumbersSum(&cap->c, cap->dof, cap->sums));
-  PetscCall(cap->c.be->put(cap->c.stream, cap->level, cap->sums, (size_t)cap->dof * sizeof(PetscScalar)));
+  if (cap->c.size > 1) {
+    PetscCall(cap->c.ops->dots(&cap->c, cap->shores, 1, &shares, cap->sums));
+    PetscCall(BCRNumbersSum(&cap->c, cap->dof, cap->sums));
+    PetscCall(cap->c.be->put(cap->c.stream, cap->level, cap->sums, (size_t)cap->dof * sizeof(PetscScalar)));
+  } else PetscCall(cap->c.ops->dots_there(&cap->c, cap->shores, 1, &shares, cap->level));
   PetscCall(mask_product(cap, &cap->lift, 1, list_spread(cap->level), PETSC_TRUE, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
-static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
+/* What mask_begin() launches; no padding, as it is the key of its graph, too */
+typedef struct {
+  const PetscScalar *f;
+  PetscScalar *rhs;
+  PetscInt64 transpose;
+} MaskKey;
+
+typedef struct {
+  BCRCapacitance cap;
+  MaskKey key;
+} MaskLaunch;
+
+static PetscErrorCode mask_launch(void *context)
 {
+  const MaskLaunch *l = (const MaskLaunch *)context;
+  const BCRCapacitance cap = l->cap;
+  const PetscBool transpose = l->key.transpose ? PETSC_TRUE : PETSC_FALSE;
+  const PetscScalar *f = l->key.f;
+  PetscScalar *rhs = l->key.rhs;
   const BCRSpread x = field_spread(cap, rhs), inside = list_spread(cap->inside);
 
   PetscFunctionBegin;
@@ -117,6 +135,18 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
   }
   PetscCall(mask_product(cap, &cap->back[0], 0, inside, PETSC_FALSE, x));
   if (!transpose && cap->shore) PetscCall(mask_lift(cap, rhs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
+static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
+{
+  MaskLaunch launch = {
+    cap, {f, rhs, transpose ? 1 : 0}
+  };
+
+  PetscFunctionBegin;
+  PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), mask_launch, &launch));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -216,7 +246,6 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
   if (!k->zeros) {
     PetscCall(clear_unit(cap, k->transpose));
     PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), product_launch, &launch));
-    cap->info.solves++;
   } else {
     const BCRSparseProduct one = {
       .A = &cap->from[1], .x = list_spread(p->v), .y = list_spread(q), .beta = 1, .d = cap->ones, .z = p->v};
@@ -227,11 +256,54 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* u = M (f~ - E w) + w0 r, rhs with the change of w. Collective */
-static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar *u)
+static PetscErrorCode box_launch(BCRCapacitance cap, PetscBool transpose)
 {
   PetscFunctionBegin;
-  PetscCall(into(cap, transpose, -1, cap->change.v, PETSC_TRUE, cap->rhs));
+  PetscCall(solve_box(cap, transpose, cap->unit, cap->field));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode box_launch_plain(void *context)
+{
+  return box_launch((BCRCapacitance)context, PETSC_FALSE);
+}
+
+static PetscErrorCode box_launch_transposed(void *context)
+{
+  return box_launch((BCRCapacitance)context, PETSC_TRUE);
+}
+
+/* Steps that are launched ahead, which have a field of their own so that no graph depends on the caller's vectors. Where there is no
+   room for it none is. On one rank */
+static PetscErrorCode ahead_create(BCRCapacitance cap, PetscBool transpose)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (!cap->c.ops->ahead || cap->c.size > 1 || cap->borders || !cap->m) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!cap->field) {
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = BCRNumbersAlloc(&cap->c, cap->n, "the capacitance system", &cap->field);
+    PetscCall(PetscPopErrorHandler());
+  }
+  if (ierr) PetscFunctionReturn(PETSC_SUCCESS);
+  cap->step[transpose] = (BCRStepProduct){.into = &cap->into[transpose],
+                                          .from = &cap->from[transpose],
+                                          .d = cap->ones,
+                                          .unit = cap->unit,
+                                          .y = field_spread(cap, cap->field),
+                                          .box = transpose ? box_launch_transposed : box_launch_plain,
+                                          .context = cap};
+  PetscCall(clear_unit(cap, transpose));
+  PetscCall(BCRDirectionsAhead(&cap->directions[transpose], &cap->step[transpose]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* u = M (f~ - E w) + w0 r, rhs with the change of w, if there is any. Collective */
+static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscBool changed, PetscScalar *u)
+{
+  PetscFunctionBegin;
+  if (changed) PetscCall(into(cap, transpose, -1, cap->change.v, PETSC_TRUE, cap->rhs));
   PetscCall(solve_box(cap, transpose, cap->rhs, u));
   cap->info.solves++;
   for (PetscInt b = 0; b < cap->borders; b++) {
@@ -245,7 +317,7 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* b = G^T u - w, what is left of the system by the field itself, and of the borders, over cap->size; its 2-norm, and what rounding
+/* b = G^T u - w, what is left of the system by the field itself, and of the borders, these over cap->size; its 2-norm over that, and what rounding
    leaves of it. fresh: the size becomes that of the largest of the terms, as squares of others may be none. Collective */
 static PetscErrorCode residual(BCRCapacitance cap, PetscBool transpose, PetscBool fresh, PetscScalar *u,
                                PetscReal *norm, PetscReal *rounding)
@@ -261,7 +333,6 @@ static PetscErrorCode residual(BCRCapacitance cap, PetscBool transpose, PetscBoo
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPIU_REAL, MPIU_MAX, cap->comm));
     cap->size = largest > 0 && !PetscIsInfOrNanReal(largest) ? largest : 1;
   }
-  PetscCall(cap->c.ops->scale(&cap->c, cap->m, 1, cap->size, cap->b.v, cap->b.v));
   for (int k = 0; k < 2; k++) sum[k] = own[k][1] * (own[k][0] > 0 ? PetscSqr(own[k][0] / cap->size) : 1);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_REAL, MPIU_SUM, cap->comm));
   for (PetscInt b = 0; b < cap->borders; b++) {
@@ -284,7 +355,7 @@ static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar
   BCRDirections *directions = &cap->directions[transpose];
 
   PetscFunctionBegin;
-  PetscCall(cap->c.ops->set(&cap->c, cap->m, 0, cap->change.v));
+  if (cap->borders) PetscCall(cap->c.ops->set(&cap->c, cap->m, 0, cap->change.v));
   PetscCall(PetscArrayzero(cap->change.shared, cap->borders));
   for (PetscInt b = 0; b < cap->borders && cap->info.rows == cap->borders && directions->k < cap->borders; b++) {
     cap->change.shared[b] = 1;
@@ -297,9 +368,10 @@ static PetscErrorCode begin(BCRCapacitance cap, PetscBool transpose, PetscScalar
     cap->sums[b] /= PetscSqr(cap->border[b].norm);
   }
   if (cap->borders) PetscCall(cap->c.ops->combine(&cap->c, cap->m, 1, &terms, 1, 1, cap->sums, cap->change.v));
-  PetscCall(cap->c.ops->copy(&cap->c, cap->m, cap->change.v, cap->w.v));
+  if (cap->borders) PetscCall(cap->c.ops->copy(&cap->c, cap->m, cap->change.v, cap->w.v));
+  else PetscCall(cap->c.ops->set(&cap->c, cap->m, 0, cap->w.v));
   PetscCall(PetscArraycpy(cap->w.shared, cap->change.shared, cap->borders));
-  PetscCall(field(cap, transpose, u));
+  PetscCall(field(cap, transpose, (PetscBool)(cap->borders > 0), u));
   PetscCall(residual(cap, transpose, PETSC_TRUE, u, norm, rounding));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,7 +419,9 @@ static PetscErrorCode transposes_fill(BCRCapacitance cap)
 static PetscErrorCode transposes_create(BCRCapacitance cap)
 {
   PetscFunctionBegin;
-  if (!cap->transposes) PetscCall(BCRFaultShare(cap->comm, transposes_fill(cap), BCR_NO_MEMORY));
+  if (cap->transposes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(cap->comm, transposes_fill(cap), BCR_NO_MEMORY));
+  PetscCall(ahead_create(cap, PETSC_TRUE));
   cap->transposes = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -382,10 +456,13 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
       tol = cap->asked * rounding;
     }
-    PetscCall(
-      BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, &cap->b, &cap->change, &result));
+    PetscCall(clear_unit(cap, transpose));
+    PetscCall(cap->c.ops->scale(&cap->c, cap->m, 1, cap->size, cap->b.v, cap->b.v));
+    PetscCall(BCRDirectionsSolve(directions, product, &context, tol, BCR_CAPACITANCE_STEPS, &cap->b, left, &cap->change,
+                                 &result));
+    cap->info.solves += result.products;
     PetscCall(add_change(cap));
-    PetscCall(field(cap, transpose, u));
+    PetscCall(field(cap, transpose, PETSC_TRUE, u));
     PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
     /* a stiff system may have a solution that is larger than all before it where it is transposed; much larger is one of none */
     again = transpose ? PetscMax(rounding, PetscMin(own, rounding / PETSC_SQRT_MACHINE_EPSILON)) : rounding;
@@ -847,7 +924,8 @@ static PetscErrorCode arrays_destroy(BCRCapacitance cap)
   PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
                             &cap->w.v,    &cap->change.v, &cap->ghost,
                             &cap->inside, &cap->vector,   &cap->exchange.packed,
-                            &cap->shares, &cap->beside,   &cap->level};
+                            &cap->shares, &cap->beside,   &cap->level,
+                            &cap->field};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
@@ -1028,6 +1106,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   for (int t = 0; t < 2; t++)
     PetscCall(BCRDirectionsCreate(&cap->c, cap->m, cap->borders, cap->terms[!t], cap->info.most, few,
                                   (PetscBool)(cap->info.most == all[0] + cap->borders), &cap->directions[t]));
+  if (most) PetscCall(ahead_create(cap, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

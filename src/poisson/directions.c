@@ -12,6 +12,8 @@
 #define BCR_DIRECTIONS_PART ((PetscReal)0.01)
 /* What is subtracted leaves rounding of all that there was: it is done again where less than this is left */
 #define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
+/* Of the steps that are expected, those that are launched at once */
+#define BCR_DIRECTIONS_AHEAD ((PetscReal)0.75)
 /* Numbers of a step beside the products with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 #define BCR_DIRECTIONS_NUMBERS 4
 
@@ -130,12 +132,16 @@ static PetscErrorCode make_room(BCRDirections *d)
 
 /* -------- vectors -------- */
 
+/* By 4 sums, which do not wait for each other */
 static PetscScalar dot(PetscInt n, const PetscScalar *x, const PetscScalar *y)
 {
-  PetscScalar s = 0;
+  PetscScalar s[4] = {0, 0, 0, 0};
+  PetscInt i = 0;
 
-  for (PetscInt i = 0; i < n; i++) s += PetscConj(x[i]) * y[i];
-  return s;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; k++) s[k] += PetscConj(x[i + k]) * y[i + k];
+  for (; i < n; i++) s[0] += PetscConj(x[i]) * y[i];
+  return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
 /* What the shared numbers add to a sum of products */
@@ -211,11 +217,11 @@ static PetscErrorCode norm_of(const BCRDirections *d, const BCRFew *b, PetscReal
 
 /* -------- the known directions -------- */
 
-/* y = what the known directions have of b, which keeps the rest; *norm: of the rest. Collective */
+/* y = what the known directions have of b, which keeps the rest; *norm: of b, becomes that of the rest. Collective */
 static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm)
 {
   const BCRFew Q = direction_q(d, 0);
-  PetscReal left = 0, whole;
+  PetscReal left = 0, whole = 0;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < d->k; j++) d->y[j] = 0;
@@ -238,7 +244,8 @@ static PetscErrorCode project(BCRDirections *d, const BCRFew *b, PetscReal *norm
     PetscCall(combine(d, d->k, &Q, 1, -1, c, b));
     if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) break;
   }
-  PetscCall(norm_of(d, b, norm));
+  if (left > PetscSqr(BCR_DIRECTIONS_AGAIN) * whole) *norm = PetscSqrtReal(left);
+  else if (d->k) PetscCall(norm_of(d, b, norm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -426,7 +433,7 @@ static PetscErrorCode orthogonal(BCRDirections *d, const Known *known, PetscBool
 static PetscErrorCode without_known(BCRDirections *d)
 {
   const BCRFew Z = direction_z(d, 0);
-  PetscReal norm;
+  PetscReal norm = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(d->x, column(d, d->k), d->k));
@@ -475,6 +482,115 @@ static PetscErrorCode take(BCRDirections *d, const Known *known, const BCRStep *
     if (next != 0) z->shared[i] = next * b->shared[i];
   }
   d->y[d->k++] = step->y;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- steps that are launched ahead -------- */
+
+PetscErrorCode BCRDirectionsAhead(BCRDirections *d, const BCRStepProduct *parts)
+{
+  const BCRAhead none = {.n = d->n, .fresh = PETSC_TRUE, .z = d->newz.v};
+
+  PetscFunctionBegin;
+  if (!d->c->ops->ahead || d->c->size > 1 || d->shared) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(d->c->ops->ahead(d->c, parts, &none, NULL, &d->looks));
+  d->parts = d->looks ? parts : NULL;
+  PetscCall(make_room(d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How a solve goes on */
+typedef struct {
+  PetscReal norm, cleaned; /* of b; what it was when b was last made orthogonal to the directions */
+  PetscBool exact;         /* norm is a difference of numbers that are not much larger */
+  PetscBool chosen;        /* z is there */
+  PetscBool doubt;         /* the next step is not one to be launched ahead */
+  PetscBool ahead;         /* the last steps were launched ahead, and nothing has been changed since */
+  PetscReal rate;          /* of the norm in such a step; 0: not known */
+  PetscInt doubts;         /* there have been some */
+  BCRSource source;
+  BCRStep step;
+} Progress;
+
+/* b has lost y q: what is left of it, and where the next direction comes from */
+static void progress(Progress *p)
+{
+  const PetscReal y = PetscAbsScalar(p->step.y), left = PetscSqr(p->step.b) - PetscSqr(y);
+
+  p->source = y < BCR_DIRECTIONS_PART * p->step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
+  p->exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * p->step.b));
+  p->norm = PetscSqrtReal(PetscMax(left, 0));
+}
+
+/* How many steps there will be for certain, or almost: one that is not needed costs a product, fewer than there could be a wait */
+static PetscInt ahead_steps(const BCRDirections *d, const Progress *p, PetscReal tol)
+{
+  PetscReal steps = p->doubts ? 2 : d->usual > 0 ? (PetscReal)d->usual : 8;
+
+  if (p->rate > 0 && p->rate < 1 && tol > 0) steps = PetscLogReal(tol / p->norm) / PetscLogReal(p->rate);
+  return PetscMax(1, PetscMin(BCR_NUMBERS_AHEAD, (PetscInt)(BCR_DIRECTIONS_AHEAD * steps)));
+}
+
+/* Some steps, as far as it is clear how they go on */
+static PetscErrorCode ahead(BCRDirections *d, const Known *known, PetscReal tol, PetscInt most, const BCRFew *b,
+                            Progress *p, PetscInt *products)
+{
+  BCRAheadStep found[BCR_NUMBERS_AHEAD];
+  BCRAhead a = {.n = d->n,
+                .lead = known->lead,
+                .old = known->old,
+                .k = d->k,
+                .fresh = p->ahead ? PETSC_FALSE : PETSC_TRUE,
+                .tol = tol,
+                .norm = p->norm,
+                .cleaned = p->cleaned,
+                .size = d->size,
+                .clean = PETSC_SQRT_MACHINE_EPSILON,
+                .again = BCR_DIRECTIONS_AGAIN,
+                .zero = BCR_DIRECTIONS_ZERO,
+                .part = BCR_DIRECTIONS_PART,
+                .Q = d->q,
+                .Z = d->z,
+                .z = d->newz.v,
+                .q = d->newq.v,
+                .b = b->v};
+  const PetscReal norm = p->norm;
+  PetscInt room, s;
+
+  PetscFunctionBegin;
+  a.steps = PetscMin(PetscMin(most, d->room - d->k), ahead_steps(d, p, tol));
+  PetscCall(d->c->ops->ahead(d->c, d->parts, &a, found, &room));
+  for (s = 0; s < a.steps && found[s].taken; s++) {
+    const PetscInt n = known->n + s;
+    PetscScalar *t = column(d, d->k);
+
+    if (found[s].clean) p->cleaned = p->norm;
+    PetscCall(PetscArrayzero(t, d->k));
+    for (PetscInt j = 0; j < n; j++) {
+      const PetscInt at = known_at(known, j);
+
+      t[at] = BCRNumberOf(found[s].c + BCR_PARTS * j);
+      if (found[s].clean) d->y[at] += BCRNumberOf(found[s].e + BCR_PARTS * j);
+    }
+    t[d->k] = found[s].q;
+    d->size = found[s].size;
+    d->y[d->k++] = found[s].y;
+    p->step.q = found[s].q;
+    p->step.b = found[s].b;
+    p->step.y = found[s].y;
+    progress(p);
+    p->norm = found[s].norm;
+    p->chosen = found[s].next;
+  }
+  *products += s;
+  if (s > 0) p->rate = PetscPowReal(p->norm / norm, (PetscReal)1 / (PetscReal)s);
+  p->doubt = (PetscBool)(s < a.steps && found[s].doubt);
+  if (p->doubt) {
+    p->rate = 0;
+    p->doubts++;
+  }
+  p->ahead = (PetscBool)(s == a.steps && p->chosen);
+  PetscCheck(s > 0 || p->doubt, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A step that was launched ahead has found nothing");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -548,11 +664,30 @@ static PetscInt cholesky(PetscInt m, PetscScalar *H)
   return m;
 }
 
-/* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
-   with these, Q' = (Q - Q_between C) S^-1, S^H S = 1 - C^H C. C: [own][between], S: [own][own]. Collective */
-static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S)
+/* B, [good][good], the first columns of S^-1, and A = -C B, [good][between]. S: [own][own], upper triangular */
+static void mixture(PetscInt between, const PetscScalar *C, PetscInt own, PetscInt good, const PetscScalar *S,
+                    PetscScalar *A, PetscScalar *B)
 {
-  const PetscInt lead = d->lead, between = old - lead, own = d->k - old;
+  for (PetscInt j = 0; j < good; j++) {
+    PetscScalar *x = B + j * good, *a = A + j * between;
+
+    for (PetscInt i = 0; i < good; i++) x[i] = i == j;
+    for (PetscInt l = j; l >= 0; l--) {
+      x[l] /= S[l * own + l];
+      for (PetscInt i = 0; i < l; i++) x[i] -= S[l * own + i] * x[l];
+    }
+    for (PetscInt i = 0; i < between; i++) a[i] = 0;
+    for (PetscInt l = 0; l <= j; l++)
+      for (PetscInt i = 0; i < between; i++) a[i] -= C[l * between + i] * x[l];
+  }
+}
+
+/* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
+   with these, Q' = (Q - Q_between C) S^-1, S^H S = 1 - C^H C. C, A: [own][between], S, B: [own][own]. Collective */
+static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, PetscScalar *S, PetscScalar *A,
+                           PetscScalar *B)
+{
+  const PetscInt lead = d->lead, between = old - lead, own = d->k - old, many = d->shared;
   const BCRFew q = direction_q(d, old), known = direction_q(d, lead);
   const BCRBlock products = {between, known.v, q.v, own};
   PetscInt good;
@@ -560,7 +695,7 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
   PetscFunctionBegin;
   PetscCall(products_of(d, 1, &products, C));
   for (PetscInt j = 0; j < own; j++) {
-    for (PetscInt i = 0; i < between && d->shared; i++) {
+    for (PetscInt i = 0; i < between && many; i++) {
       const BCRFew x = direction_q(d, lead + i), y = direction_q(d, old + j);
 
       C[j * between + i] += shared(d, &x, &y);
@@ -568,13 +703,18 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
     for (PetscInt i = 0; i <= j; i++) S[j * own + i] = (i == j) - dot(between, C + i * between, C + j * between);
   }
   good = cholesky(own, S);
-  PetscCall(combine(d, between, &known, good, -1, C, &q));
-  for (PetscInt j = 0; j < good; j++) {
-    const BCRFew mine = direction_q(d, old + j);
+  mixture(between, C, own, good, S, A, B);
+  PetscCall(d->c->ops->mix(d->c, d->n, between, known.v, A, good, B, q.v));
+  for (PetscInt j = good - 1; j >= 0; j--) {
     PetscScalar *t = column(d, old + j), *of = t + old;
 
-    PetscCall(combine(d, j, &q, 1, -1, S + j * own, &mine));
-    PetscCall(scale(d, 1, PetscRealPart(S[j * own + j]), &mine, &mine));
+    for (PetscInt i = 0; i < many; i++) { /* the last ones first, as others need only those before them */
+      PetscScalar sum = 0;
+
+      for (PetscInt l = 0; l <= j; l++) sum += B[j * good + l] * q.shared[l * many + i];
+      for (PetscInt l = 0; l < between; l++) sum += A[j * between + l] * known.shared[l * many + i];
+      q.shared[j * many + i] = sum;
+    }
     for (PetscInt l = 0; l <= j; l++) /* T between: C t */
       for (PetscInt i = 0; i < between; i++) t[lead + i] += C[l * between + i] * of[l];
     for (PetscInt i = 0; i <= j; i++) { /* S t, in place: row i needs those behind it */
@@ -590,17 +730,18 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
 static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[])
 {
   const PetscInt own = d->k - old, columns = d->all ? own : 1;
-  PetscScalar *C = NULL, *S = NULL;
+  PetscScalar *C = NULL, *S = NULL, *A = NULL, *B = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (d->lead == old && old <= d->few) d->lead = PetscMin(d->k, d->most);
   else if (own && (old < d->most || !d->all)) {
-    ierr = PetscMalloc2(columns * (old - d->lead), &C, columns * columns, &S);
+    ierr = PetscMalloc4(columns * (old - d->lead), &C, columns * columns, &S, columns * (old - d->lead), &A,
+                        columns * columns, &B);
     PetscCall(BCRFaultShare(d->c->comm, ierr, BCR_NO_MEMORY));
     if (!d->all) PetscCall(become_one(d, &old, y));
-    if (old > d->lead) PetscCall(join(d, old, C, S));
-    PetscCall(PetscFree2(C, S));
+    if (old > d->lead) PetscCall(join(d, old, C, S, A, B));
+    PetscCall(PetscFree4(C, S, A, B));
   }
   d->k = PetscMin(d->k, d->most);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -608,58 +749,72 @@ static PetscErrorCode keep(BCRDirections *d, PetscInt old, const PetscScalar y[]
 
 /* -------- a solve -------- */
 
+/* One step; *end: it leads nowhere, or what is left is rounding's. Collective */
+static PetscErrorCode one_step(BCRDirections *d, const Known *known, BCRDirectionsProduct product, void *context,
+                               PetscReal tol, const BCRFew *b, Progress *p, PetscInt *products, PetscBool *end)
+{
+  const PetscBool clean = (PetscBool)(p->norm < PETSC_SQRT_MACHINE_EPSILON * p->cleaned);
+  PetscBool kept = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *end = PETSC_FALSE;
+  if (clean) p->cleaned = p->norm;
+  PetscCall(direction(d, known, product, context, clean, b, products, &p->step, &kept));
+  p->chosen = p->doubt = p->ahead = PETSC_FALSE;
+  if (!kept) {
+    *end = (PetscBool)(p->source == BCR_FROM_NOWHERE || p->norm <= BCR_DIRECTIONS_ENOUGH * tol ||
+                       PetscIsInfOrNanReal(p->step.q));
+    p->source = (BCRSource)(p->source + 1);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  progress(p);
+  p->chosen = (PetscBool)(p->exact && p->source == BCR_FROM_RESIDUAL);
+  PetscCall(take(d, known, &p->step, p->chosen ? 1 / p->norm : 0, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context, PetscReal tol,
-                                  PetscInt steps, const BCRFew *b, const BCRFew *w, BCRDirectionsResult *result)
+                                  PetscInt steps, const BCRFew *b, PetscReal norm, const BCRFew *w,
+                                  BCRDirectionsResult *result)
 {
   /* Where fewer are left than a solve makes, new ones are orthogonal to all: that many products are enough */
   const PetscInt old = d->k, lead = d->all && d->most - old <= d->lead ? old : PetscMin(d->lead, old);
-  PetscReal norm, cleaned, left; /* cleaned: what norm was when b was last made orthogonal to the directions */
-  /* norm is that of b itself, or a difference of numbers that are not much larger; z is there */
-  PetscBool measured = PETSC_TRUE, exact = PETSC_TRUE, kept = PETSC_FALSE, clean, chosen = PETSC_FALSE;
-  BCRSource source = BCR_FROM_RESIDUAL;
-  BCRStep step = {0, 0, 0, 0, 0};
+  Progress p = {.norm = norm, .exact = PETSC_TRUE, .source = BCR_FROM_RESIDUAL};
+  PetscBool end = PETSC_FALSE;
 
   PetscFunctionBegin;
   result->products = 0;
   PetscCall(zero(d, w));
-  PetscCall(project(d, b, &norm));
-  cleaned = norm;
-  while (PETSC_TRUE) {
+  PetscCall(project(d, b, &p.norm));
+  p.cleaned = p.norm;
+  while (!end) {
     Known known = {lead, old, 0};
 
-    if (!exact || (!measured && (norm <= tol || PetscIsInfOrNanReal(norm)))) {
-      PetscCall(norm_of(d, b, &norm));
-      measured = exact = PETSC_TRUE;
+    if (!p.exact) {
+      PetscCall(norm_of(d, b, &p.norm));
+      p.exact = PETSC_TRUE;
+      p.ahead = PETSC_FALSE;
     }
-    if (norm <= tol || result->products >= steps || PetscIsInfOrNanReal(norm)) break;
+    if (p.norm <= tol || result->products >= steps || PetscIsInfOrNanReal(p.norm)) break;
     if (d->k == d->most + BCR_DIRECTIONS_MORE) { /* goes on without those that are its own */
       PetscCall(collect(d, w));
       d->k = d->most;
+      p.ahead = PETSC_FALSE;
     }
+    if (d->k == d->room) p.ahead = PETSC_FALSE;
     PetscCall(make_room(d));
     known.n = known.lead + d->k - old;
-    clean = (PetscBool)(norm < PETSC_SQRT_MACHINE_EPSILON * cleaned);
-    if (clean) cleaned = norm;
-    if (!chosen) PetscCall(choose(d, source, b, norm));
-    PetscCall(direction(d, &known, product, context, clean, b, &result->products, &step, &kept));
-    chosen = PETSC_FALSE;
-    if (!kept) {
-      if (source == BCR_FROM_NOWHERE || norm <= BCR_DIRECTIONS_ENOUGH * tol || PetscIsInfOrNanReal(step.q)) break;
-      source = (BCRSource)(source + 1);
-      continue;
-    }
-    source = PetscAbsScalar(step.y) < 0.01 * step.b ? BCR_FROM_PRODUCT : BCR_FROM_RESIDUAL;
-    left = PetscSqr(step.b) - PetscRealPart(step.y * PetscConj(step.y));
-    exact = (PetscBool)(left > PetscSqr(BCR_DIRECTIONS_PART * step.b));
-    measured = PETSC_FALSE;
-    norm = PetscSqrtReal(PetscMax(left, 0));
-    chosen = (PetscBool)(exact && source == BCR_FROM_RESIDUAL);
-    PetscCall(take(d, &known, &step, chosen ? 1 / norm : 0, b));
-    if (source == BCR_FROM_PRODUCT && norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
+    if (!p.chosen) PetscCall(choose(d, p.source, b, p.norm));
+    p.chosen = PETSC_TRUE;
+    if (d->parts && p.source == BCR_FROM_RESIDUAL && !p.doubt && known.n + BCR_NUMBERS_AHEAD <= d->looks)
+      PetscCall(ahead(d, &known, tol, steps - result->products, b, &p, &result->products));
+    else PetscCall(one_step(d, &known, product, context, tol, b, &p, &result->products, &end));
+    if (p.source == BCR_FROM_PRODUCT && p.norm <= BCR_DIRECTIONS_ENOUGH * tol) break;
   }
-  if (!measured) PetscCall(norm_of(d, b, &norm));
-  result->residual = norm;
-  result->reached = (PetscBool)(norm <= tol);
+  if (!p.exact) PetscCall(norm_of(d, b, &p.norm));
+  d->usual = result->products;
+  result->residual = p.norm;
+  result->reached = (PetscBool)(p.norm <= tol);
   if (d->k > old) PetscCall(PetscArraycpy(d->sums, d->y + old, d->k - old));
   PetscCall(collect(d, w));
   PetscCall(keep(d, old, d->sums));

@@ -27,6 +27,9 @@ typedef struct {
   PetscScalar *sums;      /* [2 room + few more] sums of a step */
   PetscReal size;         /* |K|^2, as far as it has been seen */
   BCRFew newz, newq;      /* of a step, where they are each time */
+  const BCRStepProduct *parts; /* of the product, for steps that are launched ahead; NULL: none are */
+  PetscInt looks;              /* directions that such a step can look at */
+  PetscInt usual;              /* products of the last solve */
 } BCRDirections;
 
 /* q = K p but for the shared numbers of q. Collective */
@@ -42,13 +45,16 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R,
                                                 PetscInt most, PetscInt few, PetscBool all, BCRDirections *d);
 PETSC_INTERN PetscErrorCode BCRDirectionsDestroy(BCRDirections *d);
+/* Solves may launch steps ahead (on one rank, without shared numbers), if the operations have these: prepares them. parts are to
+   stay; its unit is to be clear in solves */
+PETSC_INTERN PetscErrorCode BCRDirectionsAhead(BCRDirections *d, const BCRStepProduct *parts);
 /* None is known any more */
 PETSC_INTERN void BCRDirectionsForget(BCRDirections *d);
 /* K z is known from now on, if there is anything new in it; to be called between solves that made leading directions only. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context,
                                                const BCRFew *z);
-/* w = K^-1 b to |b - K w| <= tol, in at most steps products; b becomes the residual. It ends early below 100 tol where no
+/* w = K^-1 b to |b - K w| <= tol, in at most steps products; norm: |b|, which becomes the residual. It ends early below 100 tol where no
    direction leads on: what is left is rounding's. A sum over the ranks for each product, and few more. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context,
-                                               PetscReal tol, PetscInt steps, const BCRFew *b, const BCRFew *w,
-                                               BCRDirectionsResult *result);
+                                               PetscReal tol, PetscInt steps, const BCRFew *b, PetscReal norm,
+                                               const BCRFew *w, BCRDirectionsResult *result);

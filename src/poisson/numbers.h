@@ -86,6 +86,48 @@ typedef struct {
   PetscScalar *q, *z, *b, *q1, *z1;
 } BCRStepEnd;
 
+/* What a product q = K z is made of: q = d z + from y, y = M unit, unit = into z, whose other entries are zero */
+typedef struct {
+  const BCRSparse *into, *from;
+  const PetscReal *d;
+  PetscScalar *unit;
+  BCRSpread y;
+  PetscErrorCode (*box)(void *context); /* launches y = M unit on c->stream */
+  void *context;
+} BCRStepProduct;
+
+/* Steps of directions.c that are launched at once: they go on as long as it is clear how. Directions are z, q: [k][n], of which the
+   first `lead` ones and those from `old` on are looked at; b is looked at, too, where its norm is less than clean of `cleaned` */
+typedef struct {
+  PetscInt n, lead, old, k, steps;
+  PetscBool fresh; /* unit = into z is not there, or anything has changed since the last call */
+  PetscReal tol, norm, cleaned, size;
+  PetscReal clean, again, zero, part; /* as in directions.c */
+  PetscScalar *Q, *Z, *z, *q, *b;
+} BCRAhead;
+/* What a step has found */
+typedef struct {
+  PetscBool doubt;      /* nothing has been changed but q */
+  PetscBool taken;      /* there is one more direction; b is smaller by its part */
+  PetscBool next;       /* z is that for the next step */
+  PetscBool clean;      /* b was made orthogonal to the directions */
+  PetscReal q, b, norm; /* |q| behind the directions; |b| before and after */
+  PetscReal size;       /* |K|^2, as far as it has been seen */
+  PetscScalar y;        /* q^H b */
+  const double *c, *e; /* [known] coefficients of q, and of b (clean), of BCR_PARTS doubles each; until the next call */
+} BCRAheadStep;
+#define BCR_NUMBERS_AHEAD 16 /* steps at a time, at most */
+
+/* A number in such doubles */
+static inline PetscScalar BCRNumberOf(const double parts[])
+{
+#if defined(PETSC_USE_COMPLEX)
+  return PetscCMPLX((PetscReal)parts[0], (PetscReal)parts[1]);
+#else
+  return (PetscReal)parts[0];
+#endif
+}
+
 struct _BCRNumbersOps {
   PetscMemType where;
   PetscErrorCode (*create)(BCRNumbers *c);
@@ -110,11 +152,20 @@ struct _BCRNumbersOps {
   PetscErrorCode (*add)(BCRNumbers *c, PetscInt n, PetscScalar alpha, const PetscScalar *x, PetscScalar *y);
   /* sums = X_j^H y of the blocks, [m][k] each, one behind another, of this rank, to the host; waits */
   PetscErrorCode (*dots)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *sums);
+  /* The same to where numbers are; nothing waits */
+  PetscErrorCode (*dots_there)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscScalar *sums);
   /* y += alpha sum of s_j X_j; s: coefficients of the blocks one behind another, on the host. m vectors y, with [m] such s */
   PetscErrorCode (*combine)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], PetscInt m,
                             PetscReal alpha, const PetscScalar *s, PetscScalar *y);
+  /* Y = Y B + X A, of k vectors X and m vectors Y; A: [m][k], B: [m][m], upper triangular, on the host */
+  PetscErrorCode (*mix)(BCRNumbers *c, PetscInt n, PetscInt k, const PetscScalar *X, const PetscScalar *A, PetscInt m,
+                        const PetscScalar *B, PetscScalar *Y);
   PetscErrorCode (*step)(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[], const PetscScalar *s,
                          const BCRStepEnd *end);
+  /* Or NULL. As many steps of a->steps as go on; found: [a->steps]; *most: directions that a step can look at, 0: no step can be
+     launched ahead, of vectors of so many numbers. steps 0: prepares them. One rank; waits */
+  PetscErrorCode (*ahead)(BCRNumbers *c, const BCRStepProduct *p, const BCRAhead *a, BCRAheadStep found[],
+                          PetscInt *most);
   /* out[0] = {the largest of n numbers v >= 0, the sum of squares of these over it}, out[1] the same of |x|, to the host; waits.
      v, x: or NULL. NaN is in the sum */
   PetscErrorCode (*largest)(BCRNumbers *c, PetscInt n, const PetscReal *v, const PetscScalar *x, PetscReal out[2][2]);

@@ -139,6 +139,26 @@ static PetscErrorCode host_combine(BCRNumbers *c, PetscInt n0, PetscInt nblocks,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode host_mix(BCRNumbers *c, PetscInt n0, PetscInt k0, const PetscScalar *X, const PetscScalar *A,
+                               PetscInt m0, const PetscScalar *B, PetscScalar *Y)
+{
+  const PetscBLASInt n = (PetscBLASInt)n0, k = (PetscBLASInt)k0, m = (PetscBLASInt)m0, by = 1;
+  const PetscScalar one = 1;
+
+  PetscFunctionBegin;
+  (void)c;
+  if (!n || !m) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscBLASInt j = m - 1; j >= 0; j--) { /* the last ones first, as others need only those before them */
+    const PetscScalar *b = B + (size_t)j * (size_t)m0;
+    PetscScalar *y = Y + (size_t)j * (size_t)n0;
+
+    for (PetscInt i = 0; i < n0; i++) y[i] *= b[j];
+    if (j) BLASgemv_("N", &n, &j, &one, Y, &n, b, &by, &one, y, &by);
+  }
+  if (k) BLASgemm_("N", "N", &n, &m, &k, &one, X, &n, A, &k, &one, Y, &n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode host_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
                                 const PetscScalar *s, const BCRStepEnd *end)
 {
@@ -236,7 +256,9 @@ const BCRNumbersOps *BCRNumbersCpu(void)
     .scale = host_scale,
     .add = host_add,
     .dots = host_dots,
+    .dots_there = host_dots,
     .combine = host_combine,
+    .mix = host_mix,
     .step = host_step,
     .largest = host_largest,
     .nodes_sum = host_nodes_sum,

@@ -20,6 +20,11 @@ typedef struct {
   size_t bytes;           /* of it */
   double *coefficients;   /* [room] on the device, where they are many */
   PetscInt room;
+  BCRDeviceGraphs steps; /* ahead */
+  BCRCudaAhead *state;
+  double *records; /* pinned */
+  int blocks;      /* of the cluster that makes a step; 0: none */
+  ptrdiff_t blocksof;
 } Work;
 
 /* The device's copy of a list */
@@ -81,6 +86,8 @@ static PetscErrorCode device_destroy(BCRNumbers *c)
   if (!c->work) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRDeviceArenaFree(&work(c)->arena));
   PetscCall(BCRDeviceGraphsDestroy(&work(c)->graphs));
+  PetscCall(BCRDeviceGraphsDestroy(&work(c)->steps));
+  if (work(c)->records) PetscCallBCRCuda(BCRCudaHostFree(work(c)->records));
   if (work(c)->pinned) PetscCallBCRCuda(BCRCudaHostFree(work(c)->pinned));
   PetscCall(c->be->free(work(c)->coefficients));
   PetscCall(PetscFree(c->work));
@@ -279,6 +286,29 @@ static PetscErrorCode device_dots(BCRNumbers *c, PetscInt n, PetscInt nblocks, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode device_dots_there(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
+                                        PetscScalar *sums)
+{
+  const BCRCudaBlocks b = blocks_of(nblocks, blocks, NULL);
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaDots(c->stream, TYPE, n, &b, work(c)->parts, sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Room for count coefficients on the device */
+static PetscErrorCode coefficients_room(BCRNumbers *c, PetscInt count)
+{
+  PetscFunctionBegin;
+  if (count <= work(c)->room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(c->be->free(work(c)->coefficients));
+  work(c)->coefficients = NULL;
+  work(c)->room = 0;
+  PetscCall(c->be->alloc(2 * (size_t)count * sizeof(double), "coefficients", &work(c)->coefficients));
+  work(c)->room = 2 * count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* n coefficients for kernels */
 static PetscErrorCode coefficients_of(BCRNumbers *c, PetscInt n, const PetscScalar *s, BCRCudaCoefficients *k)
 {
@@ -293,12 +323,7 @@ static PetscErrorCode coefficients_of(BCRNumbers *c, PetscInt n, const PetscScal
     if (BCR_PARTS > 1) v[BCR_PARTS * (j + 1) - 1] = (double)PetscImaginaryPart(s[j]);
   }
   if (v == k->v) PetscFunctionReturn(PETSC_SUCCESS);
-  if (k->count > work(c)->room) {
-    PetscCall(c->be->free(work(c)->coefficients));
-    work(c)->coefficients = NULL;
-    PetscCall(c->be->alloc(2 * (size_t)k->count * sizeof(double), "coefficients", &work(c)->coefficients));
-    work(c)->room = 2 * k->count;
-  }
+  PetscCall(coefficients_room(c, k->count));
   PetscCall(c->be->put(c->stream, work(c)->coefficients, v, (size_t)k->count * sizeof(double)));
   k->there = work(c)->coefficients;
   PetscCall(PetscFree(v));
@@ -321,6 +346,30 @@ static PetscErrorCode device_combine(BCRNumbers *c, PetscInt n, PetscInt nblocks
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode device_mix(BCRNumbers *c, PetscInt n, PetscInt k, const PetscScalar *X, const PetscScalar *A,
+                                 PetscInt m, const PetscScalar *B, PetscScalar *Y)
+{
+  const PetscInt all = k + m;
+  double *v, *to;
+
+  PetscFunctionBegin;
+  if (!m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(coefficients_room(c, BCR_PARTS * all * m));
+  PetscCall(PetscMalloc1(BCR_PARTS * all * m, &v));
+  to = v;
+  for (PetscInt j = 0; j < m; j++)
+    for (PetscInt l = 0; l < all; l++) {
+      const PetscScalar s = l < k ? A[j * k + l] : B[j * m + l - k];
+
+      *to++ = (double)PetscRealPart(s);
+      if (BCR_PARTS > 1) *to++ = (double)PetscImaginaryPart(s);
+    }
+  PetscCall(c->be->put(c->stream, work(c)->coefficients, v, (size_t)(BCR_PARTS * all * m) * sizeof(double)));
+  PetscCall(PetscFree(v));
+  PetscCallBCRCuda(BCRCudaMix(c->stream, TYPE, n, (int)k, X, (int)m, work(c)->coefficients, Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, const BCRBlock blocks[],
                                   const PetscScalar *s, const BCRStepEnd *end)
 {
@@ -337,6 +386,116 @@ static PetscErrorCode device_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, c
   PetscCall(coefficients_of(c, all, s, &k));
   pair_of(end->y, e.y);
   PetscCallBCRCuda(BCRCudaStep(c->stream, TYPE, n, &b, &k, &e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A step as a graph */
+typedef struct {
+  BCRNumbers *c;
+  const BCRStepProduct *p;
+} StepLaunch;
+
+static BCRCudaSparse sparse_of(const BCRSparse *A)
+{
+  return A->tables ? ((const Tables *)A->tables)->there : (BCRCudaSparse){.rows = 0};
+}
+
+static PetscErrorCode step_launch(void *context, BCRStream stream)
+{
+  const StepLaunch *l = (const StepLaunch *)context;
+  const BCRStepProduct *p = l->p;
+  const BCRCudaSparse into = sparse_of(p->into), from = sparse_of(p->from);
+  const BCRCudaSpread y = spread_of(&p->y);
+  void *mine = l->c->stream;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  l->c->stream = stream;
+  ierr = (*p->box)(p->context);
+  l->c->stream = mine;
+  PetscCall(ierr);
+  PetscCallBCRCuda(
+    BCRCudaAheadStep(stream, TYPE, work(l->c)->blocks, work(l->c)->state, &into, &from, p->d, p->unit, &y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Memory, and whether there are clusters, for vectors of n numbers */
+static PetscErrorCode ahead_create(BCRNumbers *c, PetscInt n)
+{
+  Work *w = work(c);
+
+  PetscFunctionBegin;
+  if (w->state && w->blocksof == (ptrdiff_t)n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallBCRCuda(BCRCudaAheadBlocks(TYPE, n, &w->blocks));
+  w->blocksof = n;
+  if (!w->blocks || w->state) PetscFunctionReturn(PETSC_SUCCESS);
+  w->steps.off = w->graphs.off;
+  if (!w->records)
+    PetscCallBCRCuda(
+      BCRCudaHostMalloc(BCR_CUDA_AHEAD * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) * sizeof(double), (void **)&w->records));
+  PetscCall(BCRDeviceArenaGet(&w->arena, sizeof(*w->state), "steps", (void **)&w->state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void record_read(const double *r, PetscInt known, BCRAheadStep *s)
+{
+  const int state = (int)r[BCR_CUDA_RECORD_STATE];
+
+  s->doubt = state & BCR_CUDA_AHEAD_DOUBT ? PETSC_TRUE : PETSC_FALSE;
+  s->taken = state & BCR_CUDA_AHEAD_TAKEN ? PETSC_TRUE : PETSC_FALSE;
+  s->next = state & BCR_CUDA_AHEAD_NEXT ? PETSC_TRUE : PETSC_FALSE;
+  s->clean = state & BCR_CUDA_AHEAD_CLEAN ? PETSC_TRUE : PETSC_FALSE;
+  s->q = (PetscReal)r[BCR_CUDA_RECORD_Q];
+  s->b = (PetscReal)r[BCR_CUDA_RECORD_B];
+  s->norm = (PetscReal)r[BCR_CUDA_RECORD_NORM];
+  s->size = (PetscReal)r[BCR_CUDA_RECORD_SIZE];
+  s->y = BCRNumberOf(r + BCR_CUDA_RECORD_Y);
+  s->c = r + BCR_CUDA_RECORD;
+  s->e = s->c + BCR_PARTS * known;
+}
+
+static PetscErrorCode device_ahead(BCRNumbers *c, const BCRStepProduct *p, const BCRAhead *a, BCRAheadStep found[],
+                                   PetscInt *most)
+{
+  Work *w = work(c);
+  const BCRCudaSparse into = sparse_of(p->into);
+  const void *key[] = {p->unit, p->y.v, p->into};
+  StepLaunch launch = {c, p};
+  BCRCudaAhead first = {a->n,
+                        (int)a->lead,
+                        (int)a->old,
+                        (int)a->k,
+                        a->steps == 0,
+                        (double)a->tol,
+                        (double)a->norm,
+                        (double)a->cleaned,
+                        (double)a->size,
+                        (double)a->clean,
+                        (double)a->again,
+                        (double)a->zero,
+                        (double)a->part,
+                        a->Q,
+                        a->Z,
+                        a->z,
+                        a->q,
+                        a->b,
+                        NULL};
+
+  PetscFunctionBegin;
+  *most = 0;
+  PetscCall(ahead_create(c, a->n));
+  if (!w->blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  *most = BCR_CUDA_AHEAD_KNOWN;
+  first.records = w->records;
+  for (PetscInt s = 0; s < a->steps; s++)
+    w->records[((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) + BCR_CUDA_RECORD_STATE] = 0;
+  if (a->fresh) PetscCallBCRCuda(BCRCudaAheadBegin(c->stream, TYPE, &first, &into, p->unit, w->state));
+  for (PetscInt s = 0; s < (a->steps ? a->steps : 2); s++) /* the second time it becomes a graph */
+    PetscCall(BCRDeviceGraphsRun(&w->steps, c->stream, key, sizeof(key), step_launch, &launch));
+  PetscCall(arrive(c));
+  for (PetscInt s = 0; s < a->steps; s++)
+    record_read(w->records + ((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS),
+                a->lead + a->k + s - a->old, &found[s]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -434,8 +593,11 @@ const BCRNumbersOps *BCRNumbersCuda(void)
     .scale = device_scale,
     .add = device_add,
     .dots = device_dots,
+    .dots_there = device_dots_there,
     .combine = device_combine,
+    .mix = device_mix,
     .step = device_step,
+    .ahead = device_ahead,
     .largest = device_largest,
     .nodes_sum = device_nodes_sum,
     .nodes_add = device_nodes_add,

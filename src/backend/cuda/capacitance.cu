@@ -3,113 +3,17 @@
   hundred thousand, blocks as many vectors as directions are kept, some tens as a rule: sums are over pieces of vectors, several
   vectors at a time, in a fixed order.
 */
-#include "capacitance.h"
-#include "common.cuh"
+#include "capacitance.cuh"
 
 namespace {
 
 enum {
   PIECE = 4096, /* numbers of a vector that a block sums, at least: some for each thread */
   PIECES = 64,
-  SLICES = 8 /* of a block's vectors, each another warp's, in a combination */
+  SLICES = 8, /* of a block's vectors, each another warp's, in a combination */
+  MIXED = 8,  /* vectors that are made at a time */
+  TILE = 4    /* vectors of both sides of a product that a block has */
 };
-
-template <typename R>
-struct Complex {
-  R x, y;
-};
-
-static __device__ __forceinline__ double conj_of(double a)
-{
-  return a;
-}
-template <typename R>
-static __device__ __forceinline__ Complex<R> conj_of(Complex<R> a)
-{
-  return {a.x, -a.y};
-}
-template <typename R>
-static __device__ __forceinline__ Complex<R> operator*(Complex<R> a, Complex<R> b)
-{
-  return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
-}
-template <typename R>
-static __device__ __forceinline__ Complex<R> operator+(Complex<R> a, Complex<R> b)
-{
-  return {a.x + b.x, a.y + b.y};
-}
-static __device__ __forceinline__ float times(double a, float b)
-{
-  return (float)a * b;
-}
-static __device__ __forceinline__ double times(double a, double b)
-{
-  return a * b;
-}
-template <typename R>
-static __device__ __forceinline__ Complex<R> times(double a, Complex<R> b)
-{
-  return {(R)a * b.x, (R)a * b.y};
-}
-static __device__ __forceinline__ double size_of(float a)
-{
-  return fabs((double)a);
-}
-static __device__ __forceinline__ double size_of(double a)
-{
-  return fabs(a);
-}
-template <typename R>
-static __device__ __forceinline__ double size_of(Complex<R> a)
-{
-  return hypot((double)a.x, (double)a.y);
-}
-
-static __device__ __forceinline__ double over_of(double a, double over)
-{
-  return a / over;
-}
-static __device__ __forceinline__ Complex<double> over_of(Complex<double> a, double over)
-{
-  return {a.x / over, a.y / over};
-}
-
-/* A number of the type from two of the host; what is summed: in double whatever the type */
-template <typename S>
-struct Number;
-template <>
-struct Number<float> {
-  typedef float R;
-  typedef double Sum;
-  static __device__ __forceinline__ float make(double x, double) { return (float)x; }
-  static __device__ __forceinline__ double shuffle(double a, int s) { return __shfl_down_sync(0xffffffffu, a, s); }
-  static __device__ __forceinline__ double wide(float a) { return (double)a; }
-  static __device__ __forceinline__ float narrow(double a) { return (float)a; }
-};
-template <>
-struct Number<double> {
-  typedef double R;
-  typedef double Sum;
-  static __device__ __forceinline__ double make(double x, double) { return x; }
-  static __device__ __forceinline__ double shuffle(double a, int s) { return __shfl_down_sync(0xffffffffu, a, s); }
-  static __device__ __forceinline__ double wide(double a) { return a; }
-  static __device__ __forceinline__ double narrow(double a) { return a; }
-};
-template <typename T>
-struct Number<Complex<T>> {
-  typedef T R;
-  typedef Complex<double> Sum;
-  static __device__ __forceinline__ Complex<T> make(double x, double y) { return {(T)x, (T)y}; }
-  static __device__ __forceinline__ Complex<double> shuffle(Complex<double> a, int s)
-  {
-    return {__shfl_down_sync(0xffffffffu, a.x, s), __shfl_down_sync(0xffffffffu, a.y, s)};
-  }
-  static __device__ __forceinline__ Complex<double> wide(Complex<T> a) { return {(double)a.x, (double)a.y}; }
-  static __device__ __forceinline__ Complex<T> narrow(Complex<double> a) { return {(T)a.x, (T)a.y}; }
-};
-
-template <typename S>
-using Sum = typename Number<S>::Sum;
 
 struct Factor {
   double x, y;
@@ -121,50 +25,15 @@ static Factor factor_of(const double a[2])
 }
 
 template <typename S>
-static __device__ __forceinline__ Sum<S> zero()
-{
-  return Number<Sum<S>>::make(0, 0);
-}
-
-/* of all threads, in a fixed order; the first one has it */
-template <typename S>
-static __device__ Sum<S> block_sum(Sum<S> v)
-{
-  __shared__ Sum<S> part[BCR_WARP];
-
-  __syncthreads();
-  for (int s = BCR_WARP / 2; s > 0; s >>= 1) v = v + Number<S>::shuffle(v, s);
-  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
-  __syncthreads();
-  if (threadIdx.x < BCR_WARP) {
-    v = threadIdx.x < (blockDim.x >> 5) ? part[threadIdx.x] : zero<S>();
-    for (int s = BCR_WARP / 2; s > 0; s >>= 1) v = v + Number<S>::shuffle(v, s);
-  }
-  return v;
-}
-
-template <typename S>
-static __device__ __forceinline__ S *at(const BCRCudaSpread &x, ptrdiff_t k)
-{
-  return k < x.n ? (S *)x.v + k : (S *)x.ghost + (k - x.n);
-}
-
-template <typename S>
 __global__ void sparse_product(BCRCudaSparse A, double alpha, BCRCudaSpread x, BCRCudaSpread y, int add, double beta,
                                const typename Number<S>::R *d, const S *z, typename Number<S>::R *magnitude)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const typename Number<S>::R *value = (const typename Number<S>::R *)A.value;
   S sum = Number<S>::make(0, 0), *to;
   double size = 0;
 
   if (i >= A.rows) return;
-  for (int k = A.start ? A.start[i] : i; k < (A.start ? A.start[i + 1] : i + 1) && alpha != 0; k++) {
-    const S term = times(value ? (double)value[k] : 1, *at<S>(x, A.from ? A.from[k] : k));
-
-    sum = sum + term;
-    size += size_of(term);
-  }
+  if (alpha != 0) sum = sparse_row<S>(A, i, x, &size);
   to = at<S>(y, A.to ? A.to[i] : i);
   sum = times(alpha, sum);
   if (add) sum = *to + sum;
@@ -209,6 +78,39 @@ __global__ void dots(ptrdiff_t n, BCRCudaBlocks blocks, Sum<S> *parts, S *sums)
   else parts[(ptrdiff_t)gridDim.y * blockIdx.x + blockIdx.y] = sum;
 }
 
+/* block (l, j, piece): of products X_a^H y_b, TILE of each, from l and j TILE on */
+template <typename S>
+__global__ void dots_tile(ptrdiff_t n, int k, const S *X, int m, const S *y, Sum<S> *parts, S *sums)
+{
+  const ptrdiff_t piece = (n + gridDim.z - 1) / gridDim.z, first = piece * blockIdx.z,
+                  end = first + piece < n ? first + piece : n;
+  const int l = TILE * blockIdx.x, j = TILE * blockIdx.y;
+  Sum<S> sum[TILE][TILE];
+
+#pragma unroll
+  for (int t = 0; t < TILE * TILE; t++) sum[t / TILE][t % TILE] = zero<S>();
+  for (ptrdiff_t i = first + threadIdx.x; i < end; i += blockDim.x) {
+    Sum<S> a[TILE], b[TILE];
+
+#pragma unroll
+    for (int t = 0; t < TILE; t++) {
+      a[t] = l + t < k ? conj_of(Number<S>::wide(X[n * (l + t) + i])) : zero<S>();
+      b[t] = j + t < m ? Number<S>::wide(y[n * (j + t) + i]) : zero<S>();
+    }
+#pragma unroll
+    for (int t = 0; t < TILE * TILE; t++) sum[t / TILE][t % TILE] = sum[t / TILE][t % TILE] + a[t / TILE] * b[t % TILE];
+  }
+#pragma unroll
+  for (int t = 0; t < TILE * TILE; t++) {
+    const Sum<S> one = block_sum<S>(sum[t / TILE][t % TILE]);
+    const int x = l + t / TILE, at = (j + t % TILE) * k + x;
+
+    if (threadIdx.x > 0 || x >= k || j + t % TILE >= m) continue;
+    if (gridDim.z == 1) sums[at] = Number<S>::narrow(one);
+    else parts[(ptrdiff_t)gridDim.z * at + blockIdx.z] = one;
+  }
+}
+
 template <typename S>
 __global__ void add_parts(int pieces, const Sum<S> *parts, S *sums)
 {
@@ -218,17 +120,6 @@ __global__ void add_parts(int pieces, const Sum<S> *parts, S *sums)
   for (int i = threadIdx.x; i < pieces; i += blockDim.x) sum = sum + mine[i];
   for (int s = BCR_WARP / 2; s > 0; s >>= 1) sum = sum + Number<S>::shuffle(sum, s);
   if (threadIdx.x == 0) sums[blockIdx.x] = Number<S>::narrow(sum);
-}
-
-template <typename R>
-static __device__ __forceinline__ R coefficient(const double *s, int j, R *)
-{
-  return (R)s[j];
-}
-template <typename R>
-static __device__ __forceinline__ Complex<R> coefficient(const double *s, int j, Complex<R> *)
-{
-  return {(R)s[2 * j], (R)s[2 * j + 1]};
 }
 
 /* The combination of the blocks' vectors for number i of the warps' first one; the SLICES warps of a block have a part of the
@@ -260,6 +151,37 @@ __global__ void combine(ptrdiff_t n, BCRCudaBlocks blocks, BCRCudaCoefficients s
   const S sum = combination<S>(n, i, blocks, s.there ? s.there : s.v);
 
   if (threadIdx.y == 0 && i < n) y[i] = y[i] + times(alpha, sum);
+}
+
+/* MIXED of the new vectors at a time, the last ones first, as the others need only those before them; the warps of a block have a
+   part of the vectors each */
+template <typename S>
+__global__ void mix(ptrdiff_t n, int k, const S *X, int m, const double *s, S *Y)
+{
+  __shared__ S part[SLICES][MIXED][BCR_WARP];
+  const ptrdiff_t i = (ptrdiff_t)blockIdx.x * BCR_WARP + threadIdx.x;
+
+  for (int first = (m - 1) / MIXED * MIXED; first >= 0; first -= MIXED) {
+    S sum[MIXED];
+
+    for (int t = 0; t < MIXED; t++) sum[t] = Number<S>::make(0, 0);
+    for (int l = threadIdx.y; l < k + first + MIXED && l < k + m && i < n; l += SLICES) {
+      const S x = l < k ? X[n * l + i] : Y[n * (l - k) + i];
+
+#pragma unroll
+      for (int t = 0; t < MIXED; t++)
+        if (first + t < m) sum[t] = sum[t] + coefficient(s, (first + t) * (k + m) + l, (S *)NULL) * x;
+    }
+    for (int t = 0; t < MIXED; t++) part[threadIdx.y][t][threadIdx.x] = sum[t];
+    __syncthreads();
+    for (int t = threadIdx.y; t < MIXED && first + t < m && i < n; t += SLICES) {
+      S all = part[0][t][threadIdx.x];
+
+      for (int w = 1; w < SLICES; w++) all = all + part[w][t][threadIdx.x];
+      Y[n * (first + t) + i] = all;
+    }
+    __syncthreads();
+  }
 }
 
 template <typename S>
@@ -374,32 +296,6 @@ __global__ void nodes_add(ptrdiff_t n, int dof, Factor alpha, const typename Num
 
 } // namespace
 
-/* calls CALL with S the type of the numbers and R that of real ones */
-#define BCR_CUDA_NUMBERS(type, ...) \
-  do { \
-    if ((type) == (BCR_CUDA_SINGLE | BCR_CUDA_COMPLEX)) { \
-      typedef Complex<float> S; \
-      typedef float R; \
-      __VA_ARGS__; \
-      (void)(R *)NULL; \
-    } else if ((type) == BCR_CUDA_COMPLEX) { \
-      typedef Complex<double> S; \
-      typedef double R; \
-      __VA_ARGS__; \
-      (void)(R *)NULL; \
-    } else if ((type) == BCR_CUDA_SINGLE) { \
-      typedef float S; \
-      typedef float R; \
-      __VA_ARGS__; \
-      (void)(R *)NULL; \
-    } else { \
-      typedef double S; \
-      typedef double R; \
-      __VA_ARGS__; \
-      (void)(R *)NULL; \
-    } \
-  } while (0)
-
 static inline unsigned each_blocks(ptrdiff_t n)
 {
   return bcr_blocks(n, BCR_THREADS, BCR_GRID_ROWS);
@@ -423,6 +319,18 @@ int BCRCudaDots(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks *bl
   if (!all) return 0;
   if (most > BCR_CUDA_DOTS / all) most = BCR_CUDA_DOTS / all;
   pieces = bcr_blocks(n, PIECE, most > 1 ? most : 1);
+  if (blocks->blocks == 1 && blocks->m[0] > 1) {
+    const int k = blocks->k[0], m = blocks->m[0];
+    const dim3 grid((unsigned)((k + TILE - 1) / TILE), (unsigned)((m + TILE - 1) / TILE), pieces);
+
+    BCR_CUDA_NUMBERS(type, {
+      dots_tile<S><<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
+        n, k, (const S *)blocks->X[0], m, (const S *)blocks->y[0], (Sum<S> *)work, (S *)sums);
+      if (pieces > 1)
+        add_parts<S><<<all, BCR_WARP, 0, bcr_stream(stream)>>>((int)pieces, (const Sum<S> *)work, (S *)sums);
+    });
+    return bcr_done();
+  }
   BCR_CUDA_NUMBERS(type, {
     dots<S><<<dim3(all, pieces), BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(n, *blocks, (Sum<S> *)work, (S *)sums);
     if (pieces > 1)
@@ -442,6 +350,14 @@ int BCRCudaCombine(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks 
   if (n == 0) return 0;
   BCR_CUDA_NUMBERS(type, combine<S>
                    <<<warps(n), dim3(BCR_WARP, SLICES), 0, bcr_stream(stream)>>>(n, *blocks, *s, alpha, (S *)y));
+  return bcr_done();
+}
+
+int BCRCudaMix(BCRStream stream, int type, ptrdiff_t n, int k, const void *X, int m, const double *s, void *Y)
+{
+  if (n == 0) return 0;
+  BCR_CUDA_NUMBERS(type, mix<S>
+                   <<<warps(n), dim3(BCR_WARP, SLICES), 0, bcr_stream(stream)>>>(n, k, (const S *)X, m, s, (S *)Y));
   return bcr_done();
 }
 

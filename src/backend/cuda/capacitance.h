@@ -57,6 +57,9 @@ typedef struct {
 /* y += alpha sum of s_j X_j */
 BCR_CUDA_API int BCRCudaCombine(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks *blocks,
                                 const BCRCudaCoefficients *s, double alpha, void *y);
+/* Y = Y B + X A, of k vectors X and m vectors Y, B upper triangular; s: [m][k + m] coefficients on the device, of A and B */
+BCR_CUDA_API int BCRCudaMix(BCRStream stream, int type, ptrdiff_t n, int k, const void *X, int m, const double *s,
+                            void *Y);
 /* numbers.h: BCRStepEnd */
 typedef struct {
   double unit, next, y[2];
@@ -64,6 +67,51 @@ typedef struct {
 } BCRCudaStepEnd;
 BCR_CUDA_API int BCRCudaStep(BCRStream stream, int type, ptrdiff_t n, const BCRCudaBlocks *blocks,
                              const BCRCudaCoefficients *s, const BCRCudaStepEnd *end);
+/*
+  Steps that are launched before it is known that those before them go on (ahead.cu; numbers.h: BCRAhead), by one cluster of blocks
+  each. What they go by is on the device. Directions are q, z: [k][n], of which the first `lead` ones and those from `old` on are
+  looked at. What is a part of something is at least: clean, |b| of `cleaned`, what it was when b was last made orthogonal to the
+  directions; again, of a product what is left of it; zero, of |K| what K makes of z; part, of b what is left of it. A step writes
+  what it has found to place k % BCR_CUDA_AHEAD of records, which may be pinned memory of the host: BCR_CUDA_RECORD doubles, then
+  the coefficients of q and those of b, real and imaginary parts by turns where numbers are complex. One that does not know how to
+  go on sets stop, and the next ones do nothing
+*/
+#define BCR_CUDA_AHEAD       16
+#define BCR_CUDA_AHEAD_KNOWN 400
+typedef struct {
+  ptrdiff_t n;
+  int lead, old, k, stop;
+  double tol, norm, cleaned, size; /* size: |K|^2 */
+  double clean, again, zero, part;
+  void *Q, *Z, *z, *q, *b;
+  double *records;
+} BCRCudaAhead;
+enum {
+  BCR_CUDA_AHEAD_DOUBT = 1, /* nothing has been changed but q */
+  BCR_CUDA_AHEAD_TAKEN = 2, /* a direction has been found */
+  BCR_CUDA_AHEAD_NEXT = 4,  /* and the next z */
+  BCR_CUDA_AHEAD_CLEAN = 8  /* b was made orthogonal to the directions, too */
+};
+enum {
+  BCR_CUDA_RECORD_STATE,
+  BCR_CUDA_RECORD_Q,    /* |q| behind the directions */
+  BCR_CUDA_RECORD_B,    /* |b| before the step, */
+  BCR_CUDA_RECORD_NORM, /* and after it */
+  BCR_CUDA_RECORD_SIZE,
+  BCR_CUDA_RECORD_Y, /* q^H b, of q with norm 1 */
+  BCR_CUDA_RECORD = BCR_CUDA_RECORD_Y + 2
+};
+/* Doubles of a record of numbers with so many parts */
+#define BCR_CUDA_AHEAD_RECORD(parts) (BCR_CUDA_RECORD + 2 * (parts)*BCR_CUDA_AHEAD_KNOWN)
+/* Blocks of a cluster for vectors of n numbers; 0: the device has none */
+BCR_CUDA_API int BCRCudaAheadBlocks(int type, ptrdiff_t n, int *blocks);
+/* *state = first; unit = into z */
+BCR_CUDA_API int BCRCudaAheadBegin(BCRStream stream, int type, const BCRCudaAhead *first, const BCRCudaSparse *into,
+                                   void *unit, BCRCudaAhead *state);
+/* A step with y = M unit: q = d z + from y, and all the rest, up to the next unit = into z */
+BCR_CUDA_API int BCRCudaAheadStep(BCRStream stream, int type, int blocks, BCRCudaAhead *state,
+                                  const BCRCudaSparse *into, const BCRCudaSparse *from, const void *d, void *unit,
+                                  const BCRCudaSpread *y);
 BCR_CUDA_API int BCRCudaSet(BCRStream stream, int type, ptrdiff_t n, const double alpha[2], void *x);
 BCR_CUDA_API int BCRCudaTimes(BCRStream stream, int type, ptrdiff_t n, double times, double over, const void *x,
                               void *y);
