@@ -488,6 +488,14 @@ PetscBool BCROperatorNeutral(const BCROperator *op)
   return neutral;
 }
 
+PetscReal BCROperatorNearness(const BCROperator *op)
+{
+  BCROperator without = *op;
+
+  without.shift = 0;
+  return BCROperatorNeutral(&without) ? PetscAbsReal(op->shift) / BCROperatorSize(op) : 1;
+}
+
 /* And not what is made to be near it */
 static PetscBool BCROperatorIsMatrix(const BCROperator *op)
 {

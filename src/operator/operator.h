@@ -243,6 +243,9 @@ static inline PetscReal BCROperatorGrading(const BCROperator *op)
   return grading;
 }
 
+/* The shift over the size of the operator, where nothing else keeps it from being singular; else 1 */
+PETSC_INTERN PetscReal BCROperatorNearness(const BCROperator *op);
+
 /* side of each axis: -1 low plane, 0 box, 1 high plane */
 static inline PetscInt BCRCornerPlace(const int side[3])
 {

@@ -629,7 +629,8 @@ static PetscErrorCode null_axis(const BCRAxis *x, PetscReal **left)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Right and left null vector of the operator at the node ix of the layout; axis: the left ones of the axes */
+/* Right and left null vector of the operator at the node ix of the layout, for the left one (or NULL) one of this rank's; axis: the
+   left ones of the axes */
 static void null_at(const BCROperator *op, const BCRGrid *g, PetscReal *const axis[3], const PetscInt ix[3],
                     PetscReal *right, PetscReal *left)
 {
@@ -650,18 +651,19 @@ static void null_at(const BCROperator *op, const BCRGrid *g, PetscReal *const ax
   }
   if (!planes) {
     *right = 1;
-    *left = ends / (weight * row_factor(op, g, ix));
+    if (left) *left = ends / (weight * row_factor(op, g, ix));
     return;
   }
-  *right = *left = 0;
+  *right = 0;
+  if (left) *left = 0;
   if (planes > 1) { /* through the planes of fewer axes that the row refers to; no row of the box refers to it */
     for (int d = 0; d < 3; d++) {
       PetscInt inward[3] = {ix[0], ix[1], ix[2]};
-      PetscReal r, l;
+      PetscReal r;
 
       if (!side[d] || op->corner[BCRCornerPlace(side)][d] == 0) continue;
       inward[d] -= side[d];
-      null_at(op, g, axis, inward, &r, &l);
+      null_at(op, g, axis, inward, &r, NULL);
       *right += op->corner[BCRCornerPlace(side)][d] * r;
     }
     return;
@@ -675,7 +677,7 @@ static void null_at(const BCROperator *op, const BCRGrid *g, PetscReal *const ax
     const BCRPlane *plane = &op->axis[across].plane[side[across] > 0];
 
     *right = plane->slope;
-    if (plane->couple && !plane->couplings)
+    if (left && plane->couple && !plane->couplings)
       *left = ends * op->scale * plane->coupling * (plane->inv ? plane->inv[at] : plane->inv0);
   }
 }
@@ -1060,7 +1062,7 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
 
 static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
 {
-  PetscReal largest[2];
+  PetscReal largest[2], stretch = 1;
   PetscInt all[3], few;
   PetscErrorCode ierr;
 
@@ -1103,9 +1105,16 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
     PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
   cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
   few = all[2] / (BCR_CAPACITANCE_SHARE * PetscMax(all[0], 1));
+  /* without its shift the box has a constant in its null space, of which each node has a share */
+  for (PetscInt c = 0; c < cap->dof; c++) {
+    const PetscReal near = BCROperatorNearness(&ops[c]) * (PetscReal)(all[2] / cap->dof);
+
+    if (near > 0) stretch = PetscMax(stretch, 1 / near);
+  }
   for (int t = 0; t < 2; t++)
     PetscCall(BCRDirectionsCreate(&cap->c, cap->m, cap->borders, cap->terms[!t], cap->info.most, few,
-                                  (PetscBool)(cap->info.most == all[0] + cap->borders), &cap->directions[t]));
+                                  (PetscBool)(cap->info.most == all[0] + cap->borders), stretch,
+                                  &cap->directions[t]));
   if (most) PetscCall(ahead_create(cap, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,6 +6,8 @@
 /* A direction that K makes smaller than this, times |K|, is one that a singular K takes to zero, and rounding: solutions would
    have any amount of it */
 #define BCR_DIRECTIONS_ZERO ((PetscReal)1e-6)
+/* Where it makes one longer than all others, it is their size that counts, as far as there are digits left */
+#define BCR_DIRECTIONS_STRETCH ((PetscReal)(sizeof(PetscReal) < 8 ? 10 : 1e6))
 /* What is left is rounding's, in units of the tolerance, where nothing leads on */
 #define BCR_DIRECTIONS_ENOUGH 100
 /* Of a product, what has to be left of it behind the known directions */
@@ -18,7 +20,7 @@
 #define BCR_DIRECTIONS_NUMBERS 4
 
 PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R, PetscInt most,
-                                   PetscInt few, PetscBool all, BCRDirections *d)
+                                   PetscInt few, PetscBool all, PetscReal stretch, BCRDirections *d)
 {
   PetscErrorCode ierr;
 
@@ -31,6 +33,7 @@ PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, c
   d->most = most;
   d->few = few;
   d->all = all;
+  d->zero = BCR_DIRECTIONS_ZERO / PetscMin(stretch, BCR_DIRECTIONS_STRETCH);
   ierr = BCRNumbersAlloc(c, n, "directions", &d->newz.v);
   if (!ierr) ierr = BCRNumbersAlloc(c, n, "directions", &d->newq.v);
   if (!ierr) ierr = PetscCalloc2(shared, &d->newz.shared, shared, &d->newq.shared);
@@ -459,7 +462,7 @@ static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirecti
   }
   /* nothing new, or rounding of what K takes to zero, or NaN */
   *kept = (PetscBool)(step->part >= BCR_DIRECTIONS_PART &&
-                      PetscSqr(step->q) > PetscSqr(BCR_DIRECTIONS_ZERO * step->z) * d->size);
+                      PetscSqr(step->q) > PetscSqr(d->zero * step->z) * d->size);
   step->y /= step->q;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -547,7 +550,7 @@ static PetscErrorCode ahead(BCRDirections *d, const Known *known, PetscReal tol,
                 .size = d->size,
                 .clean = PETSC_SQRT_MACHINE_EPSILON,
                 .again = BCR_DIRECTIONS_AGAIN,
-                .zero = BCR_DIRECTIONS_ZERO,
+                .zero = d->zero,
                 .part = BCR_DIRECTIONS_PART,
                 .Q = d->q,
                 .Z = d->z,

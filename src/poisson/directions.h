@@ -18,6 +18,7 @@ typedef struct {
   PetscInt n, shared;     /* numbers of this rank; those that all ranks have */
   const PetscScalar *R;   /* [shared][n] rows of K that give the shared ones, conjugate */
   PetscInt most, few;     /* directions that are kept at most; solves that begin with no more make all theirs leading */
+  PetscReal zero;         /* a direction that K makes smaller than this, times |K|, is one that it takes to zero */
   PetscBool all;          /* all of a solve are kept; else those of later solves become one, which is its solution */
   PetscInt k, lead, room; /* directions that are known, leading ones of them, and for which there is memory */
   PetscScalar *z, *q;     /* [room][n] */
@@ -41,9 +42,11 @@ typedef struct {
   PetscBool reached;  /* it is at most the tolerance */
 } BCRDirectionsResult;
 
-/* n numbers on this rank, of all on those of c, which must outlive it as R must, and shared ones; most >= 1. Collective */
+/* n numbers on this rank, of all on those of c, which must outlive it as R must, and shared ones; most >= 1. stretch >= 1: K may
+   make a direction longer than others by that factor. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsCreate(BCRNumbers *c, PetscInt n, PetscInt shared, const PetscScalar *R,
-                                                PetscInt most, PetscInt few, PetscBool all, BCRDirections *d);
+                                                PetscInt most, PetscInt few, PetscBool all, PetscReal stretch,
+                                                BCRDirections *d);
 PETSC_INTERN PetscErrorCode BCRDirectionsDestroy(BCRDirections *d);
 /* Solves may launch steps ahead (on one rank, without shared numbers), if the operations have these: prepares them. parts are to
    stay; its unit is to be clear in solves */
