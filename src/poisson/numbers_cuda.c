@@ -417,10 +417,12 @@ static PetscErrorCode device_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A step as a graph */
+  /* Some steps as a graph */
+  #define STEPS 4
 typedef struct {
   BCRNumbers *c;
   const BCRStepProduct *p;
+  PetscInt count;
 } StepLaunch;
 
 static BCRCudaSparse sparse_of(const BCRSparse *A)
@@ -438,12 +440,14 @@ static PetscErrorCode step_launch(void *context, BCRStream stream)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  l->c->stream = stream;
-  ierr = (*p->box)(p->context);
-  l->c->stream = mine;
-  PetscCall(ierr);
-  PetscCallBCRCuda(
-    BCRCudaAheadStep(stream, TYPE, work(l->c)->blocks, work(l->c)->state, &into, &from, p->d, p->unit, &y));
+  for (PetscInt s = 0; s < l->count; s++) {
+    l->c->stream = stream;
+    ierr = (*p->box)(p->context);
+    l->c->stream = mine;
+    PetscCall(ierr);
+    PetscCallBCRCuda(
+      BCRCudaAheadStep(stream, TYPE, work(l->c)->blocks, work(l->c)->state, &into, &from, p->d, p->unit, &y));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -482,13 +486,24 @@ static void record_read(const double *r, PetscInt known, BCRAheadStep *s)
   s->e = s->c + BCR_PARTS * known;
 }
 
+/* count steps, with as few launches as there are graphs for */
+static PetscErrorCode steps_run(BCRNumbers *c, const BCRStepProduct *p, PetscInt count)
+{
+  PetscFunctionBegin;
+  for (PetscInt n; count > 0; count -= n) {
+    StepLaunch launch = {c, p, n = count < STEPS ? 1 : STEPS};
+    const void *key[] = {p->unit, p->y.v, p->into, n == 1 ? NULL : p};
+
+    PetscCall(BCRDeviceGraphsRun(&work(c)->steps, c->stream, key, sizeof(key), step_launch, &launch));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_ahead(BCRNumbers *c, const BCRStepProduct *p, const BCRAhead *a, BCRAheadStep found[],
                                    PetscInt *most)
 {
   Work *w = work(c);
   const BCRCudaSparse into = sparse_of(p->into);
-  const void *key[] = {p->unit, p->y.v, p->into};
-  StepLaunch launch = {c, p};
   BCRCudaAhead first = {a->n,
                         (int)a->lead,
                         (int)a->old,
@@ -518,8 +533,11 @@ static PetscErrorCode device_ahead(BCRNumbers *c, const BCRStepProduct *p, const
   for (PetscInt s = 0; s < a->steps; s++)
     w->records[((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) + BCR_CUDA_RECORD_STATE] = 0;
   if (a->fresh) PetscCallBCRCuda(BCRCudaAheadBegin(c->stream, TYPE, &first, &into, p->unit, w->state));
-  for (PetscInt s = 0; s < (a->steps ? a->steps : 2); s++) /* the second time it becomes a graph */
-    PetscCall(BCRDeviceGraphsRun(&w->steps, c->stream, key, sizeof(key), step_launch, &launch));
+  PetscCall(steps_run(c, p, a->steps));
+  for (int k = 0; k < 2 && !a->steps; k++) { /* the second time they become graphs */
+    PetscCall(steps_run(c, p, 1));
+    PetscCall(steps_run(c, p, STEPS));
+  }
   PetscCall(arrive(c));
   for (PetscInt s = 0; s < a->steps; s++)
     record_read(w->records + ((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS),
