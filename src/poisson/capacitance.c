@@ -106,7 +106,6 @@ static PetscErrorCode mask_lift(BCRCapacitance cap, PetscScalar *rhs)
 
 /* What mask_begin() launches; no padding, as it is the key of its graph, too */
 typedef struct {
-  const PetscScalar *f;
   PetscScalar *rhs;
   PetscInt64 transpose;
 } MaskKey;
@@ -121,12 +120,10 @@ static PetscErrorCode mask_launch(void *context)
   const MaskLaunch *l = (const MaskLaunch *)context;
   const BCRCapacitance cap = l->cap;
   const PetscBool transpose = l->key.transpose ? PETSC_TRUE : PETSC_FALSE;
-  const PetscScalar *f = l->key.f;
   PetscScalar *rhs = l->key.rhs;
   const BCRSpread x = field_spread(cap, rhs), inside = list_spread(cap->inside);
 
   PetscFunctionBegin;
-  PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
   PetscCall(mask_product(cap, &cap->masks[transpose], 1, x, PETSC_FALSE, inside));
   if (!transpose && cap->linked) {
     PetscCall(mask_product(cap, &cap->back[0], 1, inside, PETSC_FALSE, x));
@@ -142,10 +139,11 @@ static PetscErrorCode mask_launch(void *context)
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
   MaskLaunch launch = {
-    cap, {f, rhs, transpose ? 1 : 0}
+    cap, {rhs, transpose ? 1 : 0}
   };
 
   PetscFunctionBegin;
+  if (f != rhs) PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
   PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), mask_launch, &launch));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -273,8 +271,8 @@ static PetscErrorCode box_launch_transposed(void *context)
   return box_launch((BCRCapacitance)context, PETSC_TRUE);
 }
 
-/* Steps that are launched ahead, which have a field of their own so that no graph depends on the caller's vectors. Where there is no
-   room for it none is. On one rank */
+/* Steps that are launched ahead, and all else of a solve: with a field of its own no graph depends on the caller's vectors, and they
+   are made now. Where there is no room for it none is. On one rank */
 static PetscErrorCode ahead_create(BCRCapacitance cap, PetscBool transpose)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -296,6 +294,10 @@ static PetscErrorCode ahead_create(BCRCapacitance cap, PetscBool transpose)
                                           .context = cap};
   PetscCall(clear_unit(cap, transpose));
   PetscCall(BCRDirectionsAhead(&cap->directions[transpose], &cap->step[transpose]));
+  for (int k = 0; k < 2; k++) { /* the second time it becomes a graph; what is in there does not matter */
+    PetscCall(mask_begin(cap, transpose, cap->rhs, cap->rhs));
+    PetscCall(solve_box(cap, transpose, cap->rhs, cap->field));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -410,8 +412,8 @@ static PetscErrorCode transposes_fill(BCRCapacitance cap)
     if (cap->c.ops->tables_destroy) PetscCall(cap->c.ops->tables_destroy(to[k])); /* of a try without memory */
     PetscCall(BCRSparseFree(to[k]));
     PetscCall(BCRSparseTranspose(of[k], to[k]));
-    if (cap->c.ops->tables) PetscCall(cap->c.ops->tables(&cap->c, to[k]));
   }
+  if (cap->c.ops->tables) PetscCall(cap->c.ops->tables(&cap->c, 2, to));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -432,7 +434,8 @@ static PetscErrorCode transposes_create(BCRCapacitance cap)
    second time from the beginning, without them */
 static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *u)
 {
-  Product context = {cap, transpose, PETSC_FALSE, u};
+  PetscScalar *y = cap->field ? cap->field : u;
+  Product context = {cap, transpose, PETSC_FALSE, y};
   BCRDirections *directions = &cap->directions[transpose];
   BCRDirectionsResult result;
   PetscReal rounding = 0, tol, left = 0, own = 0, again = 0, size;
@@ -443,7 +446,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   if (cap->alone[transpose]) BCRDirectionsForget(directions);
   old = directions->k;
   PetscCall(mask_begin(cap, transpose, f, cap->rhs));
-  PetscCall(begin(cap, transpose, u, &left, &rounding));
+  PetscCall(begin(cap, transpose, y, &left, &rounding));
   tol = cap->asked * rounding;
   cap->info.reached = (PetscBool)(left <= tol);
   for (int round = 0; round < 3 && !cap->info.reached && !PetscIsInfOrNanReal(left); round++) {
@@ -452,7 +455,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
       BCRDirectionsForget(directions);
       PetscCall(into(cap, transpose, 1, cap->w.v, PETSC_TRUE, cap->rhs));
       size = cap->size;
-      PetscCall(begin(cap, transpose, u, &left, &again));
+      PetscCall(begin(cap, transpose, y, &left, &again));
       rounding = PetscMin(again, rounding * (size / cap->size)); /* what was left in w adds to it, and is no reason */
       tol = cap->asked * rounding;
     }
@@ -462,24 +465,25 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
                                  &result));
     cap->info.solves += result.products;
     PetscCall(add_change(cap));
-    PetscCall(field(cap, transpose, PETSC_TRUE, u));
-    PetscCall(residual(cap, transpose, PETSC_FALSE, u, &left, &own));
+    PetscCall(field(cap, transpose, PETSC_TRUE, y));
+    PetscCall(residual(cap, transpose, PETSC_FALSE, y, &left, &own));
     /* a stiff system may have a solution that is larger than all before it where it is transposed; much larger is one of none */
     again = transpose ? PetscMax(rounding, PetscMin(own, rounding / PETSC_SQRT_MACHINE_EPSILON)) : rounding;
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * again);
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
     if (!cap->info.reached || round || cap->info.rows == cap->borders || left <= BCR_CAPACITANCE_FINE * own) continue;
-    PetscCall(rounding_of_field(cap, transpose, u, &own));
+    PetscCall(rounding_of_field(cap, transpose, y, &own));
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_FINE * own);
     tol = BCR_CAPACITANCE_FINE / 3 * own;
   }
   /* a box that is nearly singular has fields larger than the solution, and leaves of it what rounding leaves of them */
   cap->info.lost = (PetscBool)(cap->info.reached && own > 0 && left > BCR_CAPACITANCE_FINE * own);
   if (cap->info.lost) {
-    PetscCall(rounding_of_field(cap, transpose, u, &own));
+    PetscCall(rounding_of_field(cap, transpose, y, &own));
     cap->info.lost = (PetscBool)(left > BCR_CAPACITANCE_FINE * own);
   }
+  if (y != u) PetscCall(cap->c.ops->copy(&cap->c, cap->n, y, u));
   PetscCall(mask_end(cap, transpose, u));
   if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
   cap->info.known = directions->k;
@@ -923,49 +927,44 @@ static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, 
 
 static PetscErrorCode arrays_destroy(BCRCapacitance cap)
 {
-  PetscScalar **arrays[] = {&cap->rhs,    &cap->unit,     &cap->b.v,
-                            &cap->w.v,    &cap->change.v, &cap->ghost,
-                            &cap->inside, &cap->vector,   &cap->exchange.packed,
-                            &cap->shares, &cap->beside,   &cap->level,
-                            &cap->field};
-
   PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++) {
-    PetscCall(cap->c.be->free(*arrays[k]));
-    *arrays[k] = NULL;
-  }
-  PetscCall(cap->c.be->free(cap->magnitude));
-  PetscCall(cap->c.be->free(cap->ones));
-  cap->magnitude = cap->ones = NULL;
+  PetscCall(cap->c.be->free(cap->arrays));
+  PetscCall(cap->c.be->free(cap->vector));
+  PetscCall(cap->c.be->free(cap->field));
+  cap->arrays = cap->vector = cap->field = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One piece of memory for all, as it takes long to get one */
 static PetscErrorCode arrays_create(BCRCapacitance cap)
 {
   const struct {
     PetscScalar **v;
     PetscInt n;
   } arrays[] = {
-    {&cap->b.v,             cap->m                   },
-    {&cap->w.v,             cap->m                   },
-    {&cap->change.v,        cap->m                   },
-    {&cap->ghost,           cap->ghosts              },
-    {&cap->exchange.packed, cap->exchange.wanted.rows},
-    {&cap->shares,          cap->dof * cap->shores   },
-    {&cap->beside,          cap->shores              },
-    {&cap->level,           cap->dof                 }
+    {&cap->b.v,                       cap->m                   }, /* which begin with zeros */
+    {&cap->w.v,                       cap->m                   },
+    {&cap->change.v,                  cap->m                   },
+    {&cap->ghost,                     cap->ghosts              },
+    {&cap->exchange.packed,           cap->exchange.wanted.rows},
+    {&cap->shares,                    cap->dof * cap->shores   },
+    {&cap->beside,                    cap->shores              },
+    {&cap->level,                     cap->dof                 },
+    {(PetscScalar **)&cap->magnitude, cap->m                   },
+    {(PetscScalar **)&cap->ones,      cap->m                   },
+    {&cap->rhs,                       cap->n                   }, /* which are written before anything is read there */
+    {&cap->unit,                      cap->n                   },
+    {&cap->inside,                    cap->masked              }
   };
-
-  PetscScalar **written[] = {&cap->rhs, &cap->unit, &cap->inside}; /* before anything is read there */
+  const size_t count = PETSC_STATIC_ARRAY_LENGTH(arrays), zeros = count - 3;
+  const PetscInt unit = 64 / (PetscInt)sizeof(PetscScalar);
+  PetscInt at[PETSC_STATIC_ARRAY_LENGTH(arrays) + 1] = {0};
 
   PetscFunctionBegin;
-  for (int k = 0; k < 3; k++)
-    PetscCall(cap->c.be->alloc((size_t)PetscMax(k < 2 ? cap->n : cap->masked, 1) * sizeof(PetscScalar),
-                               "the capacitance system", written[k]));
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(arrays); k++)
-    PetscCall(BCRNumbersAlloc(&cap->c, arrays[k].n, "the capacitance system", arrays[k].v));
-  PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->magnitude));
-  PetscCall(BCRNumbersAllocReal(&cap->c, cap->m, "the capacitance system", &cap->ones));
+  for (size_t k = 0; k < count; k++) at[k + 1] = at[k] + (PetscMax(arrays[k].n, 1) + unit - 1) / unit * unit;
+  PetscCall(cap->c.be->alloc((size_t)at[count] * sizeof(PetscScalar), "the capacitance system", &cap->arrays));
+  for (size_t k = 0; k < count; k++) *arrays[k].v = cap->arrays + at[k];
+  PetscCall(cap->c.ops->set(&cap->c, at[zeros], 0, cap->arrays));
   PetscCall(cap->c.be->put(cap->c.stream, cap->ones, cap->one, (size_t)cap->m * sizeof(PetscReal)));
   if (cap->shore)
     PetscCall(
@@ -1056,7 +1055,7 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
   PetscCall(move_borders(cap, c));
   PetscCall(arrays_create(cap));
   lists_of(cap, list);
-  for (int k = 0; k < LISTS; k++) PetscCall(cap->c.ops->tables(&cap->c, list[k]));
+  PetscCall(cap->c.ops->tables(&cap->c, LISTS, list));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -70,7 +70,8 @@ struct _n_BCRCapacitance {
   BCRDirections directions[2]; /* of solves, of transposed ones */
   PetscBool alone[2];          /* the system is so stiff that each is solved by itself */
   BCRStepProduct step[2];      /* of steps that are launched ahead, */
-  PetscScalar *field;          /* [n] and their M E z; NULL: none is */
+  PetscScalar *field;          /* [n] their M E z, and what all solves of the box give there; NULL: none is */
+  PetscScalar *arrays;         /* memory of those behind this */
   PetscReal *ones;             /* [m] one, where the numbers are */
   PetscScalar *rhs, *unit;     /* [n] f~; what a product is of, zero but where its kind, last, has numbers */
   int last;                    /* PetscBool, -1: anything may be in it */

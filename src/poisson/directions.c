@@ -16,6 +16,8 @@
 #define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
 /* Of the steps that are expected, those that are launched at once */
 #define BCR_DIRECTIONS_AHEAD ((PetscReal)0.75)
+/* Those that are expected at first, over those of the solve before */
+#define BCR_DIRECTIONS_USUAL ((PetscReal)1.15)
 /* Numbers of a step beside the products with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 #define BCR_DIRECTIONS_NUMBERS 4
 
@@ -528,7 +530,7 @@ static void progress(Progress *p)
 /* How many steps there will be for certain, or almost: one that is not needed costs a product, fewer than there could be a wait */
 static PetscInt ahead_steps(const BCRDirections *d, const Progress *p, PetscReal tol)
 {
-  PetscReal steps = p->doubts ? 2 : d->usual > 0 ? (PetscReal)d->usual : 8;
+  PetscReal steps = p->doubts ? 2 : d->usual > 0 ? BCR_DIRECTIONS_USUAL * (PetscReal)d->usual : 8;
 
   if (p->rate > 0 && p->rate < 1 && tol > 0) steps = PetscLogReal(tol / p->norm) / PetscLogReal(p->rate);
   return PetscMax(1, PetscMin(BCR_NUMBERS_AHEAD, (PetscInt)(BCR_DIRECTIONS_AHEAD * steps)));

@@ -132,8 +132,8 @@ struct _BCRNumbersOps {
   PetscMemType where;
   PetscErrorCode (*create)(BCRNumbers *c);
   PetscErrorCode (*destroy)(BCRNumbers *c);
-  /* the operations' copies of lists; tables_destroy before the lists change or go. Or NULL */
-  PetscErrorCode (*tables)(BCRNumbers *c, BCRSparse *A);
+  /* the operations' copies of n lists, which go together; tables_destroy before the lists change or go. Or NULL */
+  PetscErrorCode (*tables)(BCRNumbers *c, PetscInt n, BCRSparse *const A[]);
   PetscErrorCode (*tables_destroy)(BCRSparse *A);
   PetscErrorCode (*product)(BCRNumbers *c, const BCRSparseProduct *p);
   /* x's ghosts from the ranks that have them; x += what is in ghosts here and on other ranks. Collective */

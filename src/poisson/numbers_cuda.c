@@ -102,56 +102,84 @@ static PetscErrorCode device_tables_destroy(BCRSparse *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode put_places(BCRNumbers *c, Tables *t, PetscInt n, const PetscInt v[], const ptrdiff_t **there)
-{
-  ptrdiff_t *w, *p;
+/* Tables are written one behind another, on the host and for where they will be; there NULL: their size is found */
+typedef struct {
+  char *here, *there;
+  size_t bytes;
+} Pack;
 
-  PetscFunctionBegin;
-  *there = NULL;
-  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(n, &w));
-  for (PetscInt i = 0; i < n; i++) w[i] = (ptrdiff_t)v[i];
-  PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)PetscMax(n, 1) * sizeof(*p), "lists", &p));
-  PetscCall(c->be->put(c->stream, p, w, (size_t)n * sizeof(*p)));
-  PetscCall(PetscFree(w));
-  *there = p;
-  PetscFunctionReturn(PETSC_SUCCESS);
+/* Room for n numbers of so many bytes each, on the host, and where it will be */
+static void *pack_room(Pack *p, PetscInt n, size_t each, const void **there)
+{
+  char *here = p->here ? p->here + p->bytes : NULL;
+
+  *there = p->there ? p->there + p->bytes : NULL;
+  p->bytes += ((size_t)PetscMax(n, 1) * each + 63) & ~(size_t)63;
+  return here;
 }
 
-static PetscErrorCode device_tables(BCRNumbers *c, BCRSparse *A)
+static void pack_places(Pack *p, PetscInt n, const PetscInt v[], const ptrdiff_t **there)
+{
+  const void *at = NULL;
+  ptrdiff_t *w = v ? (ptrdiff_t *)pack_room(p, n, sizeof(*w), &at) : NULL;
+
+  for (PetscInt i = 0; i < n && w; i++) w[i] = (ptrdiff_t)v[i];
+  *there = (const ptrdiff_t *)at;
+}
+
+static void pack_list(Pack *p, const BCRSparse *A, BCRCudaSparse *t)
 {
   const PetscInt n = A->start ? A->start[A->rows] : A->rows;
-  Tables *t;
+  const void *at = NULL;
 
-  PetscFunctionBegin;
-  PetscCall(device_tables_destroy(A));
-  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(n <= PETSC_MPI_INT_MAX, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Rows that differ have %" PetscInt_FMT
-             " entries on one rank, more than the CUDA backend takes: use more ranks, or -pc_bcrpoisson_backend cpu",
-             n);
-  PetscCall(PetscNew(&t));
-  A->tables = t;
-  t->there.rows = (int)A->rows;
-  PetscCall(put_places(c, t, A->rows, A->to, &t->there.to));
-  PetscCall(put_places(c, t, n, A->from, &t->there.from));
+  t->rows = (int)A->rows;
+  pack_places(p, A->rows, A->to, &t->to);
+  pack_places(p, n, A->from, &t->from);
   if (A->start) {
-    int *w, *p;
+    int *w = (int *)pack_room(p, A->rows + 1, sizeof(*w), &at);
 
-    PetscCall(PetscMalloc1(A->rows + 1, &w));
-    for (PetscInt i = 0; i <= A->rows; i++) w[i] = (int)A->start[i];
-    PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)(A->rows + 1) * sizeof(*p), "lists", &p));
-    PetscCall(c->be->put(c->stream, p, w, (size_t)(A->rows + 1) * sizeof(*p)));
-    PetscCall(PetscFree(w));
-    t->there.start = p;
+    for (PetscInt i = 0; i <= A->rows && w; i++) w[i] = (int)A->start[i];
+    t->start = (const int *)at;
   }
   if (A->value) {
-    void *p;
+    PetscReal *w = (PetscReal *)pack_room(p, n, sizeof(*w), &at);
 
-    PetscCall(BCRDeviceArenaGet(&t->arena, (size_t)n * sizeof(PetscReal), "lists", &p));
-    PetscCall(c->be->put(c->stream, p, A->value, (size_t)n * sizeof(PetscReal)));
-    t->there.value = p;
+    for (PetscInt i = 0; i < n && w; i++) w[i] = A->value[i];
+    t->value = at;
   }
+}
+
+/* All in one piece of memory, as it takes longer to get one than to fill it; it is that of the first list that has any */
+static PetscErrorCode device_tables(BCRNumbers *c, PetscInt nlists, BCRSparse *const list[])
+{
+  Pack pack = {NULL, NULL, 0};
+  BCRDeviceArena *arena = NULL;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < nlists; l++) {
+    BCRSparse *A = list[l];
+    const PetscInt n = A->start ? A->start[A->rows] : A->rows;
+    Tables *t;
+
+    PetscCall(device_tables_destroy(A));
+    if (n == 0) continue;
+    PetscCheck(n <= PETSC_MPI_INT_MAX, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Rows that differ have %" PetscInt_FMT
+               " entries on one rank, more than the CUDA backend takes: use more ranks, or -pc_bcrpoisson_backend cpu",
+               n);
+    PetscCall(PetscNew(&t));
+    A->tables = t;
+    if (!arena) arena = &t->arena;
+    pack_list(&pack, A, &t->there);
+  }
+  if (!arena) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceArenaGet(arena, pack.bytes, "lists", (void **)&pack.there));
+  PetscCall(PetscMalloc1(pack.bytes, &pack.here));
+  pack.bytes = 0;
+  for (PetscInt l = 0; l < nlists; l++)
+    if (list[l]->tables) pack_list(&pack, list[l], &((Tables *)list[l]->tables)->there);
+  PetscCall(c->be->put(c->stream, pack.there, pack.here, pack.bytes));
+  PetscCall(PetscFree(pack.here));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -389,10 +417,12 @@ static PetscErrorCode device_step(BCRNumbers *c, PetscInt n, PetscInt nblocks, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A step as a graph */
+  /* Some steps as a graph */
+  #define STEPS 4
 typedef struct {
   BCRNumbers *c;
   const BCRStepProduct *p;
+  PetscInt count;
 } StepLaunch;
 
 static BCRCudaSparse sparse_of(const BCRSparse *A)
@@ -410,12 +440,14 @@ static PetscErrorCode step_launch(void *context, BCRStream stream)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  l->c->stream = stream;
-  ierr = (*p->box)(p->context);
-  l->c->stream = mine;
-  PetscCall(ierr);
-  PetscCallBCRCuda(
-    BCRCudaAheadStep(stream, TYPE, work(l->c)->blocks, work(l->c)->state, &into, &from, p->d, p->unit, &y));
+  for (PetscInt s = 0; s < l->count; s++) {
+    l->c->stream = stream;
+    ierr = (*p->box)(p->context);
+    l->c->stream = mine;
+    PetscCall(ierr);
+    PetscCallBCRCuda(
+      BCRCudaAheadStep(stream, TYPE, work(l->c)->blocks, work(l->c)->state, &into, &from, p->d, p->unit, &y));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -454,13 +486,24 @@ static void record_read(const double *r, PetscInt known, BCRAheadStep *s)
   s->e = s->c + BCR_PARTS * known;
 }
 
+/* count steps, with as few launches as there are graphs for */
+static PetscErrorCode steps_run(BCRNumbers *c, const BCRStepProduct *p, PetscInt count)
+{
+  PetscFunctionBegin;
+  for (PetscInt n; count > 0; count -= n) {
+    StepLaunch launch = {c, p, n = count < STEPS ? 1 : STEPS};
+    const void *key[] = {p->unit, p->y.v, p->into, n == 1 ? NULL : p};
+
+    PetscCall(BCRDeviceGraphsRun(&work(c)->steps, c->stream, key, sizeof(key), step_launch, &launch));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_ahead(BCRNumbers *c, const BCRStepProduct *p, const BCRAhead *a, BCRAheadStep found[],
                                    PetscInt *most)
 {
   Work *w = work(c);
   const BCRCudaSparse into = sparse_of(p->into);
-  const void *key[] = {p->unit, p->y.v, p->into};
-  StepLaunch launch = {c, p};
   BCRCudaAhead first = {a->n,
                         (int)a->lead,
                         (int)a->old,
@@ -490,8 +533,11 @@ static PetscErrorCode device_ahead(BCRNumbers *c, const BCRStepProduct *p, const
   for (PetscInt s = 0; s < a->steps; s++)
     w->records[((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) + BCR_CUDA_RECORD_STATE] = 0;
   if (a->fresh) PetscCallBCRCuda(BCRCudaAheadBegin(c->stream, TYPE, &first, &into, p->unit, w->state));
-  for (PetscInt s = 0; s < (a->steps ? a->steps : 2); s++) /* the second time it becomes a graph */
-    PetscCall(BCRDeviceGraphsRun(&w->steps, c->stream, key, sizeof(key), step_launch, &launch));
+  PetscCall(steps_run(c, p, a->steps));
+  for (int k = 0; k < 2 && !a->steps; k++) { /* the second time they become graphs */
+    PetscCall(steps_run(c, p, 1));
+    PetscCall(steps_run(c, p, STEPS));
+  }
   PetscCall(arrive(c));
   for (PetscInt s = 0; s < a->steps; s++)
     record_read(w->records + ((a->k + s) % BCR_CUDA_AHEAD) * BCR_CUDA_AHEAD_RECORD(BCR_PARTS),

@@ -14,8 +14,9 @@ enum {
   FEW = 8,   /* blocks of a cluster that any device has room for */
   MANY = 16, /* for vectors of more than MOST numbers */
   MOST = 4096,
-  PASSES = 3, /* of q being made orthogonal to the directions */
-  NUMBERS = 4 /* sums beside those with directions: |q|^2, q^H b, |z|^2, |b|^2 */
+  PASSES = 3,  /* of q being made orthogonal to the directions */
+  AT_ONCE = 4, /* sums, or directions, that a warp, or a thread, has on the way */
+  NUMBERS = 4  /* sums beside those with directions: |q|^2, q^H b, |z|^2, |b|^2 */
 };
 
 template <typename S>
@@ -64,15 +65,60 @@ static __device__ __forceinline__ Complex<double> warp_sum(Complex<double> a)
   return {warp_sum(a.x), warp_sum(a.y)};
 }
 
-/* x^H y of the piece, in all lanes of the warp */
+/* What a sum of a step is of */
 template <typename S>
-static __device__ __forceinline__ Sum<S> piece_dot(const S *x, const S *y, ptrdiff_t first, ptrdiff_t end)
-{
-  Sum<S> sum = zero<S>();
+struct Pair {
+  const S *x, *y;
+};
 
-  for (ptrdiff_t i = first + (threadIdx.x & 31); i < end; i += BCR_WARP)
-    sum = sum + conj_of(Number<S>::wide(x[i])) * Number<S>::wide(y[i]);
-  return warp_sum(sum);
+template <typename S>
+static __device__ __forceinline__ const S *direction_of(const BCRCudaAhead &st, int j)
+{
+  return (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead);
+}
+
+/* Sum j of K directions with q, NUMBERS, and of the directions with b */
+template <typename S>
+static __device__ __forceinline__ Pair<S> pair_of(const BCRCudaAhead &st, int K, int j)
+{
+  const int l = j - K;
+  const S *q = (const S *)st.q, *z = (const S *)st.z, *b = (const S *)st.b;
+
+  if (l < 0) return {direction_of<S>(st, j), q};
+  if (l >= NUMBERS) return {direction_of<S>(st, l - NUMBERS), b};
+  return {l < 2 ? q : l == 2 ? z : b, l == 0 ? q : l == 2 ? z : b};
+}
+
+/* sums of x^H y of the piece of this block, each by one warp, AT_ONCE at a time so that their memory is waited for together */
+template <typename S>
+static __device__ __forceinline__ void piece_sums(const BCRCudaAhead &st, int K, int count, ptrdiff_t first,
+                                                  ptrdiff_t end, double *to)
+{
+  const int P = Parts<S>::COUNT;
+
+  for (int j = bcr_warp(); j < count; j += AT_ONCE * WARPS) {
+    Pair<S> p[AT_ONCE];
+    Sum<S> sum[AT_ONCE];
+
+#pragma unroll
+    for (int t = 0; t < AT_ONCE; t++) {
+      p[t] = pair_of<S>(st, K, j + t * WARPS < count ? j + t * WARPS : j);
+      sum[t] = zero<S>();
+    }
+    for (ptrdiff_t i = first + (threadIdx.x & 31); i < end; i += BCR_WARP) {
+      S x[AT_ONCE], y[AT_ONCE];
+
+#pragma unroll
+      for (int t = 0; t < AT_ONCE; t++) x[t] = p[t].x[i], y[t] = p[t].y[i];
+#pragma unroll
+      for (int t = 0; t < AT_ONCE; t++) sum[t] = sum[t] + conj_of(Number<S>::wide(x[t])) * Number<S>::wide(y[t]);
+    }
+#pragma unroll
+    for (int t = 0; t < AT_ONCE; t++) sum[t] = warp_sum(sum[t]);
+#pragma unroll
+    for (int t = 0; t < AT_ONCE; t++)
+      if (j + t * WARPS < count) put_parts(to + (j + t * WARPS) * P, sum[t]);
+  }
 }
 
 /* What a step decides by; the same in all threads of all blocks */
@@ -129,7 +175,14 @@ static __device__ __forceinline__ void add_blocks(int width, const double *mine,
   for (int t = threadIdx.x; t < width; t += THREADS) {
     double sum = 0;
 
-    for (int r = 0; r < (int)gridDim.x; r++) sum += cluster_read(mine + t, r);
+    for (int r = 0; r < (int)gridDim.x; r += FEW) {
+      double part[FEW];
+
+#pragma unroll
+      for (int l = 0; l < FEW; l++) part[l] = cluster_read(mine + t, r + l);
+#pragma unroll
+      for (int l = 0; l < FEW; l++) sum += part[l];
+    }
     sums[t] = sum;
   }
   __syncthreads();
@@ -145,11 +198,17 @@ static __device__ __forceinline__ void known_part(const BCRCudaAhead &st, int K,
   const int shares = THREADS / width, x = threadIdx.x % width, mine = threadIdx.x / width;
 
   *p = *r = Number<S>::make(0, 0);
-  for (int j = mine; j < K && there; j += shares) {
-    const S a = ((const S *)st.Q)[st.n * (j < st.lead ? j : st.old + j - st.lead) + i];
+  for (int j = mine; j < K && there; j += AT_ONCE * shares) {
+    S a[AT_ONCE];
 
-    *p = *p + coefficient(c, j, (S *)NULL) * a;
-    if (e) *r = *r + coefficient(e, j, (S *)NULL) * a;
+#pragma unroll
+    for (int t = 0; t < AT_ONCE; t++) a[t] = direction_of<S>(st, j + t * shares < K ? j + t * shares : j)[i];
+#pragma unroll
+    for (int t = 0; t < AT_ONCE; t++) {
+      if (j + t * shares >= K) continue;
+      *p = *p + coefficient(c, j + t * shares, (S *)NULL) * a[t];
+      if (e) *r = *r + coefficient(e, j + t * shares, (S *)NULL) * a[t];
+    }
   }
   if (shares == 1) return;
   __syncthreads();
@@ -238,7 +297,7 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
                                                          const typename Number<S>::R *d, S *unit, BCRCudaSpread y)
 {
   extern __shared__ double shared[];
-  const int P = Parts<S>::COUNT, warp = bcr_warp();
+  const int P = Parts<S>::COUNT;
   double *mine = shared, *sums = shared + Parts<S>::MOST_SUMS, *all = sums + Parts<S>::MOST_SUMS; /* all: of q */
 
   bcr_wait_before();
@@ -248,7 +307,7 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
   const int K = st.lead + st.k - st.old;
   const bool clean = st.norm < st.clean * st.cleaned;
   const double *e = sums + (K + NUMBERS) * P;
-  S *q = (S *)st.q, *z = (S *)st.z, *b = (S *)st.b;
+  S *q = (S *)st.q, *z = (S *)st.z;
   Found<S> f = {};
   Piece piece;
 
@@ -264,19 +323,7 @@ __global__ void __launch_bounds__(THREADS, 1) ahead_step(BCRCudaAhead *state, BC
   }
   for (int pass = 0; pass < PASSES; pass++) {
     __syncthreads();
-    for (int j = warp; j < K + NUMBERS; j += WARPS) {
-      const int l = j - K;
-      const S *a = l < 0   ? (const S *)st.Q + st.n * (j < st.lead ? j : st.old + j - st.lead)
-                   : l < 2 ? q
-                   : l < 3 ? z
-                           : b,
-              *with = l <= 0   ? q
-                      : l == 2 ? z
-                               : b;
-
-      put_parts(mine + j * P, piece_dot<S>(a, with, piece.first, piece.end));
-      if (clean && l < 0) put_parts(mine + (K + NUMBERS + j) * P, piece_dot<S>(a, b, piece.first, piece.end));
-    }
+    piece_sums<S>(st, K, K + NUMBERS + (clean ? K : 0), piece.first, piece.end, mine);
     cluster_arrive();
     cluster_wait();
     add_blocks((K + NUMBERS + (clean ? K : 0)) * P, mine, sums);
