@@ -39,10 +39,13 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void
   a.roots = (const T *)r->axis[1].roots;
   (void)split_factor(n, sizeof(T) == sizeof(float), &a.half);
   a.n = r->nz;
+  a.rows = r->nz / (r->split.cluster * r->split.segments);
+  a.more = r->nz % (r->split.cluster * r->split.segments);
   a.N1 = r->split.N1;
   a.columns = n / 2 / r->split.columns;
   a.items = a.N1 * a.columns;
   a.cluster = r->split.cluster;
+  a.owned = (N2 * r->split.columns + a.cluster - 1) / a.cluster;
   a.plane = r->modes / 2;
   a.xcell = r->axis[0].ends == BCR_CUDA_RING_CELL;
   a.ycell = r->axis[1].ends == BCR_CUDA_RING_CELL;
@@ -105,13 +108,15 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->modes = (ptrdiff_t)n[0] * n[1];
   r->split.N1 = N1;
   for (const auto &s : shapes) {
-    const int rows = n[1] / N1 * s.segments, items = n[0] / 2 / s.columns * N1;
+    const int N2 = n[1] / N1, blocks = (n[2] + N2 * s.segments - 1) / (N2 * s.segments),
+              items = n[0] / 2 / s.columns * N1;
     int clusters = 0, rounds;
 
-    if (s.single != (single != 0) || (s.n && s.n != n[0]) || n[2] % rows || n[2] / rows > SPLIT_CLUSTER) continue;
+    if (s.single != (single != 0) || (s.n && s.n != n[0]) || blocks > SPLIT_CLUSTER) continue;
+    if (n[2] / (blocks * s.segments) < N2 - N2 / 4) continue; /* SplitShape */
     r->split.columns = s.columns;
     r->split.segments = s.segments;
-    r->split.cluster = n[2] / rows;
+    r->split.cluster = blocks;
     if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
                 : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
         clusters < 1) {

@@ -3,15 +3,15 @@
 
 #include "split.cuh"
 
-/* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have
-   registers for in double and in single precision (0: not for that) */
+/* N2, columns of an item, segments of a block, its warps for chains, and how many blocks a
+   multiprocessor should have registers for in double and in single precision (0: not for that) */
 #define SPLIT_SHAPES(CASE) \
-  CASE(16, 4, 2, 2, 3) \
-  CASE(16, 8, 2, 1, 2) \
-  CASE(16, 4, 4, 1, 0) \
-  CASE(32, 4, 1, 1, 0) \
-  CASE(32, 8, 1, 0, 1) \
-  CASE(32, 2, 2, 1, 0)
+  CASE(16, 4, 2, 2, 2, 3) \
+  CASE(16, 8, 2, 2, 1, 2) \
+  CASE(16, 4, 4, 2, 1, 0) \
+  CASE(32, 4, 1, 2, 1, 0) \
+  CASE(32, 8, 1, 4, 0, 1) \
+  CASE(32, 2, 2, 2, 1, 0)
 
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
@@ -30,8 +30,9 @@ template <typename T, class S>
 static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t stream, int *clusters)
 {
   const auto kernel = split_lines<T, S>;
+  const size_t bytes = S::bytes(a);
   cudaError_t e =
-    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e == cudaSuccess && a.cluster > 8)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
@@ -42,7 +43,7 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
 
     config.gridDim = dim3((unsigned)(a.items * a.cluster));
     config.blockDim = dim3(S::THREADS);
-    config.dynamicSmemBytes = S::BYTES;
+    config.dynamicSmemBytes = bytes;
     config.attrs = attribute;
     config.numAttrs = 1;
     attribute[0].id = cudaLaunchAttributeClusterDimension;
@@ -50,7 +51,7 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
     attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
     return (int)cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
   }
-  return bcr_launch_clusters(1, a.cluster, kernel, dim3((unsigned)(grid * a.cluster)), dim3(S::THREADS), S::BYTES,
+  return bcr_launch_clusters(1, a.cluster, kernel, dim3((unsigned)(grid * a.cluster)), dim3(S::THREADS), bytes,
                              stream, a);
 }
 
@@ -70,11 +71,11 @@ template <typename T>
 static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
                            int *clusters)
 {
-#define CASE(N2_, COLUMNS, SEGMENTS, DBLOCKS, FBLOCKS) \
+#define CASE(N2_, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
   if (N2 == N2_ && columns == COLUMNS && segments == SEGMENTS) { \
     constexpr int blocks = sizeof(T) == 8 ? DBLOCKS : FBLOCKS; \
     if constexpr (blocks > 0) \
-      return split_lines_launch<T, SplitShape<T, N2_, COLUMNS, SEGMENTS, blocks>>(a, grid, stream, clusters); \
+      return split_lines_launch<T, SplitShape<T, N2_, COLUMNS, SEGMENTS, CHAINS, blocks>>(a, grid, stream, clusters); \
   }
   SPLIT_SHAPES(CASE)
 #undef CASE
