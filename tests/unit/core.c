@@ -70,9 +70,10 @@ typedef struct {
 /* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind */
 static void box_split(Box *b)
 {
-  static const PetscInt sizes[] = {128, 128, 128, 128, 192, 256}, across[] = {24, 31, 32, 49, 64, 72, 83, 96};
+  static const PetscInt sizes[] = {128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512},
+                        across[] = {24, 31, 32, 49, 64, 72, 83, 96};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
-  const PetscInt n = sizes[lrand48() % 6];
+  const PetscInt n = sizes[lrand48() % 11];
 
   b->dim = 3;
   b->lowest = 0;

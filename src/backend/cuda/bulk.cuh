@@ -46,11 +46,12 @@ static __device__ inline void bulk_written() /* by a thread, before a bulk copy 
 {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/* from shared memory; then, of those of this thread: all have read it; all have arrived */
-static __device__ inline void bulk_store(void *to, const void *from, unsigned bytes)
+/* from shared memory, for the second-level cache as hint says; then, of those of this thread: all
+   have read it; all have arrived */
+static __device__ inline void bulk_store(void *to, const void *from, unsigned bytes, unsigned long long hint)
 {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(bulk_shared(from)),
-               "r"(bytes)
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(to),
+               "r"(bulk_shared(from)), "r"(bytes), "l"(hint)
                : "memory");
 }
 static __device__ inline void bulk_store_read()
@@ -83,7 +84,7 @@ static __device__ inline void bulk_arrive(unsigned long long *)
 static __device__ inline void bulk_written()
 {
 }
-static __device__ inline void bulk_store(void *, const void *, unsigned)
+static __device__ inline void bulk_store(void *, const void *, unsigned, unsigned long long)
 {
 }
 static __device__ inline void bulk_store_read()

@@ -3,7 +3,8 @@
 #include "splitlaunch.cuh"
 
 enum {
-  SPLIT_CLUSTER = 16 /* blocks at most */
+  SPLIT_CLUSTER = 16,  /* blocks at most */
+  SPLIT_ONCE = 1 << 28 /* bytes of modes of which less than a fifth has room in the second-level cache */
 };
 
 /* N1, or 0; where half roots are among the roots */
@@ -47,6 +48,7 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void
   a.cluster = r->split.cluster;
   a.owned = (N2 * r->split.columns + a.cluster - 1) / a.cluster;
   a.plane = r->modes / 2;
+  a.once = (size_t)r->modes * r->nz * sizeof(T) > SPLIT_ONCE;
   a.xcell = r->axis[0].ends == BCR_CUDA_RING_CELL;
   a.ycell = r->axis[1].ends == BCR_CUDA_RING_CELL;
   if (l) {
@@ -82,15 +84,18 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   static const struct {
     int single, n, columns, segments; /* n 0: any */
   } shapes[] = {
-    {0, 128, 4, 4},
+    {0, 192, 8, 2},
     {0, 256, 8, 2},
-    {0, 320, 4, 4},
-    {0, 384, 4, 4},
-    {0, 512, 2, 2},
-    {1, 384, 4, 2},
+    {0, 384, 8, 2},
+    {0, 160, 4, 4},
+    {0, 0,   4, 4},
     {0, 0,   4, 2},
     {0, 512, 4, 1},
+    {1, 320, 4, 4},
+    {1, 384, 4, 4},
+    {1, 448, 4, 4},
     {1, 0,   8, 2},
+    {1, 400, 4, 2},
     {1, 512, 8, 1}
   };
   int half;

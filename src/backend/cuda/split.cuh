@@ -28,6 +28,12 @@
 #include "ringalgebra.cuh"
 
 template <typename T>
+struct Dft<T, 14> : DftCoprime<T, 2, 7> {
+};
+template <typename T>
+struct Dft<T, 28> : DftCoprime<T, 4, 7> {
+};
+template <typename T>
 struct Dft<T, 32> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
@@ -82,16 +88,24 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
    have registers, and the transform along x (RingLength) */
 #define SPLIT_LENGTHS(CASE) \
   CASE(8, 128, 8, 16, 16, 16, 8) \
+  CASE(8, 160, 10, 8, 20, 20, 4, 2) \
   CASE(8, 192, 12, 5, 12, 12, 4, 4) \
   CASE(8, 256, 16, 3, 16, 16, 16) \
+  CASE(8, 288, 18, 3, 24, 24, 12) \
   CASE(8, 320, 20, 3, 20, 20, 4, 4) \
   CASE(8, 384, 24, 2, 24, 24, 4, 4) \
+  CASE(8, 400, 20, 2, 20, 20, 20) \
+  CASE(8, 448, 28, 1, 28, 28, 4, 4) \
   CASE(8, 512, 16, 2, 16, 16, 8, 4) \
   CASE(4, 128, 8, 16, 16, 16, 8) \
+  CASE(4, 160, 10, 10, 20, 20, 4, 2) \
   CASE(4, 192, 12, 8, 12, 12, 4, 4) \
   CASE(4, 256, 16, 8, 16, 16, 16) \
+  CASE(4, 288, 18, 6, 24, 24, 12) \
   CASE(4, 320, 20, 4, 20, 20, 4, 4) \
   CASE(4, 384, 24, 3, 24, 24, 4, 4) \
+  CASE(4, 400, 20, 3, 20, 20, 20) \
+  CASE(4, 448, 28, 2, 28, 28, 4, 4) \
   CASE(4, 512, 16, 4, 32, 32, 16)
 
 /* shift: 2^shift columns of an item */
@@ -205,6 +219,7 @@ struct SplitLinesArgs {
   int columns;                   /* items of a k1 */
   ptrdiff_t plane;               /* complex numbers of a plane */
   bool xcell, ycell, weighs[2], pin;
+  bool once; /* what is stored need not stay in the cache */
   double removedfactor, *removed;
 };
 
@@ -330,6 +345,7 @@ static __device__ __forceinline__ double split_sum(const SplitLinesArgs<T> &a, c
 {
   double sum = 0;
 
+  __syncwarp();
   if (threadIdx.x < 32) {
     for (int d = 16; d; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
     if (threadIdx.x == 0) *mine = v;
@@ -345,6 +361,7 @@ static __device__ __forceinline__ double split_sum(const SplitLinesArgs<T> &a, c
 template <int THREADS>
 static __device__ __forceinline__ void split_sync() /* workers */
 {
+  __syncwarp();
   asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
@@ -625,7 +642,9 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
         f(a.w + (split_plane(a, g) + j) * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
           k.tiles + i % S::TILES * S::TILE + p * S::PITCH);
     }
+    __syncwarp();
   };
+  unsigned long long hint;
   const auto fetch = [&](int i) {
     unsigned long long *const full = k.full + i % S::TILES;
 
@@ -635,6 +654,8 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
     each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_copy(tile, w, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full); });
   };
 
+  if (a.once) hint = ring_passes();
+  else asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(hint));
   for (int i = 0; i < S::TILES; i++) fetch(i);
   for (int phase = 0; k.pinned && phase < 2; phase++) {
     cluster_arrive();
@@ -642,9 +663,8 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
   }
   for (int i = 0; i < k.count; i++) {
     bulk_wait(k.done + i % S::TILES, (unsigned)(i / S::TILES & 1));
-    each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_store(w, tile, (unsigned)(S::SLOTS * sizeof(Cplx<T>))); });
+    each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_store(w, tile, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), hint); });
     bulk_store_read();
-    __syncwarp();
     fetch(i + S::TILES);
   }
   bulk_store_wait();

@@ -6,12 +6,13 @@
 /* N2, columns of an item, segments of a block, its warps for chains, and how many blocks a
    multiprocessor should have registers for in double and in single precision (0: not for that) */
 #define SPLIT_SHAPES(CASE) \
-  CASE(16, 4, 2, 2, 2, 3) \
-  CASE(16, 8, 2, 2, 1, 2) \
-  CASE(16, 4, 4, 2, 1, 0) \
+  CASE(16, 4, 2, 1, 2, 0) \
+  CASE(16, 8, 2, 3, 1, 0) \
+  CASE(16, 8, 2, 2, 0, 2) \
+  CASE(16, 4, 4, 2, 1, 2) \
+  CASE(20, 4, 2, 2, 1, 2) \
   CASE(32, 4, 1, 2, 1, 0) \
-  CASE(32, 8, 1, 4, 0, 1) \
-  CASE(32, 2, 2, 2, 1, 0)
+  CASE(32, 8, 1, 4, 0, 1)
 
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
@@ -31,28 +32,27 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
 {
   const auto kernel = split_lines<T, S>;
   const size_t bytes = S::bytes(a);
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attribute[2];
   cudaError_t e =
     cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e == cudaSuccess && a.cluster > 8)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (e != cudaSuccess) return (int)e;
-  if (clusters) {
-    cudaLaunchConfig_t config = {};
-    cudaLaunchAttribute attribute[1];
-
-    config.gridDim = dim3((unsigned)(a.items * a.cluster));
-    config.blockDim = dim3(S::THREADS);
-    config.dynamicSmemBytes = bytes;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim.x = (unsigned)a.cluster;
-    attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
-    return (int)cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
-  }
-  return bcr_launch_clusters(1, a.cluster, kernel, dim3((unsigned)(grid * a.cluster)), dim3(S::THREADS), bytes,
-                             stream, a);
+  config.gridDim = dim3((unsigned)((clusters ? a.items : grid) * a.cluster));
+  config.blockDim = dim3(S::THREADS);
+  config.dynamicSmemBytes = bytes;
+  config.stream = stream;
+  config.attrs = attribute;
+  config.numAttrs = clusters ? 1 : 2;
+  attribute[0].id = cudaLaunchAttributeClusterDimension; /* for one block, too: it sends to itself */
+  attribute[0].val.clusterDim.x = (unsigned)a.cluster;
+  attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+  attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute[1].val.programmaticStreamSerializationAllowed = 1;
+  return (int)(clusters ? cudaOccupancyMaxActiveClusters(clusters, kernel, &config)
+                        : cudaLaunchKernelEx(&config, kernel, a));
 }
 
 template <typename T>
