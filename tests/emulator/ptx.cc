@@ -446,7 +446,7 @@ void do_bulk(Warp &w, const Inst &i, Mask m) /* [to], [from], bytes, [barrier] *
     w.block->bulk.push_back({
       {shared_at(w, to, bytes), (const char *)from, bytes, bytes},
       at(w, SHARED, w.slot(i.s[3])[l], 8),
-      {}
+      std::vector<char>()
     });
   });
 }
@@ -481,8 +481,7 @@ void do_send(Warp &w, const Inst &i, Mask m) /* st.async: [to], numbers of i.byt
     for (int q = 0; q < i.n; q++) std::memcpy(sent.data() + q * i.bytes, w.slot(i.s[1 + q]) + l, i.bytes);
     w.block->bulk.push_back({
       {shared_at(w, to, bytes), nullptr, bytes, bytes},
-      at(w, SHARED, w.slot(i.s[3])[l], 8),
-      std::move(sent)
+      at(w, SHARED, w.slot(i.s[3])[l], 8), std::move(sent)
     });
   });
 }

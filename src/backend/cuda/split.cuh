@@ -16,10 +16,12 @@
   are in one thread of split_lines(). Between cell-centred ends of y the real and imaginary parts
   of w_k A_k are two modes (ring.cuh), elsewhere of one kind.
 
-  A cluster of blocks has all z of an item, a block some segments of L = N2 planes. Its parts come
-  to shared memory by bulk copies. E and B (ringlines.cu) of a block's planes are read by all
-  blocks of the cluster. One half of a block transforms an item and makes these, while the other
-  half finishes the item before.
+  A cluster of blocks has all z of an item, a block some segments of at most L = N2 planes. Its parts
+  come to shared memory and leave it by bulk copies, which a warp of its own starts. Each slot of an
+  item, a mode or a pair of them, is owned by one block. E and B (ringlines.cu) of a block's planes
+  are sent to the slot's owner, where a warp has a lane for each block of the cluster, and the carries
+  into each block are sent back (st.async; all of a block wait for bytes, nobody for the cluster).
+  Meanwhile other warps transform the next item and send its E and B, before they finish this one.
 */
 #pragma once
 
@@ -634,7 +636,8 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
 {
   const int lane = (int)threadIdx.x % 32, segment = k.rank * S::SEGMENTS,
             planes = split_plane(a, segment + S::SEGMENTS) - split_plane(a, segment);
-  const auto each = [&](int i, auto f) { /* of the planes: where it is in memory and in the tile */
+  /* of the planes: where it is in memory and in the tile */
+  const auto each = [&](int i, auto f) {
     for (int p = lane; p < S::PLANES; p += 32) {
       const int g = segment + p / S::L, j = p % S::L;
 

@@ -34,8 +34,7 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
   const size_t bytes = S::bytes(a);
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
-  cudaError_t e =
-    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e == cudaSuccess && a.cluster > 8)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
