@@ -71,7 +71,7 @@ typedef struct {
 static void box_split(Box *b)
 {
   static const PetscInt sizes[] = {128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512},
-                        across[] = {24, 31, 32, 49, 64, 72, 83, 96};
+                        across[] = {49, 64, 61, 72, 75, 83, 96, 128};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
   const PetscInt n = sizes[lrand48() % 11];
 

@@ -76,28 +76,24 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
                 : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
 }
 
-/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take
-   other numbers of rows. As many clusters as the device has room for at a time, and no more than
-   give all of them as many items, but for one */
+/* Of the shapes that have room for the lines the first one that keeps the device busy for no more
+   than a quarter longer than the best does (single precision: no longer), in tiles that a
+   multiprocessor has one after another: wide pieces of planes come first. As many clusters as the
+   device has room for at a time, and no more than give all of them as many items, but for one.
+   One block alone cannot send to itself */
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
-  static const struct {
-    int single, n, columns, segments; /* n 0: any */
-  } shapes[] = {
-    {0, 192, 8, 2},
-    {0, 256, 8, 2},
-    {0, 384, 8, 2},
-    {0, 160, 4, 4},
-    {0, 0,   4, 4},
-    {0, 0,   4, 2},
-    {0, 512, 4, 1},
-    {1, 320, 4, 4},
-    {1, 384, 4, 4},
-    {1, 448, 4, 4},
-    {1, 0,   8, 2},
-    {1, 400, 4, 2},
-    {1, 512, 8, 1}
-  };
+#define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
+  { \
+    N2, COLUMNS, SEGMENTS, {DBLOCKS, FBLOCKS},
+       0, 0, 0
+},
+  struct Shape {
+    int N2, columns, segments, blocks[2], cluster, clusters;
+    double cost;
+  } shapes[] = {SPLIT_SHAPES(CASE)};
+#undef CASE
+  double best = 0;
   int half;
   const int N1 = split_factor(n[0], single != 0, &half);
 
@@ -112,16 +108,16 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->column = n[1];
   r->modes = (ptrdiff_t)n[0] * n[1];
   r->split.N1 = N1;
-  for (const auto &s : shapes) {
-    const int N2 = n[1] / N1, blocks = (n[2] + N2 * s.segments - 1) / (N2 * s.segments),
-              items = n[0] / 2 / s.columns * N1;
+  for (Shape &s : shapes) {
+    const int items = n[0] / 2 / s.columns * N1;
     int clusters = 0, rounds;
 
-    if (s.single != (single != 0) || (s.n && s.n != n[0]) || blocks > SPLIT_CLUSTER) continue;
-    if (n[2] / (blocks * s.segments) < N2 - N2 / 4) continue; /* SplitShape */
+    s.cluster = (n[2] + s.N2 * s.segments - 1) / (s.N2 * s.segments);
+    if (s.N2 != n[1] / N1 || !s.blocks[single != 0] || s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
+    if (n[2] / (s.cluster * s.segments) < s.N2 - s.N2 / 4) continue; /* SplitShape */
     r->split.columns = s.columns;
     r->split.segments = s.segments;
-    r->split.cluster = blocks;
+    r->split.cluster = s.cluster;
     if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
                 : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
         clusters < 1) {
@@ -129,7 +125,16 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
       continue;
     }
     rounds = (items + clusters - 1) / clusters;
-    r->split.clusters = (items + rounds - 1) / rounds;
+    s.clusters = (items + rounds - 1) / rounds;
+    s.cost = (double)rounds * s.blocks[single != 0] * s.columns * s.segments;
+    if (best == 0 || s.cost < best) best = s.cost;
+  }
+  for (const Shape &s : shapes) {
+    if (s.cost == 0 || s.cost > (single ? 1 : 1.25) * best) continue;
+    r->split.columns = s.columns;
+    r->split.segments = s.segments;
+    r->split.cluster = s.cluster;
+    r->split.clusters = s.clusters;
     return 1;
   }
   r->split.N1 = r->apart = 0;

@@ -4,15 +4,16 @@
 #include "split.cuh"
 
 /* N2, columns of an item, segments of a block, its warps for chains, and how many blocks a
-   multiprocessor should have registers for in double and in single precision (0: not for that) */
+   multiprocessor should have registers for in double and in single precision (0: not for that).
+   Registers are of quarters of a multiprocessor: 12 warps have 168 each, one more would leave 128.
+   The first ones are preferred (BCRCudaSplitShape()) */
 #define SPLIT_SHAPES(CASE) \
-  CASE(16, 4, 2, 1, 2, 0) \
-  CASE(16, 8, 2, 3, 1, 0) \
-  CASE(16, 8, 2, 2, 0, 2) \
-  CASE(16, 4, 4, 2, 1, 2) \
+  CASE(16, 8, 2, 3, 1, 2) \
+  CASE(16, 4, 4, 3, 1, 2) \
   CASE(20, 4, 2, 2, 1, 2) \
+  CASE(20, 2, 4, 2, 1, 0) \
   CASE(32, 4, 1, 2, 1, 0) \
-  CASE(32, 8, 1, 4, 0, 1)
+  CASE(32, 8, 1, 3, 0, 1)
 
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
@@ -45,7 +46,7 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
   config.stream = stream;
   config.attrs = attribute;
   config.numAttrs = clusters ? 1 : 2;
-  attribute[0].id = cudaLaunchAttributeClusterDimension; /* for one block, too: it sends to itself */
+  attribute[0].id = cudaLaunchAttributeClusterDimension;
   attribute[0].val.clusterDim.x = (unsigned)a.cluster;
   attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
   attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
