@@ -76,6 +76,17 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
                 : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
 }
 
+/* A row of SPLIT_SHAPES for one type */
+struct SplitChoice {
+  int N2, columns, segments, blocks, cluster = 0, clusters = 0;
+  double cost = 0;
+
+  SplitChoice(int N2_, int columns_, int segments_, int blocks_)
+      : N2(N2_), columns(columns_), segments(segments_), blocks(blocks_)
+  {
+  }
+};
+
 /* Of the shapes that have room for the lines the first one that keeps the device busy for no more
    than a quarter longer than the best does (single precision: no longer), in tiles that a
    multiprocessor has one after another: wide pieces of planes come first. As many clusters as the
@@ -84,14 +95,8 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
 #define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
-  { \
-    N2, COLUMNS, SEGMENTS, {DBLOCKS, FBLOCKS},
-       0, 0, 0
-},
-  struct Shape {
-    int N2, columns, segments, blocks[2], cluster, clusters;
-    double cost;
-  } shapes[] = {SPLIT_SHAPES(CASE)};
+  SplitChoice(N2, COLUMNS, SEGMENTS, single ? FBLOCKS : DBLOCKS),
+  SplitChoice shapes[] = {SPLIT_SHAPES(CASE)};
 #undef CASE
   double best = 0;
   int half;
@@ -108,12 +113,12 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->column = n[1];
   r->modes = (ptrdiff_t)n[0] * n[1];
   r->split.N1 = N1;
-  for (Shape &s : shapes) {
+  for (SplitChoice &s : shapes) {
     const int items = n[0] / 2 / s.columns * N1;
     int clusters = 0, rounds;
 
     s.cluster = (n[2] + s.N2 * s.segments - 1) / (s.N2 * s.segments);
-    if (s.N2 != n[1] / N1 || !s.blocks[single != 0] || s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
+    if (s.N2 != n[1] / N1 || !s.blocks || s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
     if (n[2] / (s.cluster * s.segments) < s.N2 - s.N2 / 4) continue; /* SplitShape */
     r->split.columns = s.columns;
     r->split.segments = s.segments;
@@ -126,10 +131,10 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
     }
     rounds = (items + clusters - 1) / clusters;
     s.clusters = (items + rounds - 1) / rounds;
-    s.cost = (double)rounds * s.blocks[single != 0] * s.columns * s.segments;
+    s.cost = (double)rounds * s.blocks * s.columns * s.segments;
     if (best == 0 || s.cost < best) best = s.cost;
   }
-  for (const Shape &s : shapes) {
+  for (const SplitChoice &s : shapes) {
     if (s.cost == 0 || s.cost > (single ? 1 : 1.25) * best) continue;
     r->split.columns = s.columns;
     r->split.segments = s.segments;
