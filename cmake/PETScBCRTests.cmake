@@ -257,11 +257,12 @@ function(petscbcr_add_program_tests)
     if(TARGET bcr_emulator) # the CUDA backend without a GPU: kernels from their PTX
       set(emulated "LD_PRELOAD=$<TARGET_FILE:bcr_emulator>")
       add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 15 -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-split COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -step 128 -cases 129 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-spectral COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -spectral -cases 6 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-solver COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_solver> -backend cuda -cases 20 -quick -use_gpu_aware_mpi 0)
       add_test(NAME emulated-lines COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_tridevice> -sanitizer -use_gpu_aware_mpi 0)
       add_test(NAME emulated-windows COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_windows> -quick -use_gpu_aware_mpi 0)
-      foreach(name core spectral solver lines windows)
+      foreach(name core split spectral solver lines windows)
         petscbcr_set_test_properties(emulated-${name} LABELS cuda ranks1)
       endforeach()
       # four ranks share the emulated device; case 17 is singular, in two solves whose shift is rounding alone

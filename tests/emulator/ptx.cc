@@ -110,6 +110,7 @@ struct Copy {
 struct Bulk {
   Copy copy;
   char *barrier;
+  std::vector<char> sent; /* st.async: what is copied */
 };
 
 } // namespace
@@ -164,8 +165,8 @@ std::vector<std::pair<char *, size_t>> &variable_ranges()
 
 struct Block;
 struct Lane {
-  std::vector<Copy> copies;
-  std::vector<size_t> groups; /* copies before the end of each committed group */
+  std::vector<Copy> copies, stores; /* stores: bulk copies to global memory */
+  std::vector<size_t> groups;       /* copies before the end of each committed group */
 };
 struct Warp {
   Block *block = nullptr;
@@ -444,7 +445,43 @@ void do_bulk(Warp &w, const Inst &i, Mask m) /* [to], [from], bytes, [barrier] *
     at(w, GENERIC, from, 16), at(w, GENERIC, from + bytes - 16, 16);
     w.block->bulk.push_back({
       {shared_at(w, to, bytes), (const char *)from, bytes, bytes},
-      at(w, SHARED, w.slot(i.s[3])[l], 8)
+      at(w, SHARED, w.slot(i.s[3])[l], 8),
+      std::vector<char>()
+    });
+  });
+}
+void do_bulk_store(Warp &w, const Inst &i, Mask m) /* [to], [from], bytes; all of a thread are one group */
+{
+  lanes_of(m, [&](int l) {
+    const unsigned bytes = (unsigned)w.slot(i.s[2])[l];
+    const u64 to = w.slot(i.s[0])[l] + (u64)i.offset[0], from = w.slot(i.s[1])[l] + (u64)i.offset[1];
+
+    if (bytes % 16 || to % 16 || from % 16) fail("a bulk copy of a size or address that is no multiple of 16");
+    if (!bytes) fail("a bulk copy of nothing");
+    at(w, GENERIC, to, 16), at(w, GENERIC, to + bytes - 16, 16);
+    w.lanes[l].stores.push_back({(char *)to, shared_at(w, from, bytes), bytes, bytes});
+  });
+}
+void do_bulk_wait(Warp &w, const Inst &i, Mask m)
+{
+  lanes_of(m, [&](int l) {
+    if (w.slot(i.s[0])[l]) fail("a wait for all but some bulk copies");
+    for (const Copy &c : w.lanes[l].stores) now(c);
+    w.lanes[l].stores.clear();
+  });
+}
+void do_send(Warp &w, const Inst &i, Mask m) /* st.async: [to], numbers of i.bytes, [barrier] in s[3] */
+{
+  lanes_of(m, [&](int l) {
+    const unsigned bytes = (unsigned)i.n * i.bytes;
+    const u64 to = w.slot(i.s[0])[l] + (u64)i.offset[0];
+    std::vector<char> sent(bytes);
+
+    if (to % bytes) fail("the place of what is sent is not aligned");
+    for (int q = 0; q < i.n; q++) std::memcpy(sent.data() + q * i.bytes, w.slot(i.s[1 + q]) + l, i.bytes);
+    w.block->bulk.push_back({
+      {shared_at(w, to, bytes), nullptr, bytes, bytes},
+      at(w, SHARED, w.slot(i.s[3])[l], 8), std::move(sent)
     });
   });
 }
@@ -461,6 +498,7 @@ void do_try_wait(Warp &w, const Inst &i, Mask m)
           k++;
           continue;
         }
+        if (!all[k].sent.empty()) all[k].copy.from = all[k].sent.data();
         now(all[k].copy);
         mbarrier(p, [&](MBarrier &q) {
           q.bytes -= (int32_t)all[k].copy.bytes;
@@ -1192,7 +1230,19 @@ struct Reader {
     const auto has = [&](const char *name) { return std::find(part.begin(), part.end(), name) != part.end(); };
 
     if (root == "call") return call(rest, i);
-    if (root == "bra") {
+    if (starts(op, "st.async.")) {
+      const std::vector<std::string> list = elements(o[1]);
+      int64_t none;
+
+      i.f = do_send;
+      i.bytes = (uint8_t)type_bytes(type);
+      i.n = (uint8_t)list.size();
+      if (i.n > 2) fail("so many numbers to send are not known");
+      i.s[0] = address(o[0], &i.offset[0]);
+      for (size_t q = 0; q < list.size(); q++) i.s[1 + q] = slot(list[q]);
+      i.s[3] = address(o[2], &none);
+      if (none) fail("an mbarrier with an offset");
+    } else if (root == "bra") {
       i.kind = BRANCH;
       scopes.back().jumps.push_back({(int)k.code.size(), o[0]});
     } else if (root == "ret" || root == "exit") {
@@ -1246,6 +1296,16 @@ struct Reader {
       i.s[2] = slot(o[2]);
       i.s[3] = address(o[3], &none);
       if (none) fail("an mbarrier with an offset");
+    } else if (starts(op, "cp.async.bulk.global")) {
+      i.f = do_bulk_store;
+      i.s[0] = address(o[0], &i.offset[0]);
+      i.s[1] = address(o[1], &i.offset[1]);
+      i.s[2] = slot(o[2]);
+    } else if (starts(op, "cp.async.bulk.commit_group")) {
+      i.f = do_nothing;
+    } else if (starts(op, "cp.async.bulk.wait_group")) {
+      i.f = do_bulk_wait;
+      i.s[0] = slot(o[0]);
     } else if (root == "mbarrier") {
       const bool try_wait = has("try_wait") || has("test_wait"), init = has("init");
       const int first = init ? 0 : 1;

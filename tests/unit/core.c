@@ -70,9 +70,10 @@ typedef struct {
 /* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind */
 static void box_split(Box *b)
 {
-  static const PetscInt sizes[] = {128, 128, 128, 128, 192, 256};
+  static const PetscInt sizes[] = {128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512},
+                        across[] = {49, 64, 61, 72, 75, 83, 96, 128};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
-  const PetscInt n = sizes[lrand48() % 6];
+  const PetscInt n = sizes[lrand48() % 11];
 
   b->dim = 3;
   b->lowest = 0;
@@ -80,7 +81,7 @@ static void box_split(Box *b)
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 
-    b->n[d] = x->n = d < 2 ? n : (n <= 192 ? 32 * (1 + lrand48() % 3) : 32);
+    b->n[d] = x->n = d < 2 ? n : across[lrand48() % (n <= 192 ? 8 : 3)];
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
     x->end[0] = x->end[1] = ends[lrand48() % (d < 2 ? 3 : 4)];
     for (int e = 0; e < 2 && d == 2 && !BCREndIsPeriodic(x->end[0]); e++) x->end[e] = (BCREnd)(lrand48() % 4);

@@ -6,9 +6,9 @@ static __device__ inline unsigned bulk_shared(const void *p)
 {
   return (unsigned)__cvta_generic_to_shared(p);
 }
-static __device__ inline void bulk_init(unsigned long long *barrier)
+static __device__ inline void bulk_init(unsigned long long *barrier, int arrivals = 1)
 {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bulk_shared(barrier)) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bulk_shared(barrier)), "r"(arrivals) : "memory");
 }
 static __device__ inline void bulk_init_done()
 {
@@ -38,12 +38,32 @@ static __device__ inline void bulk_wait(unsigned long long *barrier, unsigned pa
                "r"(parity)
                : "memory");
 }
-static __device__ inline void bulk_written() /* by a thread, before a bulk copy of it begins */
+static __device__ inline void bulk_arrive(unsigned long long *barrier)
+{
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bulk_shared(barrier)) : "memory");
+}
+static __device__ inline void bulk_written() /* by a thread, before a bulk copy of or to it begins */
 {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+/* from shared memory, for the second-level cache as hint says; then, of those of this thread: all
+   have read it; all have arrived */
+static __device__ inline void bulk_store(void *to, const void *from, unsigned bytes, unsigned long long hint)
+{
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(to),
+               "r"(bulk_shared(from)), "r"(bytes), "l"(hint)
+               : "memory");
+}
+static __device__ inline void bulk_store_read()
+{
+  asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+static __device__ inline void bulk_store_wait()
+{
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
 #else
-static __device__ inline void bulk_init(unsigned long long *)
+static __device__ inline void bulk_init(unsigned long long *, int = 1)
 {
 }
 static __device__ inline void bulk_init_done()
@@ -58,7 +78,19 @@ static __device__ inline void bulk_copy(void *, const void *, unsigned, unsigned
 static __device__ inline void bulk_wait(unsigned long long *, unsigned)
 {
 }
+static __device__ inline void bulk_arrive(unsigned long long *)
+{
+}
 static __device__ inline void bulk_written()
+{
+}
+static __device__ inline void bulk_store(void *, const void *, unsigned, unsigned long long)
+{
+}
+static __device__ inline void bulk_store_read()
+{
+}
+static __device__ inline void bulk_store_wait()
 {
 }
 #endif

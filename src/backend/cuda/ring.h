@@ -64,8 +64,8 @@ typedef struct {
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
 BCR_CUDA_API int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
-/* The same for a divided transform: planes of equal sides, not of node-centred ends, whose lines
-   have rows of its kernels. Modes are apart */
+/* The same for a divided transform: planes of equal sides, not of node-centred ends, and lines that
+   segments of its kernels have room for. Modes are apart */
 BCR_CUDA_API int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *ring);
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);

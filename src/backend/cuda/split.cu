@@ -3,7 +3,8 @@
 #include "splitlaunch.cuh"
 
 enum {
-  SPLIT_CLUSTER = 16 /* blocks at most */
+  SPLIT_CLUSTER = 16,  /* blocks at most */
+  SPLIT_ONCE = 1 << 28 /* bytes of modes of which less than a fifth has room in the second-level cache */
 };
 
 /* N1, or 0; where half roots are among the roots */
@@ -39,11 +40,15 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void
   a.roots = (const T *)r->axis[1].roots;
   (void)split_factor(n, sizeof(T) == sizeof(float), &a.half);
   a.n = r->nz;
+  a.rows = r->nz / (r->split.cluster * r->split.segments);
+  a.more = r->nz % (r->split.cluster * r->split.segments);
   a.N1 = r->split.N1;
   a.columns = n / 2 / r->split.columns;
   a.items = a.N1 * a.columns;
   a.cluster = r->split.cluster;
+  a.owned = (N2 * r->split.columns + a.cluster - 1) / a.cluster;
   a.plane = r->modes / 2;
+  a.once = (size_t)r->modes * r->nz * sizeof(T) > SPLIT_ONCE;
   a.xcell = r->axis[0].ends == BCR_CUDA_RING_CELL;
   a.ycell = r->axis[1].ends == BCR_CUDA_RING_CELL;
   if (l) {
@@ -71,25 +76,29 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
                 : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
 }
 
-/* The fastest shapes on an H200 first (cubes, bench/results/h200_split.csv), then those that take
-   other numbers of rows. As many clusters as the device has room for at a time, and no more than
-   give all of them as many items, but for one */
+/* A row of SPLIT_SHAPES for one type */
+struct SplitChoice {
+  int N2, columns, segments, blocks, cluster = 0, clusters = 0;
+  double cost = 0;
+
+  SplitChoice(int N2_, int columns_, int segments_, int blocks_)
+      : N2(N2_), columns(columns_), segments(segments_), blocks(blocks_)
+  {
+  }
+};
+
+/* Of the shapes that have room for the lines the first one that keeps the device busy for no more
+   than a quarter longer than the best does (single precision: no longer), in tiles that a
+   multiprocessor has one after another: wide pieces of planes come first. As many clusters as the
+   device has room for at a time, and no more than give all of them as many items, but for one.
+   One block alone cannot send to itself */
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
-  static const struct {
-    int single, n, columns, segments; /* n 0: any */
-  } shapes[] = {
-    {0, 128, 4, 4},
-    {0, 256, 8, 2},
-    {0, 320, 4, 4},
-    {0, 384, 4, 4},
-    {0, 512, 2, 2},
-    {1, 384, 4, 2},
-    {0, 0,   4, 2},
-    {0, 512, 4, 1},
-    {1, 0,   8, 2},
-    {1, 512, 8, 1}
-  };
+#define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
+  SplitChoice(N2, COLUMNS, SEGMENTS, single ? FBLOCKS : DBLOCKS),
+  SplitChoice shapes[] = {SPLIT_SHAPES(CASE)};
+#undef CASE
+  double best = 0;
   int half;
   const int N1 = split_factor(n[0], single != 0, &half);
 
@@ -104,14 +113,16 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->column = n[1];
   r->modes = (ptrdiff_t)n[0] * n[1];
   r->split.N1 = N1;
-  for (const auto &s : shapes) {
-    const int rows = n[1] / N1 * s.segments, items = n[0] / 2 / s.columns * N1;
+  for (SplitChoice &s : shapes) {
+    const int items = n[0] / 2 / s.columns * N1;
     int clusters = 0, rounds;
 
-    if (s.single != (single != 0) || (s.n && s.n != n[0]) || n[2] % rows || n[2] / rows > SPLIT_CLUSTER) continue;
+    s.cluster = (n[2] + s.N2 * s.segments - 1) / (s.N2 * s.segments);
+    if (s.N2 != n[1] / N1 || !s.blocks || s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
+    if (n[2] / (s.cluster * s.segments) < s.N2 - s.N2 / 4) continue; /* SplitShape */
     r->split.columns = s.columns;
     r->split.segments = s.segments;
-    r->split.cluster = n[2] / rows;
+    r->split.cluster = s.cluster;
     if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
                 : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
         clusters < 1) {
@@ -119,7 +130,16 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
       continue;
     }
     rounds = (items + clusters - 1) / clusters;
-    r->split.clusters = (items + rounds - 1) / rounds;
+    s.clusters = (items + rounds - 1) / rounds;
+    s.cost = (double)rounds * s.blocks * s.columns * s.segments;
+    if (best == 0 || s.cost < best) best = s.cost;
+  }
+  for (const SplitChoice &s : shapes) {
+    if (s.cost == 0 || s.cost > (single ? 1 : 1.25) * best) continue;
+    r->split.columns = s.columns;
+    r->split.segments = s.segments;
+    r->split.cluster = s.cluster;
+    r->split.clusters = s.clusters;
     return 1;
   }
   r->split.N1 = r->apart = 0;

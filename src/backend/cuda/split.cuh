@@ -16,10 +16,12 @@
   are in one thread of split_lines(). Between cell-centred ends of y the real and imaginary parts
   of w_k A_k are two modes (ring.cuh), elsewhere of one kind.
 
-  A cluster of blocks has all z of an item, a block some segments of L = N2 planes. Its parts come
-  to shared memory by bulk copies. E and B (ringlines.cu) of a block's planes are read by all
-  blocks of the cluster. One half of a block transforms an item and makes these, while the other
-  half finishes the item before.
+  A cluster of blocks has all z of an item, a block some segments of at most L = N2 planes. Its parts
+  come to shared memory and leave it by bulk copies, which a warp of its own starts. Each slot of an
+  item, a mode or a pair of them, is owned by one block. E and B (ringlines.cu) of a block's planes
+  are sent to the slot's owner, where a warp has a lane for each block of the cluster, and the carries
+  into each block are sent back (st.async; all of a block wait for bytes, nobody for the cluster).
+  Meanwhile other warps transform the next item and send its E and B, before they finish this one.
 */
 #pragma once
 
@@ -27,6 +29,12 @@
 #include "cluster.cuh"
 #include "ringalgebra.cuh"
 
+template <typename T>
+struct Dft<T, 14> : DftCoprime<T, 2, 7> {
+};
+template <typename T>
+struct Dft<T, 28> : DftCoprime<T, 4, 7> {
+};
 template <typename T>
 struct Dft<T, 32> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
@@ -82,16 +90,24 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
    have registers, and the transform along x (RingLength) */
 #define SPLIT_LENGTHS(CASE) \
   CASE(8, 128, 8, 16, 16, 16, 8) \
+  CASE(8, 160, 10, 8, 20, 20, 4, 2) \
   CASE(8, 192, 12, 5, 12, 12, 4, 4) \
   CASE(8, 256, 16, 3, 16, 16, 16) \
+  CASE(8, 288, 18, 3, 24, 24, 12) \
   CASE(8, 320, 20, 3, 20, 20, 4, 4) \
   CASE(8, 384, 24, 2, 24, 24, 4, 4) \
+  CASE(8, 400, 20, 2, 20, 20, 20) \
+  CASE(8, 448, 28, 1, 28, 28, 4, 4) \
   CASE(8, 512, 16, 2, 16, 16, 8, 4) \
   CASE(4, 128, 8, 16, 16, 16, 8) \
+  CASE(4, 160, 10, 10, 20, 20, 4, 2) \
   CASE(4, 192, 12, 8, 12, 12, 4, 4) \
   CASE(4, 256, 16, 8, 16, 16, 16) \
+  CASE(4, 288, 18, 6, 24, 24, 12) \
   CASE(4, 320, 20, 4, 20, 20, 4, 4) \
   CASE(4, 384, 24, 3, 24, 24, 4, 4) \
+  CASE(4, 400, 20, 3, 20, 20, 20) \
+  CASE(4, 448, 28, 2, 28, 28, 4, 4) \
   CASE(4, 512, 16, 4, 32, 32, 16)
 
 /* shift: 2^shift columns of an item */
@@ -198,25 +214,44 @@ template <typename T>
 struct SplitLinesArgs {
   Cplx<T> *w;
   const Cplx<T> *tab;
-  const T *roots;            /* of y */
-  int half;                  /* where half roots are among those */
-  int n, N1, items, cluster; /* rows of a line; items; blocks of a cluster */
-  int columns;               /* items of a k1 */
-  ptrdiff_t plane;           /* complex numbers of a plane */
+  const T *roots;                /* of y */
+  int half;                      /* where half roots are among those */
+  int n, rows, more;             /* rows of a line; of a segment, and how many of the first segments have one more */
+  int N1, items, cluster, owned; /* items; blocks of a cluster; slots that a block owns at most */
+  int columns;                   /* items of a k1 */
+  ptrdiff_t plane;               /* complex numbers of a plane */
   bool xcell, ycell, weighs[2], pin;
+  bool once; /* what is stored need not stay in the cache */
   double removedfactor, *removed;
 };
 
-/* N2 numbers over y0, COLUMNS columns, SEGMENTS of N2 planes in a block */
-template <typename T, int N2_, int COLUMNS_, int SEGMENTS_, int BLOCKS_>
+/* N2 numbers over y0, COLUMNS columns, SEGMENTS of at most N2 planes in a block, warps for CHAINS */
+template <typename T, int N2_, int COLUMNS_, int SEGMENTS_, int CHAINS_, int BLOCKS_>
 struct SplitShape {
-  static constexpr int N2 = N2_, COLUMNS = COLUMNS_, SEGMENTS = SEGMENTS_, BLOCKS = BLOCKS_, L = N2,
-                       SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, HALF = SLOTS * SEGMENTS, THREADS = 2 * HALF,
+  static constexpr int N2 = N2_, COLUMNS = COLUMNS_, SEGMENTS = SEGMENTS_, CHAINS = CHAINS_, BLOCKS = BLOCKS_, L = N2,
+                       LEAST = L - L / 4, /* rows of a segment */
+    SLOTS = N2 * COLUMNS, PLANES = SEGMENTS * L, WORKERS = SLOTS * SEGMENTS, THREADS = WORKERS + 32 * (1 + CHAINS),
                        WIDTH = 32 / SEGMENTS; /* slots of a warp */
   static constexpr int BANKS = 128 / (int)sizeof(Cplx<T>), PITCH = SLOTS + (COLUMNS < BANKS ? COLUMNS : 0);
-  static constexpr int TILES = 3, TILE = PLANES * PITCH, TOTALS = 2 * SEGMENTS * SLOTS;
-  static constexpr size_t BYTES = (size_t)(TILES * TILE + 2 * TOTALS) * sizeof(Cplx<T>);
+  static constexpr int TILES = 3, TILE = PLANES * PITCH;
+
+  static size_t bytes(const SplitLinesArgs<T> &a) /* of shared memory */
+  {
+    return (size_t)(TILES * TILE + 4 * (a.cluster * a.owned + SLOTS)) * sizeof(Cplx<T>);
+  }
 };
+
+/* Segments of all blocks of a cluster: rows, and the first one's plane */
+template <typename T>
+static __device__ __forceinline__ int split_rows(const SplitLinesArgs<T> &a, int segment)
+{
+  return a.rows + (segment < a.more);
+}
+template <typename T>
+static __device__ __forceinline__ int split_plane(const SplitLinesArgs<T> &a, int segment)
+{
+  return segment * a.rows + min(segment, a.more);
+}
 
 /* The numbers of modes k1 + N1 k2 of a column from its transform, and back */
 template <typename T, class S, int BACK>
@@ -279,317 +314,411 @@ static __device__ __forceinline__ Cplx<T> split_shuffle(Cplx<T> v, int lane)
 /* What a block has of its items: count of them, from the first on by steps */
 template <typename T>
 struct SplitBlock {
-  Cplx<T> *tiles, *totals, *part; /* shared memory; of w: this block's planes */
-  unsigned long long *full;
+  Cplx<T> *tiles, *in, *out;                      /* shared memory: [2][E, B][slot owned][block], [2][Y, V][slot] */
+  unsigned long long *full, *done, *came, *carry; /* barriers: of tiles, and of in, out */
   double *sums;
   int rank, first, step, count;
   bool pinned; /* the first item has the singular line, as the real part of slot 0 */
 };
 
-/* *sum: of v over the block's rows of slot 0, whose threads are the first ones of a half, `width`
-   lanes apart */
-static __device__ __forceinline__ void split_pin_sum(double v, int t, int width, double *sum)
-{
-  for (int d = width; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
-  if (t == 0) *sum = v;
-  __syncwarp();
-}
-static __device__ __forceinline__ double split_pin_read(const double *sum, int blocks)
-{
-  double s = 0;
-
-  for (int r = 0; r < blocks; r++) s += cluster_read(sum, r);
-  return s;
-}
-
-/* What is carried into block `rank` of a slot's line: Y from before, V from behind. m, G:
-   mu^PLANES, and of B for a carry (ring_powers()); totals: E, then B `slots` numbers behind, of
-   this block. Reads of several blocks go at a time, for they take long */
+/* m = mu^n, G = mu sum mu^(2 i) over i < n, as ring_powers(), for n that is known late */
 template <typename T>
-static __device__ __forceinline__ void split_carries(const SplitLinesArgs<T> &a, const Cplx<T> table[5], Cplx<T> m,
-                                                     Cplx<T> G, int rank, const Cplx<T> *totals, int slots, Cplx<T> *Y,
-                                                     Cplx<T> *V)
+static __device__ __forceinline__ void split_powers(Cplx<T> mu, int n, Cplx<T> *m, Cplx<T> *G)
 {
-  constexpr int MANY = 4;
-  const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
-  const Cplx<T> zero = {0, 0}, one = {1, 1};
-  Cplx<T> E = zero, B = zero, g = zero, p = one, E0 = zero, B0 = zero, p0 = one, own = zero; /* 0: up to this block */
+  const Cplx<T> mu2 = times(mu, mu);
+  Cplx<T> p = {1, 1}, g = {0, 0};
 
-  for (int first = 0; first < a.cluster; first += MANY) {
-    Cplx<T> e[MANY], b[MANY];
-
-#pragma unroll
-    for (int r = 0; r < MANY; r++) {
-      const int block = min(first + r, a.cluster - 1);
-
-      e[r] = cluster_read(totals, block);
-      b[r] = cluster_read(totals + slots, block);
-    }
-#pragma unroll
-    for (int r = 0; r < MANY; r++) {
-      if (first + r >= a.cluster) break;
-      if (first + r == rank) *Y = E, p0 = p, own = e[r];
-      B = times_add(p, times_add(G, E, b[r]), B);
-      g = times_add(times(p, p), G, g);
-      E = times_add(m, E, e[r]);
-      p = times(p, m);
-      if (first + r == rank) {
-        E0 = E;
-        B0 = B;
-        E = B = g = zero;
-        p = one;
-      }
+  for (int bit = 1 << (31 - __clz(n)); bit; bit /= 2) {
+    g = times_add(times(p, p), g, g);
+    p = times(p, p);
+    if (n & bit) {
+      g = times_add(mu2, g, mu);
+      p = times(p, mu);
     }
   }
-  const Cplx<T> total = times_add(times(p0, m), times_add(g, E0, B), B0), end = times_add(p, E0, E);
-
-  *Y = times_add(p0, times_add(yb, total, times(ye, end)), *Y);
-  *V = times_add(p, times_add(vb, total, times(ve, end)), times(mu, times_add(g, times_add(m, *Y, own), B)));
+  *m = p;
+  *G = g;
 }
 
-template <int BARRIER, int THREADS>
-static __device__ __forceinline__ void split_sync() /* half of a block */
+/* Sum over all blocks' workers, which is in those of the first warp; v: not 0 in that warp alone */
+template <typename T>
+static __device__ __forceinline__ double split_sum(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, double v,
+                                                   double *mine)
 {
-  asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"(THREADS) : "memory");
+  double sum = 0;
+
+  __syncwarp();
+  if (threadIdx.x < 32) {
+    for (int d = 16; d; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+    if (threadIdx.x == 0) *mine = v;
+    __syncwarp();
+  }
+  cluster_arrive();
+  cluster_wait();
+  if (threadIdx.x < 32)
+    for (int r = 0; r < a.cluster; r++) sum += cluster_read(mine, r);
+  return sum;
 }
 
-/* Half of a block: numbers over y0 to modes, and what lines have from these rows alone. Thread t
-   has column q of plane z for transforms, slot s and segment r for lines. Phases of the cluster's
-   barrier: the sum of the singular line's right-hand side, if it is the cluster's (pinned); E and
-   B of item 0 are there; the sum of the singular line's solution; E and B of item 1, ...; the end.
-   Between its arrival for an item and what others wait for it transforms the next one */
+template <int THREADS>
+static __device__ __forceinline__ void split_sync() /* workers */
+{
+  __syncwarp();
+  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
+/* A worker: column q of the tile's plane z for transforms, slot s and segment r for lines */
 template <typename T, class S>
-static __device__ __forceinline__ void split_down(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
-{
-  constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
-  const int t = (int)threadIdx.x, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS, s = t / 32 * W + lane % W,
-            r = lane / W;
-  const bool first = a.weighs[0] && k.rank == 0 && r == 0,
-             last = a.weighs[1] && k.rank == a.cluster - 1 && r == S::SEGMENTS - 1;
-  const Cplx<T> half = {(T)0.5, (T)0.5}, zero = {0, 0};
+struct SplitWorker {
+  const SplitLinesArgs<T> &a;
+  const SplitBlock<T> &k;
+  int lane, q, z, s, r, segment, rows;
+  bool first, last; /* the segment has an end of weight 1/2 */
+  Cplx<T> mu, E, B; /* of the segment, from down() to up() */
 
-  for (int i = 0; i < k.count; i++) {
-    const int item = k.first + i * k.step, tile = i % S::TILES;
-    Cplx<T> *const at = k.tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
-                   *const column = at + z * S::PITCH + q, v[L], E, B;
-    const Cplx<T> mu = a.tab[(ptrdiff_t)item * SLOTS + s];
+  __device__ __forceinline__ SplitWorker(const SplitLinesArgs<T> &a_, const SplitBlock<T> &k_) : a(a_), k(k_)
+  {
+    const int t = (int)threadIdx.x;
 
+    lane = t % 32;
+    q = t % S::COLUMNS;
+    z = t / S::COLUMNS;
+    s = t / 32 * S::WIDTH + lane % S::WIDTH;
+    r = lane / S::WIDTH;
+    segment = k.rank * S::SEGMENTS + r;
+    rows = split_rows(a, segment);
+    first = a.weighs[0] && segment == 0;
+    last = a.weighs[1] && segment == a.cluster * S::SEGMENTS - 1;
+  }
+  __device__ __forceinline__ bool row(int j) const { return j < S::LEAST || j < rows; } /* is there */
+  __device__ __forceinline__ Cplx<T> *line(int tile) const
+  {
+    return k.tiles + tile * S::TILE + r * S::L * S::PITCH + s;
+  }
+  __device__ __forceinline__ Cplx<T> *column(int tile) const { return k.tiles + tile * S::TILE + z * S::PITCH + q; }
+  /* m and G of the block's segments */
+  __device__ __forceinline__ void powers(Cplx<T> *m, Cplx<T> *G) const
+  {
+    Cplx<T> p, g;
+
+    split_powers(mu, a.rows, &p, &g);
+#pragma unroll
+    for (int c = 0; c < S::SEGMENTS; c++) {
+      const bool more = k.rank * S::SEGMENTS + c < a.more;
+
+      m[c] = more ? times(mu, p) : p;
+      G[c] = more ? times_add(times(mu, mu), g, mu) : g;
+    }
+  }
+
+  /* Numbers over y0 to modes, and what lines have from these rows alone, which goes to the slot's owner */
+  __device__ __forceinline__ void down(int i)
+  {
+    constexpr int L = S::L, SEGMENTS = S::SEGMENTS;
+    const int item = k.first + i * k.step, tile = i % S::TILES, c = a.cluster;
+    Cplx<T> *const l = line(tile), *const p = column(tile), v[L];
+
+    mu = a.tab[(ptrdiff_t)item * S::SLOTS + s];
     bulk_wait(k.full + tile, (unsigned)(i / S::TILES & 1));
 #pragma unroll
-    for (int j = 0; j < L; j++) v[j] = column[j * COLUMNS];
+    for (int j = 0; j < L; j++) v[j] = p[j * S::COLUMNS];
     split_dft<T, L, 0>(v);
-    split_modes<T, S, 0>(a, item / a.columns, item % a.columns * COLUMNS + q, v);
+    split_modes<T, S, 0>(a, item / a.columns, item % a.columns * S::COLUMNS + q, v);
 #pragma unroll
-    for (int j = 0; j < L; j++) column[j * COLUMNS] = v[j];
-    split_sync<1, S::HALF>();
-    if (first) line[0] = times(half, line[0]);
-    if (last) line[(L - 1) * S::PITCH] = times(half, line[(L - 1) * S::PITCH]);
+    for (int j = 0; j < L; j++) p[j * S::COLUMNS] = v[j];
+    split_sync<S::WORKERS>();
+    const Cplx<T> half = {(T)0.5, (T)0.5}, zero = {0, 0};
+    if (first) l[0] = times(half, l[0]);
+    if (last) l[(rows - 1) * S::PITCH] = times(half, l[(rows - 1) * S::PITCH]);
 #pragma unroll
-    for (int j = 0; j < L; j++) v[j] = line[j * S::PITCH];
-    if (i > 0) cluster_wait();
-    if (k.pinned && i < 2) {
+    for (int j = 0; j < L; j++) v[j] = row(j) ? l[j * S::PITCH] : zero;
+    if (k.pinned && i == 0) {
       double mean = 0;
 
-      if (i == 0) {
 #pragma unroll
-        for (int j = 0; j < L; j++) mean += (double)v[j].x;
-        split_pin_sum(s == 0 ? mean : 0, t, W, k.sums);
-      }
-      cluster_arrive();
-      cluster_wait();
-      if (i == 0) {
-        mean = split_pin_read(k.sums, a.cluster) / (a.n - 0.5 * (a.weighs[0] + a.weighs[1]));
-        if (k.rank == 0 && t == 0) *a.removed = mean * a.removedfactor;
-        if (s == 0) {
+      for (int j = 0; j < L; j++) mean += (double)v[j].x;
+      mean = split_sum(a, k, s == 0 ? mean : 0, k.sums) / (a.n - 0.5 * (a.weighs[0] + a.weighs[1]));
+      if (k.rank == 0 && threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+      if (s == 0) {
 #pragma unroll
-          for (int j = 0; j < L; j++) {
-            v[j].x -= (T)(mean * ((first && j == 0) || (last && j == L - 1) ? 0.5 : 1));
-            line[j * S::PITCH] = v[j];
-          }
+        for (int j = 0; j < L; j++) {
+          if (row(j)) v[j].x -= (T)(mean * ((first && j == 0) || (last && j == rows - 1) ? 0.5 : 1));
+          l[j * S::PITCH] = v[j];
         }
       }
     }
     E = v[0];
 #pragma unroll
-    for (int j = 1; j < L; j++) v[j] = E = times_add(mu, E, v[j]);
-    B = E;
+    for (int j = 1; j < L; j++)
+      if (row(j)) v[j] = E = times_add(mu, E, v[j]);
+    B = zero;
 #pragma unroll
-    for (int j = L - 2; j >= 0; j--) B = times_add(mu, B, v[j]);
+    for (int j = L - 1; j >= 0; j--)
+      if (row(j)) B = times_add(mu, B, v[j]);
 
-    Cplx<T> *const totals = k.totals + (i & 1) * S::TOTALS + s;
-    if (S::SEGMENTS > 1) { /* of the block; segments' own are behind: E of all but the last, B of all but the first */
-      Cplx<T> e = zero, b = zero, m, G, p = {1, 1};
+    Cplx<T> e = E, b = B; /* of the block */
+    if (SEGMENTS > 1) {
+      Cplx<T> m[SEGMENTS], G[SEGMENTS], f = {1, 1};
 
-      if (r < S::SEGMENTS - 1) totals[(2 + r) * SLOTS] = E;
-      if (r > 0) totals[(S::SEGMENTS + r) * SLOTS] = B;
-      ring_powers<T, L>(mu, &m, &G);
+      powers(m, G);
+      e = b = zero;
 #pragma unroll
-      for (int c = 0; c < S::SEGMENTS; c++) {
-        const Cplx<T> ec = split_shuffle(E, c * W + lane % W), bc = split_shuffle(B, c * W + lane % W);
+      for (int g = 0; g < SEGMENTS; g++) {
+        const Cplx<T> eg = split_shuffle(E, g * S::WIDTH + lane % S::WIDTH),
+                      bg = split_shuffle(B, g * S::WIDTH + lane % S::WIDTH);
 
-        b = times_add(p, times_add(G, e, bc), b);
-        e = times_add(m, e, ec);
-        p = times(p, m);
+        b = times_add(f, times_add(G[g], e, bg), b);
+        e = times_add(m[g], e, eg);
+        f = times(f, m[g]);
       }
-      E = e;
-      B = b;
+    }
+    if (threadIdx.x == 0) {
+      bulk_expect((unsigned)(((S::SLOTS - k.rank + c - 1) / c) * c * 2 * sizeof(Cplx<T>)), k.came + (i & 1));
+      bulk_expect((unsigned)(S::SLOTS * 2 * sizeof(Cplx<T>)), k.carry + (i & 1));
     }
     if (r == 0) {
-      totals[0] = E;
-      totals[SLOTS] = B;
+      Cplx<T> *const to = k.in + ((i & 1) * 2 * a.owned + s / c) * c + k.rank;
+
+      cluster_send(e, to, k.came + (i & 1), s % c);
+      cluster_send(b, to + a.owned * c, k.came + (i & 1), s % c);
     }
     __syncwarp();
-    cluster_arrive();
   }
-  cluster_wait();
+
+  /* Carries have come: lines, and back to numbers over y0 */
+  __device__ __forceinline__ void up(int i) const
+  {
+    constexpr int L = S::L, SEGMENTS = S::SEGMENTS;
+    const int item = k.first + i * k.step, tile = i % S::TILES;
+    const Cplx<T> *const carry = k.out + (i & 1) * 2 * S::SLOTS + s;
+    Cplx<T> *const l = line(tile), *const p = column(tile), v[L];
+
+#pragma unroll
+    for (int j = 0; j < L; j++) v[j] = l[j * S::PITCH];
+    cluster_bulk_wait(k.carry + (i & 1), (unsigned)(i / 2 & 1));
+    Cplx<T> Y = carry[0], V = carry[S::SLOTS];
+
+    if (SEGMENTS > 1) {
+      Cplx<T> m[SEGMENTS], G[SEGMENTS], y[SEGMENTS];
+
+      powers(m, G);
+      y[0] = Y;
+#pragma unroll
+      for (int g = 1; g < SEGMENTS; g++) {
+        y[g] = times_add(m[g - 1], y[g - 1], split_shuffle(E, (g - 1) * S::WIDTH + lane % S::WIDTH));
+        if (g == r) Y = y[g];
+      }
+#pragma unroll
+      for (int g = SEGMENTS - 1; g > 0; g--) {
+        const Cplx<T> b = split_shuffle(B, g * S::WIDTH + lane % S::WIDTH);
+
+        if (g > r) V = times_add(m[g], V, times(mu, times_add(G[g], y[g], b)));
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < L; j++)
+      if (row(j)) {
+        Y = times_add(mu, Y, v[j]);
+        v[j] = times(mu, Y);
+      }
+#pragma unroll
+    for (int j = L - 1; j >= 0; j--)
+      if (row(j)) v[j] = V = times_add(mu, V, v[j]);
+    if (k.pinned && i == 0) {
+      double mean = 0;
+
+#pragma unroll
+      for (int j = 0; j < L; j++)
+        if (row(j)) mean += (double)v[j].x;
+      mean = split_sum(a, k, s == 0 ? mean : 0, k.sums + 1) / a.n;
+      if (s == 0) {
+#pragma unroll
+        for (int j = 0; j < L; j++) v[j].x -= (T)mean;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < L; j++) l[j * S::PITCH] = v[j];
+    split_sync<S::WORKERS>();
+#pragma unroll
+    for (int j = 0; j < L; j++) v[j] = p[j * S::COLUMNS];
+    split_modes<T, S, 1>(a, item / a.columns, item % a.columns * S::COLUMNS + q, v);
+    split_dft<T, L, 1>(v);
+#pragma unroll
+    for (int j = 0; j < L; j++) p[j * S::COLUMNS] = v[j];
+    bulk_written();
+    __syncwarp();
+    if (lane == 0) bulk_arrive(k.done + tile);
+  }
+};
+
+/* A warp for what is carried into every block, of the slots that this block owns: a lane for each of
+   these and each block. Inclusive scans over blocks give E up to a block, and B from it on as it is
+   (R), with what a carry into the line adds to that (H) */
+template <typename T, class S>
+static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
+{
+  const int C = a.cluster, t = (int)threadIdx.x - S::WORKERS - 32, lane = t % 32, each = 32 / C, c = lane % C,
+            base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
+  const Cplx<T> zero = {0, 0}, one = {1, 1};
+
+  if (k.pinned) {
+    cluster_arrive();
+    cluster_wait();
+  }
+  for (int i = 0; i < k.count; i++) {
+    const Cplx<T> *const tab = a.tab + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS;
+
+    if (k.pinned && i == 1) {
+      cluster_arrive();
+      cluster_wait();
+    }
+    for (int first = t / 32 * each; first < a.owned; first += S::CHAINS * each) {
+      const int j = first + lane / C;
+      const bool own = lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
+      const int slot = own ? j * C + k.rank : k.rank;
+      Cplx<T> table[5], m, G;
+
+#pragma unroll
+      for (int e = 0; e < 5; e++) table[e] = tab[e * a.plane + slot];
+      const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
+
+      split_powers(mu, rows, &m, &G);
+      if (first == t / 32 * each) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
+
+      const Cplx<T> *const in = k.in + ((i & 1) * 2 * a.owned + slot / C) * C + c;
+      Cplx<T> M = m, E = in[0], B = in[a.owned * C];
+
+      for (int d = 1; d < C; d *= 2) {
+        const Cplx<T> e = split_shuffle(E, lane - d), p = split_shuffle(M, lane - d);
+
+        if (c >= d) {
+          E = times_add(M, e, E);
+          M = times(M, p);
+        }
+      }
+      const Cplx<T> before = split_shuffle(E, lane - 1), p = split_shuffle(M, lane - 1),
+                    end = split_shuffle(E, base + C - 1), Y = c ? before : zero, P = c ? p : one;
+      Cplx<T> R = times_add(G, Y, B), H = times(G, P);
+
+      M = m;
+      for (int d = 1; d < C; d *= 2) {
+        const Cplx<T> f = split_shuffle(R, lane + d), h = split_shuffle(H, lane + d), g = split_shuffle(M, lane + d);
+
+        if (c + d < C) {
+          R = times_add(M, f, R);
+          H = times_add(M, h, H);
+          M = times(M, g);
+        }
+      }
+      const Cplx<T> total = split_shuffle(R, base), f = split_shuffle(R, lane + 1), h = split_shuffle(H, lane + 1),
+                    g = split_shuffle(M, lane + 1), into = times_add(yb, total, times(ye, end)),
+                    from = times_add(vb, total, times(ve, end));
+
+      if (own) {
+        Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + slot;
+
+        cluster_send(times_add(P, into, Y), to, k.carry + (i & 1), c);
+        cluster_send(c < C - 1 ? times_add(g, from, times(mu, times_add(h, into, f))) : from, to + S::SLOTS,
+                     k.carry + (i & 1), c);
+      }
+      __syncwarp();
+    }
+  }
   if (k.pinned && k.count == 1) {
     cluster_arrive();
     cluster_wait();
   }
 }
 
-/* The other half: carries, lines, back to numbers over y0. It says early that it has read what
-   others sent */
-template <typename T, class S, class Fetch>
-static __device__ __forceinline__ void split_up(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, Fetch fetch)
+/* The warp that copies tiles, by planes */
+template <typename T, class S>
+static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
-  constexpr int L = S::L, W = S::WIDTH, SLOTS = S::SLOTS, COLUMNS = S::COLUMNS;
-  const int t = (int)threadIdx.x - S::HALF, lane = t % 32, q = t % COLUMNS, z = t / COLUMNS, s = t / 32 * W + lane % W,
-            r = lane / W;
-  const unsigned long long once = ring_passes();
+  const int lane = (int)threadIdx.x % 32, segment = k.rank * S::SEGMENTS,
+            planes = split_plane(a, segment + S::SEGMENTS) - split_plane(a, segment);
+  /* of the planes: where it is in memory and in the tile */
+  const auto each = [&](int i, auto f) {
+    for (int p = lane; p < S::PLANES; p += 32) {
+      const int g = segment + p / S::L, j = p % S::L;
 
-  if (k.pinned) {
+      if (j < split_rows(a, g))
+        f(a.w + (split_plane(a, g) + j) * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
+          k.tiles + i % S::TILES * S::TILE + p * S::PITCH);
+    }
+    __syncwarp();
+  };
+  unsigned long long hint;
+  const auto fetch = [&](int i) {
+    unsigned long long *const full = k.full + i % S::TILES;
+
+    if (i >= k.count) return;
+    if (lane == 0) bulk_expect((unsigned)(planes * S::SLOTS * sizeof(Cplx<T>)), full);
+    __syncwarp();
+    each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_copy(tile, w, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full); });
+  };
+
+  if (a.once) hint = ring_passes();
+  else asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(hint));
+  for (int i = 0; i < S::TILES; i++) fetch(i);
+  for (int phase = 0; k.pinned && phase < 2; phase++) {
     cluster_arrive();
     cluster_wait();
   }
-  cluster_arrive();
   for (int i = 0; i < k.count; i++) {
-    const int item = k.first + i * k.step, tile = i % S::TILES;
-    const bool pinned = k.pinned && i == 0;
-    Cplx<T> *const at = k.tiles + tile * S::TILE, *const line = at + r * L * S::PITCH + s,
-                   *const column = at + z * S::PITCH + q, v[L];
-    const Cplx<T> *const totals = k.totals + (i & 1) * S::TOTALS + s;
-    Cplx<T> table[5], m, G, M, F, Y = {0, 0}, V = {0, 0};
-
-#pragma unroll
-    for (int j = 0; j < 5; j++) table[j] = a.tab[j * a.plane + (ptrdiff_t)item * SLOTS + s];
-    const Cplx<T> mu = table[0];
-
-    ring_powers<T, L>(mu, &m, &G);
-    M = m;
-    F = G;
-#pragma unroll
-    for (int c = 1; c < S::SEGMENTS; c *= 2) {
-      F = times_add(times(M, M), F, F);
-      M = times(M, M);
-    }
-    cluster_wait();
-    if (r == 0) split_carries(a, table, M, F, k.rank, totals, SLOTS, &Y, &V);
-    __syncwarp();
-    if (S::SEGMENTS > 1) {
-      Cplx<T> y[S::SEGMENTS];
-
-      y[0] = split_shuffle(Y, lane % W);
-      V = split_shuffle(V, lane % W);
-      Y = y[0];
-#pragma unroll
-      for (int c = 1; c < S::SEGMENTS; c++) {
-        y[c] = times_add(m, y[c - 1], totals[(1 + c) * SLOTS]);
-        if (c == r) Y = y[c];
-      }
-#pragma unroll
-      for (int c = S::SEGMENTS - 1; c > 0; c--) {
-        if (c > r) V = times_add(m, V, times(mu, times_add(G, y[c], totals[(S::SEGMENTS + c) * SLOTS])));
-      }
-    }
-    __syncwarp();
-    if (!pinned && i + 1 < k.count) cluster_arrive();
-#pragma unroll
-    for (int j = 0; j < L; j++) {
-      Y = times_add(mu, Y, line[j * S::PITCH]);
-      v[j] = times(mu, Y);
-    }
-#pragma unroll
-    for (int j = L - 1; j >= 0; j--) v[j] = V = times_add(mu, V, v[j]);
-    if (pinned) {
-      double mean = 0;
-
-#pragma unroll
-      for (int j = 0; j < L; j++) mean += (double)v[j].x;
-      split_pin_sum(s == 0 ? mean : 0, t, W, k.sums + 1);
-      cluster_arrive();
-      cluster_wait();
-      mean = split_pin_read(k.sums + 1, a.cluster) / a.n;
-      if (s == 0) {
-#pragma unroll
-        for (int j = 0; j < L; j++) v[j].x -= (T)mean;
-      }
-      __syncwarp();
-      if (k.count > 1) cluster_arrive();
-    }
-#pragma unroll
-    for (int j = 0; j < L; j++) line[j * S::PITCH] = v[j];
-    split_sync<2, S::HALF>();
-#pragma unroll
-    for (int j = 0; j < L; j++) v[j] = column[j * COLUMNS];
-    bulk_written();
-    split_sync<2, S::HALF>();
-    if (t < 32) fetch(i + S::TILES);
-    split_modes<T, S, 1>(a, item / a.columns, item % a.columns * COLUMNS + q, v);
-    split_dft<T, L, 1>(v);
-
-    Cplx<T> *const to = k.part + z * a.plane + (ptrdiff_t)item * SLOTS + q;
-#pragma unroll
-    for (int j = 0; j < L; j++) ring_put(to + j * COLUMNS, v[j], once);
+    bulk_wait(k.done + i % S::TILES, (unsigned)(i / S::TILES & 1));
+    each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_store(w, tile, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), hint); });
+    bulk_store_read();
+    fetch(i + S::TILES);
   }
+  bulk_store_wait();
 }
 
-/* A cluster takes every so many items, one after another */
+/* A cluster takes every so many items, one after another. Nobody waits but for what is needed: E and
+   B of item i + 2 are sent after all have the carries of item i, so that two buffers do */
 template <typename T, class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesArgs<T> a)
 {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) char split_shared[];
-  __shared__ unsigned long long full[S::TILES];
+  __shared__ unsigned long long barriers[2 * S::TILES + 4];
   __shared__ double sums[2];
-  const int lane = (int)threadIdx.x % 32;
+  const int warp = bcr_warp();
   SplitBlock<T> k;
 
   k.tiles = (Cplx<T> *)split_shared;
-  k.totals = k.tiles + S::TILES * S::TILE;
-  k.full = full;
+  k.in = k.tiles + S::TILES * S::TILE;
+  k.out = k.in + 4 * a.cluster * a.owned;
+  k.full = barriers;
+  k.done = k.full + S::TILES;
+  k.came = k.done + S::TILES;
+  k.carry = k.came + 2;
   k.sums = sums;
   k.rank = (int)blockIdx.x % a.cluster;
-  k.part = a.w + (ptrdiff_t)k.rank * S::PLANES * a.plane;
   k.first = (int)blockIdx.x / a.cluster;
   k.step = (int)gridDim.x / a.cluster;
   k.count = (a.items - k.first + k.step - 1) / k.step;
   k.pinned = a.pin && k.first == 0;
 
-  const auto fetch = [&](int i) { /* by a warp */
-                                  const int tile = i % S::TILES;
-
-                                  if (i >= k.count) return;
-                                  if (lane == 0)
-                                    bulk_expect((unsigned)(S::PLANES * S::SLOTS * sizeof(Cplx<T>)), full + tile);
-                                  __syncwarp();
-                                  for (int p = lane; p < S::PLANES; p += 32)
-                                    bulk_copy(k.tiles + tile * S::TILE + p * S::PITCH,
-                                              k.part + p * a.plane + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS,
-                                              (unsigned)(S::SLOTS * sizeof(Cplx<T>)), full + tile);
-  };
-
   if (threadIdx.x == 0) {
-    for (int i = 0; i < S::TILES; i++) bulk_init(full + i);
+    for (int i = 0; i < 2 * S::TILES + 4; i++) bulk_init(barriers + i, i / S::TILES == 1 ? S::WORKERS / 32 : 1);
     bulk_init_done();
   }
-  __syncthreads();
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
   bcr_wait_before();
-  if (threadIdx.x < 32) {
-    for (int i = 0; i < S::TILES; i++) fetch(i);
-  }
-  if ((int)threadIdx.x < S::HALF) split_down<T, S>(a, k);
-  else split_up<T, S>(a, k, fetch);
+  if (warp < S::WORKERS / 32) {
+    SplitWorker<T, S> w(a, k);
+
+    for (int i = 0; i <= k.count; i++) {
+      const SplitWorker<T, S> before = w;
+
+      if (i < k.count) w.down(i);
+      if (i > 0) before.up(i - 1);
+    }
+  } else if (warp == S::WORKERS / 32) split_copies<T, S>(a, k);
+  else split_chains<T, S>(a, k);
+  __syncwarp();
   cluster_arrive(); /* others may go on reading until all blocks are here */
   cluster_wait();
 #else

@@ -3,15 +3,17 @@
 
 #include "split.cuh"
 
-/* N2, columns of an item, segments of a block, and how many blocks a multiprocessor should have
-   registers for in double and in single precision (0: not for that) */
+/* N2, columns of an item, segments of a block, its warps for chains, and how many blocks a
+   multiprocessor should have registers for in double and in single precision (0: not for that).
+   Registers are of quarters of a multiprocessor: 12 warps have 168 each, one more would leave 128.
+   The first ones are preferred (BCRCudaSplitShape()) */
 #define SPLIT_SHAPES(CASE) \
-  CASE(16, 4, 2, 2, 3) \
-  CASE(16, 8, 2, 1, 2) \
-  CASE(16, 4, 4, 1, 0) \
-  CASE(32, 4, 1, 1, 0) \
-  CASE(32, 8, 1, 0, 1) \
-  CASE(32, 2, 2, 1, 0)
+  CASE(16, 8, 2, 3, 1, 2) \
+  CASE(16, 4, 4, 3, 1, 2) \
+  CASE(20, 4, 2, 2, 1, 2) \
+  CASE(20, 2, 4, 2, 1, 0) \
+  CASE(32, 4, 1, 2, 1, 0) \
+  CASE(32, 8, 1, 3, 0, 1)
 
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t stream)
@@ -30,28 +32,27 @@ template <typename T, class S>
 static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t stream, int *clusters)
 {
   const auto kernel = split_lines<T, S>;
-  cudaError_t e =
-    cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+  const size_t bytes = S::bytes(a);
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attribute[2];
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e == cudaSuccess && a.cluster > 8)
     e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (e != cudaSuccess) return (int)e;
-  if (clusters) {
-    cudaLaunchConfig_t config = {};
-    cudaLaunchAttribute attribute[1];
-
-    config.gridDim = dim3((unsigned)(a.items * a.cluster));
-    config.blockDim = dim3(S::THREADS);
-    config.dynamicSmemBytes = S::BYTES;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim.x = (unsigned)a.cluster;
-    attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
-    return (int)cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
-  }
-  return bcr_launch_clusters(1, a.cluster, kernel, dim3((unsigned)(grid * a.cluster)), dim3(S::THREADS), S::BYTES,
-                             stream, a);
+  config.gridDim = dim3((unsigned)((clusters ? a.items : grid) * a.cluster));
+  config.blockDim = dim3(S::THREADS);
+  config.dynamicSmemBytes = bytes;
+  config.stream = stream;
+  config.attrs = attribute;
+  config.numAttrs = clusters ? 1 : 2;
+  attribute[0].id = cudaLaunchAttributeClusterDimension;
+  attribute[0].val.clusterDim.x = (unsigned)a.cluster;
+  attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+  attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute[1].val.programmaticStreamSerializationAllowed = 1;
+  return (int)(clusters ? cudaOccupancyMaxActiveClusters(clusters, kernel, &config)
+                        : cudaLaunchKernelEx(&config, kernel, a));
 }
 
 template <typename T>
@@ -70,11 +71,11 @@ template <typename T>
 static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
                            int *clusters)
 {
-#define CASE(N2_, COLUMNS, SEGMENTS, DBLOCKS, FBLOCKS) \
+#define CASE(N2_, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
   if (N2 == N2_ && columns == COLUMNS && segments == SEGMENTS) { \
     constexpr int blocks = sizeof(T) == 8 ? DBLOCKS : FBLOCKS; \
     if constexpr (blocks > 0) \
-      return split_lines_launch<T, SplitShape<T, N2_, COLUMNS, SEGMENTS, blocks>>(a, grid, stream, clusters); \
+      return split_lines_launch<T, SplitShape<T, N2_, COLUMNS, SEGMENTS, CHAINS, blocks>>(a, grid, stream, clusters); \
   }
   SPLIT_SHAPES(CASE)
 #undef CASE
