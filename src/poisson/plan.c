@@ -413,7 +413,6 @@ static const char *host_poles(BCRPlan p)
   if (p->indefinite) return "the poles' lines would be waves along the rows";
   why = host_product(p);
   if (why) return why;
-  if (p->product && p->singular) return "products of axes are singular, and their means not summed on the way";
   if (p->options.separators == 1) return "separators along x are asked for";
   BCRPlanPlaneSymbol(p, 0, c);
   if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))

@@ -287,7 +287,7 @@ static PetscErrorCode compare(const Problem *p, DM da, Mat A, PC pc, PetscBool t
     PetscCall(VecSum(x, &sum));
     PetscCall(TestMaxNorm(x, &most));
     Check(PetscAbsScalar(sum) <=
-            PetscMax(1e3, 16 * (PetscReal)N) * (single ? (PetscReal)6e-8 : PETSC_MACHINE_EPSILON) * (1 + most),
+            PetscMax(1e3, 4 * (PetscReal)N) * (single ? (PetscReal)6e-8 : PETSC_MACHINE_EPSILON) * (1 + most),
           "rank %d: %s, %s: sum of the solution %g, largest %g", (int)rank, p->what, how, (double)PetscAbsScalar(sum),
           (double)most);
   }
