@@ -137,9 +137,10 @@ static PetscErrorCode Picture(const Sea *s, Vec u, const char name[])
       const PetscBool line = (PetscBool)(Square(s, z) != Square(s, z + s->h));
 
       for (PetscInt i = 0; i < s->m; ++i) {
-        const PetscReal x = PetscRealPart(v[j * s->m + i]) / (3 * PetscSqrtReal(square)), c = PetscMin(1, PetscAbsReal(x));
-        const unsigned char pale = (unsigned char)(255 * (1 - c)), rgb[3] = {x > 0 ? 255 : pale, pale, x > 0 ? pale : 255},
-                            grey[3] = {120, 120, 120};
+        const PetscReal x = PetscRealPart(v[j * s->m + i]) / (3 * PetscSqrtReal(square)),
+                        c = PetscMin(1, PetscAbsReal(x));
+        const unsigned char pale = (unsigned char)(255 * (1 - c)),
+                            rgb[3] = {x > 0 ? 255 : pale, pale, x > 0 ? pale : 255}, grey[3] = {120, 120, 120};
 
         fwrite(line ? grey : rgb, 1, 3, file);
       }
@@ -177,8 +178,8 @@ int main(int argc, char **argv)
   source[1] = s.n / 2;
   receiver[0] = 5 * s.m / 6;
   receiver[1] = s.n / 5;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, s.m, s.n, PETSC_DECIDE,
-                         PETSC_DECIDE, 1, 1, NULL, NULL, &s.da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, s.m, s.n,
+                         PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &s.da));
   PetscCall(DMSetFromOptions(s.da));
   PetscCall(DMSetUp(s.da));
   PetscCall(Matrix(&s));
@@ -186,8 +187,8 @@ int main(int argc, char **argv)
   PetscCall(KSPSetDM(s.ksp, s.da));
   PetscCall(KSPSetDMActive(s.ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(s.ksp, s.A, s.A));
-  PetscCall(KSPSetTolerances(s.ksp, PetscMax((PetscReal)1e-10, 100 * PETSC_MACHINE_EPSILON), PETSC_DEFAULT, PETSC_DEFAULT,
-                             PETSC_DEFAULT));
+  PetscCall(KSPSetTolerances(s.ksp, PetscMax((PetscReal)1e-10, 100 * PETSC_MACHINE_EPSILON), PETSC_DEFAULT,
+                             PETSC_DEFAULT, PETSC_DEFAULT));
   PetscCall(KSPSetErrorIfNotConverged(s.ksp, PETSC_TRUE));
   PetscCall(KSPSetFromOptions(s.ksp));
   PetscCall(DMCreateGlobalVector(s.da, &u));
@@ -205,9 +206,11 @@ int main(int argc, char **argv)
                         (int)its, (double)PetscMax(off[0], off[1])));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "result: the source gives %.8f, at the receiver there is 1e-3 times %.6f\n",
                         (double)PetscImaginaryPart(here), 1e3 * (double)PetscAbsScalar(heard)));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "what is absorbed is off from that by %.1e, source and receiver for one another by %.1e\n",
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "what is absorbed is off from that by %.1e, source and receiver for one another by %.1e\n",
                         (double)PetscAbsReal(balance), (double)change));
-  failed = (PetscBool) !(PetscMax(PetscAbsReal(balance), change) < PetscMax((PetscReal)1e-6, 1e5 * PETSC_MACHINE_EPSILON));
+  failed =
+    (PetscBool) !(PetscMax(PetscAbsReal(balance), change) < PetscMax((PetscReal)1e-6, 1e5 * PETSC_MACHINE_EPSILON));
   if (picture[0]) PetscCall(Picture(&s, u, picture));
   PetscCall(VecDestroy(&w));
   PetscCall(VecDestroy(&u));
