@@ -46,6 +46,18 @@ static void BCRFitAcrossAdd(BCRFitAcross *L, PetscInt at, double weight, double 
   L->hi[at] = PetscMax(L->hi[at], x);
 }
 
+/* Where the sums have node i along axis d, beyond its ends too if it is periodic */
+static PetscInt BCRFitStretchNode(const BCRFitData *F, const BCRFitStretch *P, PetscInt d, PetscInt i)
+{
+  return P->first[d] + (i < 0 ? i + F->n[d] : i >= F->n[d] ? i - F->n[d] : i);
+}
+
+/* Links between layers along axis d; the last one of a periodic axis is that round to the first */
+static PetscInt BCRFitStretchCount(const BCRFitData *F, PetscInt d)
+{
+  return F->n[d] - (F->wrap[d] ? 0 : 1);
+}
+
 /* Calls visit() with each of this rank's grid lines along x, and sums up over all ranks: once, and told to all, for the
    same last digits everywhere */
 static PetscErrorCode BCRFitAcrossSum(BCRFitData *F, BCRFitStretch *P, BCRFitAcross *L,
@@ -120,9 +132,9 @@ static void BCRFitStretchScales(BCRFitData *F, BCRFitStretch *P)
       double across = 0;
 
       BCRFitStretchLogs(F, o, begin[0], end[0] - begin[0], P);
-      for (PetscInt d = 1; d < F->dim; d++) across += P->general[d] ? P->tau[P->first[d] + o[d]] : 0;
+      for (PetscInt d = 1; d < F->dim; d++) across += P->general[d] ? P->tau[BCRFitStretchNode(F, P, d, o[d])] : 0;
       for (PetscInt i = 0; i < end[0] - begin[0]; i++) {
-        const double tau = across + (P->general[0] ? P->tau[begin[0] + i] : 0);
+        const double tau = across + (P->general[0] ? P->tau[BCRFitStretchNode(F, P, 0, begin[0] + i)] : 0);
 
         S[i] = (PetscReal)exp(0.5 * (P->log[3 * P->stride + i] - part * tau));
       }
@@ -131,9 +143,15 @@ static void BCRFitStretchScales(BCRFitData *F, BCRFitStretch *P)
 }
 
 /* Where the sums have a link along axis d to the next layer: those of a uniform axis are all one */
-static PetscInt BCRFitStretchLayer(const BCRFitStretch *P, PetscInt d, PetscInt layer)
+static PetscInt BCRFitStretchLayer(const BCRFitData *F, const BCRFitStretch *P, PetscInt d, PetscInt layer)
 {
-  return P->first[d] + (P->general[d] ? layer : 0);
+  return P->general[d] ? BCRFitStretchNode(F, P, d, layer) : P->first[d];
+}
+
+/* The layer that link i of BCRFitLinks() is of */
+static PetscInt BCRFitStretchLink(const PetscInt o[3], PetscInt d, int around, PetscInt node, PetscInt i)
+{
+  return d == 0 ? node + i : around ? o[d] : o[d] - 1;
 }
 
 /* log of c/(s s w) */
@@ -145,7 +163,7 @@ static void BCRFitStretchCouplings(BCRFitData *F, BCRFitStretch *P, const PetscI
       const PetscInt k = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
 
       for (PetscInt i = 0; i < k; i++)
-        BCRFitAcrossAdd(L, BCRFitStretchLayer(P, d, d ? o[d] - 1 : node + i), 1, log(F->line[i]));
+        BCRFitAcrossAdd(L, BCRFitStretchLayer(F, P, d, BCRFitStretchLink(o, d, around, node, i)), 1, log(F->line[i]));
     }
 }
 
@@ -170,7 +188,7 @@ static void BCRFitStretchSkew(BCRFitData *F, BCRFitStretch *P, const PetscInt o[
 
     (void)BCRRowGet(F->A, F->c, ix, st, &rest, &col);
     for (PetscInt d = 0; d < F->dim; d++)
-      if (P->general[d] && q[d] < F->n[d] - 1)
+      if (P->general[d] && q[d] < BCRFitStretchCount(F, d))
         BCRFitAcrossAdd(L, P->first[d] + q[d], 1,
                         log(-F->sign * st[2 * d + 1] / (F->C[d][BCRFitAt(F, q[0], q)] * BCRFitStretchEnd(F, d, q[d]))));
   }
@@ -207,8 +225,10 @@ static void BCRFitStretchLump(const BCRFitData *F, const BCRFitStretch *P, const
 
     if ((there < 0 || there >= n) && !F->wrap[d]) continue;
     q = C[i] / (w * (u ? 1 : BCRFitWeight(F, 0, x)) * (double)P->S[at] * (double)P->S[to]);
-    if (P->general[d]) f = BCRFitStretchInside(F, d, layer) * P->v[P->first[d] + there] / P->v[P->first[d] + here];
-    F->line[i] -= f * (q - P->link[BCRFitStretchLayer(P, d, layer)]);
+    if (P->general[d])
+      f = BCRFitStretchInside(F, d, layer) * P->v[BCRFitStretchNode(F, P, d, there)] /
+          P->v[BCRFitStretchNode(F, P, d, here)];
+    F->line[i] -= f * (q - P->link[BCRFitStretchLayer(F, P, d, layer)]);
   }
 }
 
@@ -252,7 +272,7 @@ static PetscInt BCRFitStretchSide(const BCRFitData *F, const BCRFitStretch *P, c
   PetscInt side = -1;
 
   for (PetscInt d = 0; d < F->dim; d++)
-    if (P->general[d] && (q[d] == 0 || q[d] == F->n[d] - 1)) side = side < 0 ? d : 3;
+    if (P->general[d] && !F->wrap[d] && (q[d] == 0 || q[d] == F->n[d] - 1)) side = side < 0 ? d : 3;
   return side;
 }
 
@@ -292,7 +312,7 @@ static void BCRFitStretchLeft(const BCRFitData *F, const BCRFitStretch *P, const
   double excess = 0, part = 1;
 
   for (PetscInt d = 0; d < F->dim; d++) {
-    if (!P->general[d] || (q[d] > 0 && q[d] < F->n[d] - 1)) continue;
+    if (!P->general[d] || F->wrap[d] || (q[d] > 0 && q[d] < F->n[d] - 1)) continue;
     excess += BCRFitStretchExcess(F, P, d, q[d]);
     part *= PetscSqr(P->v[P->first[d] + q[d]]) / P->all[d];
   }
@@ -327,7 +347,7 @@ static void BCRFitStretchOff(BCRFitData *F, BCRFitStretch *P, const PetscInt o[3
 
       for (PetscInt i = 0; i < k; i++) {
         const PetscInt row = BCRFitNatural(F, node + i, o) - (d && !around ? step : 0);
-        const double t = P->link[BCRFitStretchLayer(P, d, d ? o[d] - 1 : node + i)];
+        const double t = P->link[BCRFitStretchLayer(F, P, d, BCRFitStretchLink(o, d, around, node, i))];
 
         BCRFitWorstOf(&P->worst, PetscAbs(F->line[i] / t - 1), row, row + (around ? -(F->n[d] - 1) * step : step));
       }
@@ -368,11 +388,12 @@ static PetscErrorCode BCRFitStretchAxes(BCRFitData *F, BCRFitStretch *P, BCRFitA
       double *tau = &P->tau[P->first[d] + i];
 
       *tau = L->sum[P->first[d] + i] / L->count[P->first[d] + i] * (double)P->axes / (double)(P->axes - 1);
-      if (i == 0 || i == F->n[d] - 1) continue; /* there a coupling is a guess */
+      if (!F->wrap[d] && (i == 0 || i == F->n[d] - 1)) continue; /* there a coupling is a guess */
       lo = PetscMin(lo, *tau);
       hi = PetscMax(hi, *tau);
     }
-    if (F->n[d] < 3 || F->wrap[d] || (F->A->one && d > 0) || !(hi - lo > log(BCR_FIT_STRETCH))) continue;
+    if (F->n[d] < 3 || (F->wrap[d] && !F->A->rings) || (F->A->one && d > 0) || !(hi - lo > log(BCR_FIT_STRETCH)))
+      continue;
     P->general[d] = *good = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -386,8 +407,8 @@ static PetscErrorCode BCRFitStretchMeans(BCRFitData *F, BCRFitStretch *P, BCRFit
   PetscFunctionBegin;
   PetscCall(BCRFitAcrossSum(F, P, L, BCRFitStretchCouplings));
   for (PetscInt d = 0; d < F->dim; d++) {
-    for (PetscInt i = 0; i < F->n[d] - 1; i++) {
-      const PetscInt at = BCRFitStretchLayer(P, d, i);
+    for (PetscInt i = 0; i < BCRFitStretchCount(F, d); i++) {
+      const PetscInt at = BCRFitStretchLayer(F, P, d, i);
       const double mean = L->sum[at] / L->count[at];
 
       P->link[at] = exp(mean);
@@ -400,17 +421,19 @@ static PetscErrorCode BCRFitStretchMeans(BCRFitData *F, BCRFitStretch *P, BCRFit
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFitAcrossSum(F, P, L, BCRFitStretchSkew));
   for (PetscInt d = 0; d < F->dim; d++) {
-    double *w = P->weight + P->first[d], most = 0;
+    double *w = P->weight + P->first[d], most = 0, closes = 0;
 
     P->weighted[d] = PETSC_FALSE;
-    for (PetscInt i = 0; i < F->n[d] - 1 && P->general[d]; i++) {
+    for (PetscInt i = 0; i < BCRFitStretchCount(F, d) && P->general[d]; i++) {
       const PetscInt at = P->first[d] + i;
 
-      w[i + 1] = (i ? w[i] : (w[0] = 0)) - 2 * L->sum[at] / L->count[at];
-      most = PetscMax(most, w[i + 1]);
+      closes = (i ? w[i] : (w[0] = 0)) - 2 * L->sum[at] / L->count[at];
+      if (i + 1 < F->n[d]) w[i + 1] = closes; /* else the first one's */
+      most = PetscMax(most, closes);
       if (PetscAbs(L->lo[at]) > BCR_SAME_TOL || PetscAbs(L->hi[at]) > BCR_SAME_TOL) P->weighted[d] = PETSC_TRUE;
       skew = PetscMax(skew, L->hi[at] - L->lo[at]);
     }
+    if (F->wrap[d]) skew = PetscMax(skew, PetscAbs(closes));
     for (PetscInt i = 0; i < F->n[d] && P->general[d]; i++) w[i] = P->weighted[d] ? exp(w[i] - most) : 1;
   }
   P->spread = exp(hi - lo + skew);
@@ -439,9 +462,9 @@ static PetscErrorCode BCRFitStretchParts(BCRFitData *F, BCRFitStretch *P, BCRFit
   for (PetscInt d = 0; d < F->dim; d++) {
     if (!P->general[d]) continue;
     general++;
-    for (PetscInt i = P->first[d] + 1; i < P->first[d] + F->n[d] - 1; i++) {
-      all += L->sum[i];
-      count += L->count[i];
+    for (PetscInt i = F->wrap[d] ? 0 : 1; i < F->n[d] - (F->wrap[d] ? 0 : 1); i++) {
+      all += L->sum[P->first[d] + i];
+      count += L->count[P->first[d] + i];
     }
   }
   for (PetscInt d = 0; d < F->dim; d++)
@@ -460,15 +483,15 @@ static PetscErrorCode BCRFitStretchAxis(const BCRFitData *F, const BCRFitStretch
   PetscFunctionBegin;
   ax->n = n;
   ax->a = 0;
-  ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  ax->end[0] = ax->end[1] = F->wrap[d] ? BCR_END_PERIODIC : BCR_END_GENERAL;
   PetscCall(PetscMalloc1(n, &ax->lower));
   PetscCall(PetscMalloc1(n, &ax->diag));
   PetscCall(PetscMalloc1(n, &ax->upper));
   ax->lower[0] = ax->upper[n - 1] = 0;
   for (PetscInt i = 0; i < n; i++) {
     ax->diag[i] = (PetscReal)P->diag[P->first[d] + i];
-    if (i == n - 1) continue;
-    ax->upper[i] = ax->lower[i + 1] = (PetscReal)(P->link[P->first[d] + i] * BCRFitStretchInside(F, d, i));
+    if (i == BCRFitStretchCount(F, d)) continue;
+    ax->upper[i] = ax->lower[(i + 1) % n] = (PetscReal)(P->link[P->first[d] + i] * BCRFitStretchInside(F, d, i));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

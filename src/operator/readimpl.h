@@ -69,7 +69,7 @@ typedef struct {
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
   PetscBool several; /* more than one axis may be general */
-  PetscBool rings;   /* and periodic, or multiply another */
+  PetscBool rings;   /* general axes may be periodic, or multiply another where several may be general */
   PetscBool one;     /* a fit has no general axis but x */
   BCRWhy *why;
   struct { /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */

@@ -85,6 +85,11 @@ PETSC_INTERN PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axi
                                                  PetscReal shift, PetscBool singular, const PetscInt stride[],
                                                  BCRPrecision io, const BCRCoreOptions *options,
                                                  const BCRCoreShare *share, BCRCore *core);
+/* An operator of either sign whose groups are definite by themselves, in double precision, no modes left out. *core = NULL:
+   level 0 does not have it */
+PETSC_INTERN PetscErrorCode BCRCoreCreateIndefinite(PetscInt dim, const BCRAxis axis[], PetscReal shift,
+                                                    const PetscInt stride[], const BCRCoreOptions *options,
+                                                    BCRCore *core);
 /* What this rank sends to others in a solve; 0 where the box is whole here */
 PETSC_INTERN PetscErrorCode BCRCoreGetExchange(BCRCore core, size_t *bytes, size_t *messages);
 /* u may be f. singular: the (weighted) mean of f is removed, *removed is that mean (with its sign), u has zero mean */

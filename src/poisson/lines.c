@@ -118,6 +118,29 @@ static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, P
     for (PetscInt k = 0; k < n; k++) ((double *)tab)[i + k] = v[k];
 }
 
+/* Room for so many numbers */
+static PetscErrorCode tab_grow(ptrdiff_t need, ptrdiff_t used, size_t size, char **buf, ptrdiff_t *room)
+{
+  const ptrdiff_t want = *room + need;
+  char *more;
+
+  PetscFunctionBegin;
+  if (need <= *room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(want * size, &more));
+  PetscCall(PetscMemcpy(more, *buf, used * size));
+  PetscCall(PetscFree(*buf));
+  *buf = more;
+  *room = want;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool indefinite(PetscInt n, const double delta[])
+{
+  for (PetscInt k = 0; k < n; k++)
+    if (delta[k] < 0) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
 PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm,
                                  const PetscBool *alternates, PetscBool single, PetscInt strip, BCRArena *arena,
                                  BCRLinesTab *tab)
@@ -137,6 +160,8 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   void *zA = NULL, *zB = NULL, *q = NULL;
 
   PetscFunctionBegin;
+  PetscCheck(!indefinite(nk, delta) || (!periodic && !single && rows->gap), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "Lines that are not definite are a ring, in single precision or without separators");
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
   PetscCheck(end_coupling(rows, 0) == 1 || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "A mirrored row beside eliminated ones");
@@ -195,6 +220,20 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       limit[k] = 0.5 * (e + sqrt(e) * sqrt(e + 4 * t[k]));
     }
     off[iq] = used;
+    if (indefinite(strip, d)) { /* no sums of positive terms, nor pivots that converge */
+      const double *const part[5] = {p, b, l, t, nrm};
+
+      BCRCallElse(tab_grow(used + 5 * strip, used, sz, &buf, &room), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
+      for (PetscInt k = 0; k < strip; k++) {
+        p[k] = d[k] * (1 + sl[k] + sg[k]) + xl[k] + t[k];
+        b[k] = d[k] * (1 + sg[k] + sg[k]) + t[k] + t[k];
+        l[k] = d[k] * (1 + sg[k] + sr[k]) + t[k] + xr[k];
+      }
+      for (int i = 0; i < 5; i++) tab_put(buf, single, used + i * strip, part[i], strip);
+      used += 5 * strip;
+      nt[iq] = -1;
+      continue;
+    }
     for (PetscInt s = 0; s < n; s++) {
       const PetscBool first = s == 0 ? PETSC_TRUE : PETSC_FALSE, last = s == n - 1 ? PETSC_TRUE : PETSC_FALSE;
       const double upend = first ? end_coupling(rows, 0) : 1, lowend = last ? end_coupling(rows, 1) : 1;
@@ -228,15 +267,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         corner[k] *= last ? r[k] : b[k];
       }
       if (done && !last) continue;
-      if (used + 4 * strip > room) {
-        char *more;
-
-        BCRCallElse(PetscMalloc1((2 * room + 4 * strip) * sz, &more), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
-        PetscCall(PetscMemcpy(more, buf, used * sz));
-        PetscCall(PetscFree(buf));
-        buf = more;
-        room = 2 * room + 4 * strip;
-      }
+      BCRCallElse(tab_grow(used + 4 * strip, used, sz, &buf, &room), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
       if (!last) {
         tab_put(buf, single, used, p, strip);
         tab_put(buf, single, used + strip, b, strip);

@@ -111,6 +111,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
   PetscFunctionBegin;
   p->along = -1;
   p->waves = spec->waves;
+  p->indefinite = spec->indefinite;
   p->product = spec->mixed || spec->waves ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt i = 0; i < spec->dim; i++) {
     BCRAxis *a = &p->axis[p->dim];
@@ -316,6 +317,10 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
   return NULL;
 }
 
+/* Of operators of either sign, what a shift leaves of the smallest eigenvalue of a group at least: its inverse is what
+   roundings in the group may grow by */
+#define INDEFINITE_LEAST 0.25
+
 /* Level 0 eliminates rows of a group by their modes, each a line along the row: they have to be definite on their own */
 const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
 {
@@ -338,6 +343,8 @@ const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
         const BCRModeLine line = BCRModeLineMake(c[0] + c[2] * lambda[j], c[1] + c[3] * lambda[j]);
 
         if (!(line.delta > 0)) return "the shift leaves a group of rows that is not definite on its own";
+        if (p->indefinite && c[0] < (INDEFINITE_LEAST - 1) * c[2] * lambda[j])
+          return "the shift leaves a group of rows that is hardly definite on its own";
         p->decay = PetscMax(p->decay, 1 / (1 + BCRRootGap(line.delta)));
       }
     }
@@ -357,6 +364,8 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
         return "a mode along the rows is not definite but for the ends of block rows";
   }
   if (p->product) return NULL;
+  if (p->indefinite)
+    return BCRAxisIsPeriodic(&p->axis[p->blocks]) ? "lines over the separators are rings, and not definite" : NULL;
   for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
     if (BCRPlanPlaneShift(p, k) + p->axis[0].a * p->lambda[0][0] < 0)
       return "the shift leaves a mode along the rows that is not definite";
@@ -401,9 +410,9 @@ static const char *host_poles(BCRPlan p)
 
   if (why) return why;
   if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
+  if (p->indefinite) return "the poles' lines would be waves along the rows";
   why = host_product(p);
   if (why) return why;
-  if (p->product && p->singular) return "products of axes are singular, and their means not summed on the way";
   if (p->options.separators == 1) return "separators along x are asked for";
   BCRPlanPlaneSymbol(p, 0, c);
   if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))
@@ -850,7 +859,9 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
       pre, p->label[p->blocks], p->radix, p->separators.n, p->kind == BCR_PLAN_LEVEL0_CHIP ? " on chip:" : "",
       p->label[p->kind == BCR_PLAN_POLES ? p->blocks : 0],
       p->rowsby == BCR_TRANSFORM_PRODUCT || p->rowsby == BCR_TRANSFORM_DENSE ? " (as a matrix product)" : "",
-      p->kind == BCR_PLAN_POLES ? "the poles' lines" : "a line"));
+      p->kind == BCR_PLAN_POLES ? "the poles' lines"
+      : p->indefinite           ? "a line, with pivoting where it is not definite,"
+                                : "a line"));
     break;
   case BCR_PLAN_FOURIER:
     if (p->dim == 2)

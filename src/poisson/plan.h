@@ -101,6 +101,7 @@ typedef struct {
   PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
   PetscBool waves;        /* the sum of the axes and the shift, of either sign, for plan SPECTRAL */
+  PetscBool indefinite;   /* the same on the host, for plan LEVEL0 or none that is used */
 } BCRPlanSpec;
 
 struct _n_BCRPlan {
@@ -112,11 +113,12 @@ struct _n_BCRPlan {
   PetscInt dim;
   PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];       /* x, y or z */
-  BCRAxis axis[3];     /* copies; weights of a singular one */
-  double shift, fixed; /* fixed: what the axes of one unknown add */
-  PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
-  PetscBool waves;     /* product, whose sets are the axes themselves */
+  char label[3];        /* x, y or z */
+  BCRAxis axis[3];      /* copies; weights of a singular one */
+  double shift, fixed;  /* fixed: what the axes of one unknown add */
+  PetscBool product;    /* mixed[], sets of the plan's axes; axes of no lines */
+  PetscBool waves;      /* product, whose sets are the axes themselves */
+  PetscBool indefinite; /* lines over the separators may be of either sign */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */

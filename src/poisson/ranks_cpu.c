@@ -84,7 +84,7 @@ static void row_set(BCRRanks r, void *u, PetscInt j, double c, double a, const d
 static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double c)
 {
   PetscInt n[3] = {1, 1, 1};
-  double sum = 0;
+  double sum = 0, lost = 0; /* by roundings of sum, whose parts may be much larger than it is in the end */
 
   for (PetscInt d = 0; d < r->dim; d++) n[d] = d == r->axis ? rows : r->x[d].n;
   for (PetscInt k = 0; k < n[2]; k++) {
@@ -110,10 +110,15 @@ static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double 
           part += p[i];
         }
       }
-      sum += part;
+      {
+        const double more = sum + part;
+
+        lost += fabs(sum) > fabs(part) ? (sum - more) + part : (part - more) + sum;
+        sum = more;
+      }
     }
   }
-  return sum;
+  return sum + lost;
 }
 
 /* Set-up */

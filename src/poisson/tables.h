@@ -45,8 +45,9 @@ static inline BCRModeLine BCRModeLineMake(double shift, double slope)
   return line;
 }
 
-/* delta[k] >= 0: eigenvalue of the block row minus 2 - unit block coupling - for mode k; norm: the
-   factor of the mode's solution. alternates: those whose block rows change their signs in turn (BCRModeLine);
+/* delta[k]: eigenvalue of the block row minus 2 - unit block coupling - for mode k; below 0 only between separators of
+   an open line in double precision, where the eliminated rows are definite by themselves. norm: the factor of the mode's
+   solution. alternates: those whose block rows change their signs in turn (BCRModeLine);
    NULL: none. single: the kernel's precision. strip: modes in a strip */
 PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta,
                                               const double *norm, const PetscBool *alternates, PetscBool single,

@@ -34,6 +34,7 @@ struct _n_BCRWaves {
   double *scale;                  /* [planes] the operator's size over that */
   double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift, tau;
+  BCRCore core;       /* level 0, in place of all that follows; NULL: it does not have this box */
   PetscBool spectral; /* transforms along the line, too */
   WavesAxis axis[3];
   const BCRCpuTable *cpu;
@@ -380,9 +381,33 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode waves_last(BCRWaves w)
+/* Level 0 has boxes of one rank between uniform ends, whose groups the shift leaves definite */
+static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
+{
+  const BCRCoreOptions options = {.isa = spec->isa};
+  BCRCoreInfo info;
+
+  PetscFunctionBegin;
+  if (w->comm != MPI_COMM_NULL || w->dim < 2 || w->tau != 0 || w->info.left > 0 || w->apart >= 0)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < w->dim; d++)
+    if (spec->axes[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRCoreCreateIndefinite(w->dim, spec->axes, (PetscReal)spec->shift, w->stride, &options, &w->core));
+  if (!w->core) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRDttDestroy(&w->axis[d].dtt));
+  PetscCall(BCRCoreGetInfo(w->core, &info));
+  PetscCall(PetscStrncpy(w->info.plan, info.plan, sizeof(w->info.plan)));
+  w->info.flops = info.flops;
+  w->info.tables = info.tables + w->arena.bytes;
+  w->info.workspace = info.workspace;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode waves_last(BCRWaves w, const BCRWavesSpec *spec)
 {
   PetscFunctionBegin;
+  PetscCall(level0_create(w, spec));
+  if (w->core) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(line_transform(w));
   PetscCall(waves_workspace(w));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -420,9 +445,9 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
   }
   PetscCall(waves_share(w, waves_axes(w, spec)));
   PetscCall(modes_survey(w));
-  PetscCall(waves_share(w, waves_last(w)));
+  PetscCall(waves_share(w, waves_last(w, spec)));
   if (w->comm != MPI_COMM_NULL) PetscCall(transpose_create(w, spec));
-  waves_describe(w);
+  if (!w->core) waves_describe(w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -452,6 +477,7 @@ PetscErrorCode BCRWavesDestroy(BCRWaves *waves)
     PetscCall(BCRDttDestroy(&w->axis[d].dtt));
     PetscCall(BCREigenDestroy(&w->axis[d].eigen));
   }
+  PetscCall(BCRCoreDestroy(&w->core));
   if (w->transposed) PetscCall(BCRTransposeDestroy(&w->t));
   PetscCall(PetscFree3(w->x.lower, w->x.diag, w->x.upper));
   PetscCall(BCRArenaFree(&w->arena));
@@ -640,6 +666,9 @@ PetscErrorCode BCRWavesSolve(BCRWaves w, double factor, const double *const f[2]
   const size_t bytes = (size_t)w->m[0] * (size_t)w->m[1] * (size_t)w->m[2] * sizeof(double);
 
   PetscFunctionBegin;
+  if (w->core) PetscCall(BCRCoreSetFactor(w->core, (PetscReal)factor));
+  for (int k = 0; k < 2 && u[k] && w->core; k++) PetscCall(BCRCoreSolve(w->core, f[k], u[k], NULL));
+  if (w->core) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 2 && u[k]; k++) {
     const double *from = f[k];
 

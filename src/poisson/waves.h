@@ -2,10 +2,11 @@
   The box of an operator of either sign, or with a complex shift (Helmholtz): (Tx (+) Ty (+) Tz + shift + i tau) u = f on
   the host (on a CUDA device plan SPECTRAL has it, where tau is zero), with
 
+      level 0 as of a definite box, with pivoting in the lines over the separators      where its groups are definite,
       transforms along all axes but one, a tridiagonal line with pivoting along that for each mode      or
       transforms along all axes, a division by the eigenvalue of each mode:
 
-  the latter where the line is periodic, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
+  the last where the line is periodic, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
   right-hand side and solution, and what was left out is told. Planes that are not coupled (BCRAxesApart()) have their own
   eigenvalues, without a transform across them, and each is measured by its own size. On ranks lines are along the slabs' axis, and whole lines
   are brought together on one rank: elimination inside slabs would meet blocks that are singular though the box is not.
@@ -37,7 +38,7 @@ typedef struct {
   double
     removed; /* of right-hand sides since BCRWavesForget(), the largest part that was left out, relative to all of it */
   double backward;  /* and what it is as a backward error */
-  char plan[128];   /* in words */
+  char plan[256];   /* in words */
   size_t workspace; /* bytes */
   size_t tables;
   double flops; /* of one solve of a pair (tau != 0), or of one field */

@@ -281,6 +281,15 @@ static PetscErrorCode Forms(void)
     {3, {12, 15, 17}, {100, 10, 1000}, 10,  "dddddd", BOTH,   PETSC_TRUE,  13},
     {3, {16, 8, 13},  {1, 1, 100},     10,  "ppddnn", BOTH,   PETSC_FALSE, 18},
     {3, {16, 13, 16}, {1, 100, 100},   10,  "ppnnnn", ONE,    PETSC_FALSE, 20},
+ /* stretched round a periodic axis, too */
+    {2, {40, 37, 1},  {100, 1, 1},     10,  "ppdd",   BOTH,   PETSC_FALSE, 13},
+    {2, {40, 37, 1},  {1000, 100, 1},  10,  "ppdd",   BOTH,   PETSC_FALSE, 13},
+    {2, {40, 37, 1},  {100, 1000, 1},  100, "ddpp",   RANDOM, PETSC_FALSE, 19},
+    {2, {64, 61, 1},  {100, 100, 1},   10,  "pppp",   BOTH,   PETSC_FALSE, 14},
+    {2, {40, 37, 1},  {100, 100, 1},   10,  "ppnd",   ONE,    PETSC_TRUE,  15},
+    {2, {5, 37, 1},   {10, 100, 1},    10,  "ppnn",   ONE,    PETSC_FALSE, 25},
+    {3, {12, 15, 17}, {100, 10, 100},  10,  "ppppdd", BOTH,   PETSC_FALSE, 15},
+    {3, {12, 15, 17}, {1, 100, 1000},  10,  "ddppnn", RANDOM, PETSC_TRUE,  15},
   };
 
   PetscFunctionBegin;

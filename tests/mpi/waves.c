@@ -30,6 +30,7 @@ typedef struct {
 
 static PetscMPIInt size;
 static PetscBool device = PETSC_FALSE;
+static PetscInt level0 = 0; /* boxes that level 0 had */
 static double worst = 0, worstlu = 0;
 
 /* Other numbers on each rank, and the generator goes on alike on all of them */
@@ -226,6 +227,8 @@ static PetscErrorCode Solve(const Problem *p, PetscBool lu)
   PetscCall(PCSetUp(pc));
   PetscCall(Said(pc, "negative real part: ", &said)); /* of none that is definite; double, whatever is asked for */
   if (said < 0 && precision == PCBCRPOISSON_PRECISION_SINGLE) bound = (PetscReal)5e-7;
+  PetscCall(Said(pc, "with pivoting where it is not definite", &said));
+  if (said >= 0) level0++;
   for (int t = 0; t < 2; t++) {
     PetscReal error, difference = 0;
 
@@ -300,6 +303,37 @@ static PetscErrorCode Boxes(PetscInt count)
     if (kept && PetscDefined(USE_COMPLEX) && TestUniform() < 0.5) p.row = 1 + 2 * PETSC_i;
     PetscCall(Solve(&p, (PetscBool)(k % 4 == 0)));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A few waves across boxes whose groups of rows are definite by themselves: level 0, on one rank */
+static PetscErrorCode LongWaves(PetscInt count)
+{
+  static const char *const ends[] = {"dd", "nn", "cc", "DD", "dn", "nd", "cD",
+                                     "Dc", "dc", "cn", "nD", "rr", "hh", "pp"};
+  static const PetscInt nx[] = {16, 17, 31, 33, 47, 64, 100}, ny[] = {12, 15, 16, 17, 24, 31, 40, 41, 65, 127};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < count; k++) {
+    static Problem p; /* of some size */
+
+    p.dim = 2 + k % 4 / 3;
+    p.dof = TestUniform() < 0.2 ? 2 : 1;
+    p.row = 1;
+    p.cut = -1;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      const char *end = ends[(PetscInt)(TestUniform() * (d == 0 || p.dim == 3 ? 14 : 13))];
+      PetscInt n = d == 0 ? nx[(PetscInt)(TestUniform() * 7)] : ny[(PetscInt)(TestUniform() * 10)];
+
+      if (p.dim == 3) n = PetscMin(n, 19);
+      AxisSet(&p.axis[d], n, end, 0.5 + TestUniform());
+    }
+    p.shift = (PetscReal)(-0.12 * TestUniform() * p.axis[p.dim - 1].a);
+    p.factor = RandomFactor();
+    PetscCall(Solve(&p, (PetscBool)(p.dim == 2 && k % 3 == 0)));
+  }
+  Check(size > 1 || device || 4 * level0 > count, "level 0 had %d of %d boxes with a few waves", (int)level0,
+        (int)count);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -580,6 +614,9 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
   device = (PetscBool)(strcmp(backend, "cuda") == 0);
   PetscCall(Boxes(count));
+  level0 = 0;
+  PetscCall(LongWaves(count));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d of %d boxes with a few waves by level 0\n", (int)level0, (int)count));
   PetscCall(NearAll(quick));
   PetscCall(Changes());
   PetscCall(Long());

@@ -250,7 +250,7 @@ static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
     q->dim,      q->axis,     q->stride,
     shift,       q->singular, q->options.precision,
     &q->options, -1,          {PETSC_FALSE, PETSC_FALSE},
-    NULL,        PETSC_FALSE
+    NULL,        PETSC_FALSE, PETSC_FALSE
   };
   BCRPlanLimits limits[2];
 
@@ -667,8 +667,8 @@ static PetscErrorCode several(void)
     BCRPlanLimitsCuda(&device, &limits[1]);
     for (int b = 0; b < 2; b++) {
       const BCRPlanSpec spec = {
-        problem[i].dim, axis,       stride, 0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
-        NULL,           PETSC_FALSE
+        problem[i].dim, axis,        stride,     0, PETSC_FALSE, BCR_DOUBLE, &options, -1, {PETSC_FALSE, PETSC_FALSE},
+        NULL,           PETSC_FALSE, PETSC_FALSE
       };
       BCRPlan p = NULL;
       PetscErrorCode ierr;
@@ -730,8 +730,8 @@ static PetscErrorCode signs(PetscInt t)
   for (int pass = 0; pass < 2; pass++) { /* the second time an eigenvalue is the shift */
     const PetscReal shift = (PetscReal)(pass ? -lowest : -8 * TestUniform());
     const BCRPlanSpec spec = {
-      q.dim, q.axis,    q.stride, shift, PETSC_FALSE, BCR_DOUBLE, &q.options, -1, {PETSC_FALSE, PETSC_FALSE},
-      NULL,  PETSC_TRUE
+      q.dim, q.axis,     q.stride,   shift, PETSC_FALSE, BCR_DOUBLE, &q.options, -1, {PETSC_FALSE, PETSC_FALSE},
+      NULL,  PETSC_TRUE, PETSC_FALSE
     };
 
     for (int b = 0; b < 2; b++) {

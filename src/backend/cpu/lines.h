@@ -21,8 +21,12 @@ typedef struct {
   int periodic;
   double first;         /* l_1 over b_0: 1/2 where the first row is mirrored, else 1 */
   const ptrdiff_t *off; /* of each strip's table, in elements */
-  const ptrdiff_t *nt;  /* tabled rows of each strip, at most (rows of the open line) - 1 */
-  const void *tab;      /* for each tabled row p, b, then l, p of the line's last row: a strip's width each */
+  /* tabled rows of each strip, at most (rows of the open line) - 1; -1: some of its lines are not definite, and are
+     eliminated with pivoting (double precision, no rings) */
+  const ptrdiff_t *nt;
+  /* for each tabled row p, b, then l, p of the line's last row: a strip's width each. Of lines that are not definite the
+     diagonals of the first row, of those inside and of the last one, the coupling, the factor of right-hand sides */
+  const void *tab;
   /* periodic: couplings of the last unknown to the first and last row over norm, norm over the
      pivot it is left with */
   const void *zA, *zB, *q;

@@ -89,6 +89,70 @@ static __attribute__((noinline)) void BCRN(lines_strip_open)(const ptrdiff_t n, 
   lines_strip_open_io(n, nt, tab, first, nk, u, u0, ld, 0);
 }
 
+#if !defined(BCR_REAL_SINGLE)
+  #define LPW 16         /* lines that are eliminated at a time: what registers hold */
+  #define LPV (LPW / VL) /* vectors of them */
+
+/* nk <= LPW lines that need not be definite, -t u_(s-1) + d_s u_s - t u_(s+1) = norm g_s: elimination with partial
+   pivoting as in waves_kernels.h. tab: d of the first row, of those inside, of the last one, t and norm, a strip's width
+   each; q, r: [LPW n] */
+static __attribute__((noinline)) void BCRN(lines_pivoted)(const ptrdiff_t n, const real *tab, int nk, real *u,
+                                                          ptrdiff_t ld, real *q)
+{
+  real *r = q + LPW * n;
+  vec a[LPV], c[LPV], y[LPV];
+  int part[LPV];
+
+  for (int v = 0; v < LPV; v++) {
+    part[v] = nk >= VL * (v + 1) ? VL : PetscMax(nk - VL * v, 0);
+    a[v] = vload(tab + VL * v);
+    if (n == 1) a[v] += vload(tab + 2 * LSW + VL * v) - vload(tab + LSW + VL * v);
+    c[v] = -vload(tab + 3 * LSW + VL * v);
+    y[v] = vload(tab + 4 * LSW + VL * v) * dttloadpart(u, VL * v, part[v], 0);
+  }
+  for (ptrdiff_t s = 0; s + 1 < n; s++) {
+    const real *diag = tab + (s + 2 < n ? LSW : 2 * LSW);
+
+  #pragma GCC unroll 8
+    for (int v = 0; v < LPV; v++) {
+      real *here = u + s * ld + VL * v;
+      const vec t = vload(tab + 3 * LSW + VL * v), d = vload(diag + VL * v), e = s + 2 < n ? -t : vset1(0),
+                g = vload(tab + 4 * LSW + VL * v) *
+                    (part[v] == VL ? vload(here + ld) : dttloadpart(here + ld, 0, part[v], 0));
+      const vmask swap = (vmask)(t > vabs(a[v]));
+      const vec inv = 1 / vselect(swap, -t, a[v]), m = vselect(swap, a[v], -t) * inv, kept = vselect(swap, d, c[v]),
+                beyond = (vec)((vmask)e & swap), z = vselect(swap, g, y[v]);
+
+      a[v] = vselect(swap, c[v], d) - m * kept;
+      c[v] = (e - beyond) - m * beyond;
+      y[v] = vselect(swap, y[v], g) - m * z;
+      vstore(q + LPW * s + VL * v, kept * inv);
+      vstore(r + LPW * s + VL * v, beyond * inv);
+      if (part[v] == VL) vstore(here, z * inv);
+      else dttstorepart(here, 0, z * inv, part[v], 0);
+    }
+  }
+  for (int v = 0; v < LPV; v++) {
+    a[v] = y[v] / a[v]; /* the unknown of the row after, and the one after that */
+    c[v] = vset1(0);
+    dttstorepart(u + (n - 1) * ld, VL * v, a[v], part[v], 0);
+  }
+  for (ptrdiff_t s = n - 2; s >= 0; s--) {
+  #pragma GCC unroll 8
+    for (int v = 0; v < LPV; v++) {
+      real *here = u + s * ld + VL * v;
+      const vec z = part[v] == VL ? vload(here) : dttloadpart(here, 0, part[v], 0),
+                x = z - vload(q + LPW * s + VL * v) * a[v] - vload(r + LPW * s + VL * v) * c[v];
+
+      c[v] = a[v];
+      a[v] = x;
+      if (part[v] == VL) vstore(here, x);
+      else dttstorepart(here, 0, x, part[v], 0);
+    }
+  }
+}
+#endif
+
 /* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last
    z_s; z is zero beyond the first and the last near rows */
 BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const real *z, const real *zA,
@@ -154,6 +218,11 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
     const int nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
     const real *tab = (const real *)t->tab + t->off[q];
 
+#if !defined(BCR_REAL_SINGLE)
+    for (int p = 0; p < nk && t->nt[q] < 0; p += LPW)
+      BCRN(lines_pivoted)(t->n, tab + p, PetscMin(nk - p, LPW), (real *)u + k + p, ld, work);
+    if (t->nt[q] < 0) continue;
+#endif
     if (!t->periodic) BCRN(lines_strip_open)(t->n, t->nt[q], tab, (real)t->first, nk, u, k, ld, io);
     else {
       const real *zA = (const real *)t->zA + LSW * q, *zB = (const real *)t->zB + LSW * q;

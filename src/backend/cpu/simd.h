@@ -56,3 +56,18 @@ BCR_INLINE vec vset1(real x)
 {
   return x - (vec){0};
 }
+
+#if !defined(BCR_REAL_SINGLE)
+typedef int64_t vmask __attribute__((vector_size(BCR_VECTOR_BYTES)));
+
+/* a where mask is set, else b */
+BCR_INLINE vec vselect(vmask mask, vec a, vec b)
+{
+  return (vec)(((vmask)a & mask) | ((vmask)b & ~mask));
+}
+
+BCR_INLINE vec vabs(vec a)
+{
+  return (vec)((vmask)a & INT64_MAX);
+}
+#endif

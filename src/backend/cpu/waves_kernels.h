@@ -12,19 +12,6 @@
 
   #define WAVES_VECTORS (BCR_WAVES_BATCH / VL)
 
-typedef int64_t waves_mask __attribute__((vector_size(BCR_VECTOR_BYTES)));
-
-/* a where mask is set, else b */
-BCR_INLINE vec waves_select(waves_mask mask, vec a, vec b)
-{
-  return (vec)(((waves_mask)a & mask) | ((waves_mask)b & ~mask));
-}
-
-BCR_INLINE vec waves_abs(vec a)
-{
-  return (vec)((waves_mask)a & INT64_MAX);
-}
-
 static size_t BCRN(waves_work)(ptrdiff_t n)
 {
   return 4 * (size_t)n * BCR_WAVES_BATCH;
@@ -56,14 +43,13 @@ BCR_INLINE void waves_real(const BCRWavesLine *line, int pivot, const double *si
       const vec d = line->diag[i + 1] + s[v], g = f[v] * vload(here + ld);
 
       if (pivot) {
-        const waves_mask swap = (waves_mask)(waves_abs(l) > waves_abs(a[v]));
-        const vec inv = 1 / waves_select(swap, l, a[v]), m = waves_select(swap, a[v], l) * inv,
-                  kept = waves_select(swap, d, c[v]), beyond = (vec)((waves_mask)e & swap),
-                  z = waves_select(swap, g, y[v]);
+        const vmask swap = (vmask)(vabs(l) > vabs(a[v]));
+        const vec inv = 1 / vselect(swap, l, a[v]), m = vselect(swap, a[v], l) * inv, kept = vselect(swap, d, c[v]),
+                  beyond = (vec)((vmask)e & swap), z = vselect(swap, g, y[v]);
 
-        a[v] = waves_select(swap, c[v], d) - m * kept;
+        a[v] = vselect(swap, c[v], d) - m * kept;
         c[v] = (e - beyond) - m * beyond;
-        y[v] = waves_select(swap, y[v], g) - m * z;
+        y[v] = vselect(swap, y[v], g) - m * z;
         vstore(q + at, kept * inv);
         vstore(r + at, beyond * inv);
         vstore(here, z * inv);
@@ -124,9 +110,9 @@ BCR_INLINE wave wave_minus(wave a, wave b)
   return d;
 }
 
-BCR_INLINE wave wave_select(waves_mask mask, wave a, wave b)
+BCR_INLINE wave wave_select(vmask mask, wave a, wave b)
 {
-  const wave s = {waves_select(mask, a.re, b.re), waves_select(mask, a.im, b.im)};
+  const wave s = {vselect(mask, a.re, b.re), vselect(mask, a.im, b.im)};
 
   return s;
 }
@@ -180,10 +166,10 @@ BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double 
       __builtin_prefetch(re + here + ld + BCR_WAVES_BATCH, 1);
       __builtin_prefetch(im + here + ld + BCR_WAVES_BATCH, 1);
       if (pivot) {
-        const waves_mask swap = (waves_mask)(l.re * l.re > a.re * a.re + a.im * a.im);
+        const vmask swap = (vmask)(l.re * l.re > a.re * a.re + a.im * a.im);
         const wave inv = wave_inverse(wave_select(swap, l, a)), m = wave_times(wave_select(swap, a, l), inv),
                    kept = wave_select(swap, d, c), z = wave_select(swap, g, y);
-        const vec beyond = (vec)((waves_mask)e.re & swap);
+        const vec beyond = (vec)((vmask)e.re & swap);
 
         a = wave_minus(wave_select(swap, c, d), wave_times(m, kept));
         c.re = (e.re - beyond) - m.re * beyond;

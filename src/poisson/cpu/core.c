@@ -40,6 +40,7 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
   BCRPlanLimitsHost(options->isa, c->single, &limits);
   PetscCall(BCRPlanCreate(spec, &limits, &c->plan));
   p = c->plan;
+  if (spec->indefinite && p->kind != BCR_PLAN_LEVEL0) PetscFunctionReturn(PETSC_SUCCESS);
   c->factor = 1;
   c->singular = spec->singular;
   c->io = spec->io;
@@ -90,7 +91,7 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
 {
   const BCRPlanSpec spec = {
     dim, axis, stride, shift, singular, io, options, -1, {PETSC_FALSE, PETSC_FALSE},
-            NULL, PETSC_FALSE
+            NULL, PETSC_FALSE, PETSC_FALSE
   };
 
   PetscFunctionBegin;
@@ -103,12 +104,30 @@ PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const Pe
                                     const BCRCoreOptions *options, const BCRCoreShare *share, BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,   axis,       stride, shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
-    mixed, PETSC_FALSE
+    dim,   axis,        stride,     shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
+    mixed, PETSC_FALSE, PETSC_FALSE
   };
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, NULL, share, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreCreateIndefinite(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[],
+                                       const BCRCoreOptions *options, BCRCore *core)
+{
+  const BCRPlanSpec spec = {.dim = dim,
+                            .axis = axis,
+                            .stride = stride,
+                            .shift = shift,
+                            .io = BCR_DOUBLE,
+                            .options = options,
+                            .along = -1,
+                            .indefinite = PETSC_TRUE};
+
+  PetscFunctionBegin;
+  PetscCall(core_create(&spec, NULL, NULL, core));
+  if ((*core)->plan->kind != BCR_PLAN_LEVEL0) PetscCall(BCRCoreDestroy(core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,8 +137,8 @@ PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,  axis,       stride, shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
-    NULL, PETSC_FALSE
+    dim,  axis,        stride,     shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
+    NULL, PETSC_FALSE, PETSC_FALSE
   };
 
   PetscFunctionBegin;

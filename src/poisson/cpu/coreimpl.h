@@ -63,7 +63,9 @@ struct _n_BCRCore {
   double *round; /* LINE, a general ring: [n - 1], its product with f is what the last unknown gets of the other rows */
   /* LEVEL0, POLES, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
   double *rowsum;
-  void *corner; /* rows of a group; NULL where all weights are one */
+  void *corner;   /* rows of a group; NULL where all weights are one */
+  void *spare;    /* products of axes: the separators of these groups, before they are coupled to their rows */
+  double unit[2]; /* couplings along x and y of a singular plane, in the unit of its separators */
   double endsum;
   PetscBool bordered; /* core.h */
   BCRCoreBorder border;

@@ -2,6 +2,7 @@
   A plane of the host's core: level 0 with lines over the separators or sums over their poles, or transforms and lines.
 */
 #include "coreimpl.h"
+#include <string.h>
 
 /*
   Singular planes. With the weights w of both axes (1/2 at node-centred Neumann ends), the weighted
@@ -31,6 +32,15 @@ static void plane_sums(BCRCore c, PetscBool summed, const void *f, ptrdiff_t j0,
     c->rowsum[j] = (row - left * get(c->io, f, o) - right * get(c->io, f, o + n - 1)) / Wx;
     c->endsum += end_weight(y, j) * ends;
   }
+}
+
+/* From their sums: the means of the rows of u, in the unit of the separators */
+static void plane_means(BCRCore c, double sub)
+{
+  const PetscInt n = c->n[1];
+
+  BCRCoreLineMeans(&c->axis[1], c->rowsum, sub, c->rowsum + n);
+  for (PetscInt j = 0; j < n && c->unit[1] != 1; j++) c->rowsum[n + j] /= c->unit[1];
 }
 
 /* transforms rows of D, the last few of them in shorter vectors if they would fill less than half of the long ones */
@@ -68,7 +78,7 @@ static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singula
   }
   c->cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
   if (singular && c->rowsum) { /* the constant mode again, with the constant that makes the weighted mean of u zero */
-    BCRCoreLineMeans(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
+    plane_means(c, *sub);
     for (ptrdiff_t s = 0; s < nsep; s++) {
       const ptrdiff_t row = s + 1 < ng ? p->shape.row[s + 1] - 1 : c->n[1] - 1;
 
@@ -96,11 +106,22 @@ static double plane_corners(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *arg
 static double plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
-  double *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
+  const BCRLevel0Shape *sh = &p->shape;
+  const size_t row = (size_t)c->ldd * (c->single ? sizeof(float) : sizeof(double));
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  double *m = c->rowsum + y->n, sum = c->endsum / c->unit[0];
 
   for (int e = 0; e < 2; e++) {
+    /* the group's separator; on a ring of rows corners count nothing */
+    void *D = at(pd, c->D, e ? (p->tab.n - 1) * c->ldd : 0);
+
+    if (sh->coupled) {
+      memcpy(c->spare, D, row);
+      c->cpu->level0->couple(sh, args, NULL, NULL, D, c->work0);
+    }
     sum += (1 - end_weight(y, e ? y->n - 1 : 0)) * axis_weight(x) * m[e ? y->n - 1 : 0];
-    sum += plane_corners(c, p, args, f, e ? p->shape.ng - 1 : 0) / p->scale;
+    sum += plane_corners(c, p, args, f, e ? sh->ng - 1 : 0) / p->scale;
+    if (sh->coupled) memcpy(D, c->spare, row);
   }
   return sum / ((double)x->n * y->n);
 }
@@ -176,7 +197,7 @@ static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, do
   for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] += get(pd, D, i);
   /* the means of the rows of u, which are known, in the place of the constant that the line has left open */
   if (singular) {
-    BCRCoreLineMeans(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
+    plane_means(c, *sub);
     for (ptrdiff_t s = 0; s < nsep; s++)
       shift += c->rowsum[c->n[1] + (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1)];
     shift /= (double)nsep;
@@ -197,7 +218,7 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
-  if (singular && !c->column && !c->single) args.rowsum = c->rowsum;
+  if (singular && !c->column && !c->single && !sh->coupled) args.rowsum = c->rowsum;
   for (ptrdiff_t g = 0; g < sh->ng; g += step) {
     const ptrdiff_t g1 = PetscMin(g + step, sh->ng);
 
@@ -234,7 +255,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
-  if (singular && c->rowsum && !c->column && !c->single) args.rowsum = c->rowsum;
+  if (singular && c->rowsum && !c->column && !c->single && !sh->coupled) args.rowsum = c->rowsum;
   for (ptrdiff_t g = 0; g < ng; g += step) { /* the separators are transformed while they are in the cache */
     const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1,
                     count = g1 == ng ? ready - done : (ready - done) / step * step;
@@ -252,7 +273,6 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */
     end = nsep - 1;
     BCRCoreTransformRows(c, 1, 1, at(pd, c->D, end * c->ldd));
-    separators_couple(c, p, &args, end, nsep, NULL, u, c->D);
   }
   if (mean) {
     BCRCoreTransformRows(c, 1, 1, c->D);
@@ -260,6 +280,8 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     sum = plane_mean(c, p, &args, f);
     for (ptrdiff_t s = 0; s < nsep; s++) separator_add(c, s, s > 0 && s < nsep - 1 ? PETSC_TRUE : PETSC_FALSE, -sum);
   }
+  separators_couple(c, p, &args, 0, done, NULL, u, c->D);
+  separators_couple(c, p, &args, end, nsep, NULL, u, c->D);
   BCRCoreBackGroups(c, p, &args, f, u, c->D, done, end);
 }
 

@@ -288,18 +288,22 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
 static PetscErrorCode tables_means(BCRCore c)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
-  double *e;
+  double *e, symbol[4];
 
   PetscFunctionBegin;
   c->rowsum = c->column = NULL;
   c->corner = NULL;
-  if (!BCRPlanIsLevel0(c->kind) || !c->singular || c->plan->product) PetscFunctionReturn(PETSC_SUCCESS);
+  c->spare = NULL;
+  if (!BCRPlanIsLevel0(c->kind) || !c->singular) PetscFunctionReturn(PETSC_SUCCESS);
   if (c->dim == 3 && !(BCRPlanAddsUp(x) && BCRPlanAddsUp(y) && BCRPlanAddsUp(&c->axis[2])))
     PetscFunctionReturn(PETSC_SUCCESS);
+  BCRPlanPlaneSymbol(c->plan, PetscMax(c->pinz, 0), symbol);
+  for (int d = 0; d < 2; d++) c->unit[d] = c->plan->product ? symbol[1 + d] : symbol[1 + d] / symbol[2];
   PetscCall(BCRArenaGet(&c->space, 2 * (size_t)y->n * sizeof(double), &c->rowsum));
   if (BCRPlanAddsUp(x) && BCRPlanAddsUp(y)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&c->space, 8 * ((size_t)x->n + 15) * sizeof(double), &c->corner));
   PetscCall(BCRArenaGet(&c->space, x->n * sizeof(double), &c->column));
+  if (c->plan->product) PetscCall(BCRArenaGet(&c->space, (size_t)c->ldd * sizeof(double), &c->spare));
   PetscCall(PetscMalloc1(x->n, &e));
   for (PetscInt i = 0; i < x->n; i++) e[i] = 1 / end_weight(x, i) - 1;
   BCRCoreLineMeans(x, e, (x->n - axis_weight(x)) / axis_weight(x), c->column);

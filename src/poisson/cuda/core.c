@@ -244,7 +244,7 @@ static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], cons
     dim,     axis,     stride,
     shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
     options, -1,       {PETSC_FALSE, PETSC_FALSE},
-    mixed,   waves
+    mixed,   waves,    PETSC_FALSE
   };
 
   PetscFunctionBegin;
@@ -276,10 +276,10 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
                                          const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,     axis,       stride,
-    shift,   singular,   options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, along,      {open[0], open[1]},
-    NULL,    PETSC_FALSE
+    dim,     axis,        stride,
+    shift,   singular,    options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+    options, along,       {open[0], open[1]},
+    NULL,    PETSC_FALSE, PETSC_FALSE
   };
 
   PetscFunctionBegin;
