@@ -1,7 +1,6 @@
 #include "carryimpl.h"
 #include "../base/agree.h"
 #include "../base/shared.h"
-#include <sched.h>
 #include <string.h>
 
 /* ---- what goes where ---- */
@@ -196,6 +195,26 @@ static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The ranks that share a slab meet in their lines of the window. *reach: they all reach it, on all ranks alike */
+static PetscErrorCode carry_team(BCRCarry c, PetscMPIInt ranks, PetscMPIInt *reach)
+{
+  const PetscMPIInt first = c->rank / ranks * ranks;
+  PetscMPIInt mine = c->window != MPI_WIN_NULL;
+
+  PetscFunctionBegin;
+  for (PetscMPIInt p = first; p < first + ranks; p++) mine = mine && c->node->local[p] != MPI_UNDEFINED;
+  PetscCallMPI(MPI_Allreduce(&mine, reach, 1, MPI_INT, MPI_MIN, c->comm));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
+  c->team->rank = c->rank - first;
+  c->team->size = ranks;
+  c->team->comm = c->comm;
+  c->team->tag = c->tag;
+  for (PetscMPIInt k = 0; k < ranks; k++)
+    c->team->line[k] = c->counts[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
+  c->memory = carry_memory(c, first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Persistent messages, there and back */
 static PetscErrorCode carry_messages(BCRCarry c, size_t bytes)
 {
@@ -278,7 +297,8 @@ PetscErrorCode BCRCarryCount(BCRCarry c, PetscBool shares, BCRCarryInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[])
+static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[], PetscMPIInt team,
+                                 PetscMPIInt *reach)
 {
   const size_t bytes = (size_t)g->dof * sizeof(PetscScalar);
   PetscMPIInt *all = NULL, *local = NULL;
@@ -291,6 +311,8 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   block_slab(g, axis, first, g->rank, &c->slab);
   ierr = BCRCommGetShared(c->comm, sizeof(*c->node), node_destroy, &c->node);
   if (!ierr) ierr = PetscMalloc1(g->size, &c->counts);
+  if (!ierr && team > 1) ierr = PetscNew(&c->team);
+  if (!ierr && team > 1) ierr = PetscMalloc1(team, &c->team->line);
   if (!ierr) ierr = PetscMalloc1(g->size, &all);
   if (!ierr && !c->node->local) ierr = PetscMalloc1(g->size, &local);
   ierr = BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY);
@@ -302,6 +324,9 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCall(PetscFree(local));
   PetscCall(ierr);
   PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
+  *reach = 1;
+  if (team > 1) PetscCall(carry_team(c, team, reach));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));
   PetscCall(BCRFaultShare(c->comm, carry_local(c, g, axis, first, bytes), BCR_NO_MEMORY));
@@ -309,8 +334,10 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], BCRCarry *carry)
+PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], PetscMPIInt team,
+                              BCRCarry *carry)
 {
+  PetscMPIInt reach;
   BCRCarry c = NULL;
 
   PetscFunctionBegin;
@@ -319,7 +346,8 @@ PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt
   c->comm = MPI_COMM_NULL;
   c->window = MPI_WIN_NULL;
   c->type = MPI_DATATYPE_NULL;
-  BCRCallElse(carry_fill(c, grid, axis, first), (void)BCRCarryDestroy(&c));
+  BCRCallElse(carry_fill(c, grid, axis, first, team, &reach), (void)BCRCarryDestroy(&c));
+  if (!reach) PetscCall(BCRCarryDestroy(&c));
   *carry = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -348,9 +376,16 @@ PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
   }
   if (c->type != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&c->type));
   PetscCall(PetscFree(c->counts));
+  if (c->team) PetscCall(PetscFree(c->team->line));
+  PetscCall(PetscFree(c->team));
   if (c->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&c->comm));
   PetscCall(PetscFree(*carry));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+BCRTeam *BCRCarryTeam(BCRCarry c)
+{
+  return c->team;
 }
 
 void *BCRCarrySlab(BCRCarry c)
@@ -378,18 +413,10 @@ PetscErrorCode BCRCarryTell(BCRCarry c, int count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Messages of other objects may be what the other rank waits for, so that they have to go on here; ranks may share a core */
 PetscErrorCode BCRCarryWait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
 {
-  const uint64_t *at = (const uint64_t *)(c->counts[local] + count * BCR_CARRY_LINE);
-  int flag, turns = 0;
-
   PetscFunctionBegin;
-  while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < take) {
-    if (turns++ < 1000) continue;
-    PetscCallMPI(MPI_Iprobe(MPI_ANY_SOURCE, c->tag, c->comm, &flag, MPI_STATUS_IGNORE));
-    (void)sched_yield();
-  }
+  PetscCall(BCRTeamWait(c->comm, c->tag, c->counts[local] + count * BCR_CARRY_LINE, take));
   PetscCallMPI(MPI_Win_sync(c->window));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -443,12 +470,14 @@ PetscErrorCode BCRCarryTake(BCRCarry c, size_t bytes, const void *box)
 
     if (c->from[i].memory && q != c->rank) PetscCall(BCRCarryWait(c, c->node->local[q], PUSHED, c->take));
   }
+  PetscCall(BCRTeamMeet(c->team));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
 {
   PetscFunctionBegin;
+  PetscCall(BCRTeamMeet(c->team));
   PetscCall(BCRCarryTell(c, READY));
   PetscCall(carry_begin(c, 1, bytes, c->memory));
   for (PetscInt i = c->nto; i-- > 0;) { /* this rank's own piece is the last of the list */
@@ -466,6 +495,7 @@ PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
 PetscErrorCode BCRCarryRelease(BCRCarry c)
 {
   PetscFunctionBegin;
+  PetscCall(BCRTeamMeet(c->team));
   PetscCall(BCRCarryTell(c, READY));
   PetscCall(BCRCarryTell(c, DONE));
   PetscFunctionReturn(PETSC_SUCCESS);

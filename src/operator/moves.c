@@ -111,13 +111,61 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool forced, PetscB
     if (g->N[*axis] < 2 * (PetscInt)g->size && g->N[d] > g->N[*axis]) *axis = d;
 }
 
-PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, BCRMoves *s)
+/* Slabs of so many ranks have enough rows to eliminate some between two interfaces, or there is but one slab */
+static PetscBool BCRMovesThick(const BCRGrid *g, PetscInt axis, PetscInt team, PetscInt rows)
+{
+  const PetscBool nested = BCRMovesNested(g, axis);
+
+  for (PetscInt p = 0; p < (PetscInt)g->size && team < (PetscInt)g->size; p += team) {
+    PetscInt have = 0, start, len;
+
+    for (PetscInt k = p; k < p + team; k++) {
+      BCRMovesRows(g, axis, nested, k, &start, &len);
+      have += len;
+    }
+    if (have < rows) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+PetscMPIInt BCRMovesTeam(const BCRGrid *g, PetscInt axis, PetscInt wanted)
+{
+  PetscInt team = 1;
+
+  if (wanted == 0 && g->N[axis] >= (PetscInt)g->size) return 1;
+  for (PetscInt t = 1; t <= (PetscInt)g->size; t++) {
+    if ((PetscInt)g->size % t || !BCRMovesThick(g, axis, t, wanted ? 3 : 8)) continue;
+    if (wanted == 0) return (PetscMPIInt)t;
+    if (t <= wanted) team = t;
+  }
+  return (PetscMPIInt)team;
+}
+
+/* Slabs of their own or of teams. reach: all of a team reach its slab */
+static PetscErrorCode BCRMovesCarry(const BCRGrid *g, PetscMPIInt team, PetscInt first[], BCRMoves *s)
+{
+  PetscInt len;
+
+  PetscFunctionBegin;
+  for (PetscInt p = 0; p < (PetscInt)g->size; p++) BCRMovesRows(g, s->axis, s->nested, p, &first[p], &len);
+  first[g->size] = g->N[s->axis];
+  s->start = first[g->rank / team * team];
+  s->len = first[(g->rank / team + 1) * team] - s->start;
+  for (PetscInt p = 0; p < (PetscInt)g->size; p++) /* the first of a team has all of its rows */
+    if (p % team) first[p] = first[(p / team + 1) * team];
+  PetscCall(BCRCarryCreate(g, s->axis, first, team, &s->carry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, PetscMPIInt team, BCRMoves *s)
 {
   PetscInt *first = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
+  s->across = MPI_COMM_NULL;
   s->axis = axis;
+  s->wanted = inplace ? 1 : team;
   s->inplace = inplace;
   if (s->inplace) {
     s->start = g->lo[s->axis];
@@ -125,13 +173,13 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   } else {
     PetscCall(BCRFaultShare(g->comm, PetscMalloc1(g->size + 1, &first), BCR_NO_MEMORY));
     s->nested = BCRMovesNested(g, axis);
-    for (PetscInt p = 0; p < (PetscInt)g->size; p++) BCRMovesRows(g, axis, s->nested, p, &first[p], &s->len);
-    first[g->size] = g->N[axis];
-    s->start = first[g->rank];
-    s->len = first[g->rank + 1] - s->start;
-    BCRCallElse(BCRCarryCreate(g, axis, first, &s->carry), (void)PetscFree(first), (void)PetscMemzero(s, sizeof(*s)));
+    for (PetscMPIInt t = team; t > 0 && !s->carry; t--)
+      if (g->size % t == 0 && (t == 1 || BCRMovesThick(g, axis, t, 3)))
+        BCRCallElse(BCRMovesCarry(g, t, first, s), (void)PetscFree(first), (void)PetscMemzero(s, sizeof(*s)));
     PetscCall(PetscFree(first));
     s->slab = (PetscScalar *)BCRCarrySlab(s->carry);
+    s->team = BCRCarryTeam(s->carry);
+    if (s->team) PetscCallMPI(MPI_Comm_split(g->comm, s->team->rank, g->rank, &s->across));
   }
   s->unit = (size_t)g->dof * sizeof(PetscScalar);
   s->nodes = 1;
@@ -145,6 +193,7 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
 PetscErrorCode BCRMovesDestroy(BCRMoves *s)
 {
   PetscFunctionBegin;
+  if (s->team) PetscCallMPI(MPI_Comm_free(&s->across));
   PetscCall(BCRCarryDestroy(&s->carry));
   PetscCall(PetscMemzero(s, sizeof(*s)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -193,6 +242,10 @@ PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt ge
   if (info.bymessage < info.moved)
     PetscCall(PetscSNPrintf(how + at, length - at, "through memory that up to %d ranks of a node %s", (int)info.ranks,
                             info.device ? "map" : "share"));
+  PetscCall(PetscStrlen(how, &at));
+  if (s->team)
+    PetscCall(PetscSNPrintf(how + at, length - at, "; %d ranks share a slab, each its lines and planes of modes",
+                            (int)s->team->size));
   PetscCall(PetscStrlen(how, &at));
   if (info.bymessage > 0)
     PetscCall(PetscSNPrintf(

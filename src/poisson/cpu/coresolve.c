@@ -120,6 +120,27 @@ static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
   return inplace || 8 * (size_t)bytes <= BCRCoreCacheBytes(1u << 20) ? bytes : 0;
 }
 
+/* This rank's share of the lines across the planes, in place: of those of each layer a piece that fills whole vectors */
+static void transform_share(BCRCore c, PetscInt axis, int direction, void *u)
+{
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const PetscInt other = axis == 2 ? 1 : 2, lanes = 8;
+  const PetscBool whole = c->stride[other] == c->n[0] ? PETSC_TRUE : PETSC_FALSE; /* planes are contiguous */
+  const PetscInt n = whole ? c->n[0] * c->n[other] : c->n[0], layers = whole ? 1 : c->n[other];
+  const ptrdiff_t s = c->stride[axis];
+  PetscInt first, end;
+
+  BCRTeamShare(c->options.team, n * layers, &first, &end);
+  for (PetscInt j = first / n; j < layers && j * n < end; j++) {
+    const PetscInt i = j == first / n ? first % n / lanes * lanes : 0, m = j == end / n ? end % n / lanes * lanes : n;
+    void *line = at(c->io, u, j * c->stride[other] + i);
+
+    if (m <= i) continue;
+    if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, m - i, line, s, line, s, c->work);
+    else c->cpu->dtt.cols(c->dtt[axis], direction, io, m - i, line, s, line, s, c->work);
+  }
+}
+
 /* a transform along z or y of all lines of the box; axis: which */
 void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
@@ -130,6 +151,10 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size,
                   ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
 
+  if (c->options.team) {
+    transform_share(c, axis, direction, u);
+    return;
+  }
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
@@ -235,11 +260,14 @@ static PetscErrorCode stage_reduction(BCRCore c, const void *f, void *u)
 /* All stages of the planes, one plane after the other, which stays in the cache from one to the next */
 static void stage_planes(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
+  PetscInt first, end;
+
   if (c->dim == 2) {
     BCRCorePlaneSolve(c, 0, c->singular, 1, f, u, removed);
     return;
   }
-  for (PetscInt k = 0; k < c->n[2]; k++) {
+  BCRTeamShare(c->options.team, c->n[2], &first, &end);
+  for (PetscInt k = first; k < end; k++) {
     void *plane = at(c->io, u, k * c->stride[2]);
 
     BCRCorePlaneSolve(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, c->norm[2][k], plane, plane,
@@ -277,7 +305,9 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
 
     switch (s->kind) {
     case BCR_STAGE_ACROSS:
+      if (s->back) PetscCall(BCRTeamMeet(c->options.team));
       stage_across(c, planes, s->back, f, u);
+      if (!s->back) PetscCall(BCRTeamMeet(c->options.team));
       break;
     case BCR_STAGE_REDUCTION:
       PetscCall(stage_reduction(c, f, u));
