@@ -79,7 +79,7 @@ PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
 
 /* How many ranks are to share a slab: on the host a slab of which nothing is left to do but transforms and lines, no factors of
    rows, planes beside it, means */
-static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool *inplace, PetscMPIInt *team)
+static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMPIInt *team)
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const BCRGrid *g = &bcr->place.grid;
@@ -87,15 +87,17 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool *inplace, PetscM
                     sizeof(PetscReal) == sizeof(double) && bcr->precision == PCBCRPOISSON_PRECISION_DOUBLE &&
                     !bcr->pattern.device && !bcr->device && !bcr->tune && !bcr->tunefile && !bcr->nlevels &&
                     bcr->radix == PCBCRPOISSON_RADIX_AUTO && !bcr->factor;
+  PetscBool singular = PETSC_FALSE;
 
   PetscFunctionBegin;
   *team = 1;
-  if (*inplace && bcr->slabranks < 2) PetscFunctionReturn(PETSC_SUCCESS); /* vectors stay where they are */
+  if (inplace && bcr->slabranks < 2) PetscFunctionReturn(PETSC_SUCCESS); /* vectors stay where they are */
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     const BCROperator *op = &bcr->ops[c];
 
-    can = can && !op->product && !op->waves && !op->singular && !op->rowscale && !op->devscale && !op->apart &&
-          !op->differ && op->tau == 0;
+    can =
+      can && !op->product && !op->waves && !op->rowscale && !op->devscale && !op->apart && !op->differ && op->tau == 0;
+    singular = (PetscBool)(singular || op->singular);
     for (PetscInt d = 0; d < 3; ++d) {
       const BCRAxis *x = &op->axis[d];
 
@@ -105,7 +107,7 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool *inplace, PetscM
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
   if (can) *team = BCRMovesTeam(g, axis, bcr->slabranks);
-  if (*team > 1) *inplace = PETSC_FALSE;
+  if (singular && *team < g->size) *team = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,7 +123,7 @@ static PetscErrorCode set_slabs(PC pc)
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   general = BCRPoissonGeneralAxis(pc, &forced);
   BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
-  PetscCall(slab_team(pc, axis, &inplace, &team));
+  PetscCall(slab_team(pc, axis, inplace, &team));
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace || team != bcr->moves.wanted)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
@@ -408,9 +410,10 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   PetscCall(BCRSolverDestroy(&bcr->solver));
   if (bcr->moves.team && bcr->device) { /* vectors came from there after all */
     const PetscInt axis = bcr->moves.axis;
+    const PetscBool inplace = bcr->moves.inplace;
 
     PetscCall(BCRMovesDestroy(&bcr->moves));
-    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, PETSC_FALSE, 1, &bcr->moves));
+    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, 1, &bcr->moves));
   }
   part.comm = bcr->moves.team ? bcr->moves.across : PetscObjectComm((PetscObject)pc);
   part.axis = bcr->moves.axis;

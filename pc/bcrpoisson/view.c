@@ -108,6 +108,11 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
       bcr->size[general], xyz[general], 10 * PetscPowReal((PetscReal)bcr->size[general], 3),
       8 * PetscSqr((double)bcr->size[general])));
   if (!m->inplace) PetscCall(view_redistribution(pc, viewer));
+  else if (m->team)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "coupling: %d ranks share a slab in memory that all of them reach, each its lines "
+                                     "and planes of modes; no vector is moved\n",
+                                     (int)m->team->size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,7 +215,9 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
 
     PetscCall(BCRCarryGetInfo(bcr->moves.carry, &info));
     memory[WORKSPACE] += (double)info.bytes;
-  } else if (bcr->moves.slab)
+  } else if (bcr->moves.team)
+    memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->moves.nodes / (double)bcr->moves.team->size;
+  else if (bcr->moves.slab)
     memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));

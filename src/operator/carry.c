@@ -196,7 +196,8 @@ static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, 
 }
 
 /* The ranks that share a slab meet in their lines of the window. *reach: they all reach it, on all ranks alike */
-static PetscErrorCode carry_team(BCRCarry c, PetscMPIInt ranks, PetscMPIInt *reach)
+static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[], PetscMPIInt ranks,
+                                 PetscMPIInt *reach)
 {
   const PetscMPIInt first = c->rank / ranks * ranks;
   PetscMPIInt mine = c->window != MPI_WIN_NULL;
@@ -209,6 +210,8 @@ static PetscErrorCode carry_team(BCRCarry c, PetscMPIInt ranks, PetscMPIInt *rea
   c->team->size = ranks;
   c->team->comm = c->comm;
   c->team->tag = c->tag;
+  c->team->axis = axis;
+  c->start = rows[first];
   for (PetscMPIInt k = 0; k < ranks; k++)
     c->team->line[k] = c->counts[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
   c->memory = carry_memory(c, first);
@@ -325,7 +328,7 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCall(ierr);
   PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
   *reach = 1;
-  if (team > 1) PetscCall(carry_team(c, team, reach));
+  if (team > 1) PetscCall(carry_team(c, axis, first, team, reach));
   if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));
@@ -381,6 +384,13 @@ PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
   if (c->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&c->comm));
   PetscCall(PetscFree(*carry));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void BCRCarryTeamOwn(BCRCarry c, PetscInt axis)
+{
+  c->team->field = c->memory;
+  c->team->first = c->box.lo[axis] - c->start;
+  c->team->end = c->team->first + c->box.n[axis];
 }
 
 BCRTeam *BCRCarryTeam(BCRCarry c)

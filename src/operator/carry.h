@@ -25,6 +25,9 @@ typedef struct {
    reach it */
 PETSC_INTERN PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], PetscMPIInt team,
                                            BCRCarry *carry);
+/* What comes and goes are the rows of its box, all whole, which the team's slab has along the slabs' axis; nothing is
+   taken or given */
+PETSC_INTERN void BCRCarryTeamOwn(BCRCarry carry, PetscInt axis);
 /* NULL: each rank has a slab of its own. As long as the carry lives */
 PETSC_INTERN BCRTeam *BCRCarryTeam(BCRCarry carry);
 PETSC_INTERN PetscErrorCode BCRCarryDestroy(BCRCarry *carry);

@@ -45,8 +45,9 @@ struct _n_BCRCarry {
   MPI_Datatype type; /* all that a vector has for a node */
   PetscMPIInt tag, rank;
   BCRBlock box, slab;
-  char *memory;  /* this rank's slab, or its team's */
-  BCRTeam *team; /* the ranks that share it; NULL: this one alone */
+  char *memory;   /* this rank's slab, or its team's */
+  PetscInt start; /* of the team's slab */
+  BCRTeam *team;  /* the ranks that share it; NULL: this one alone */
   PetscBool mine;
   uint64_t take; /* takes until now */
   char **counts; /* [ranks of the node] COUNTS of each */

@@ -165,9 +165,9 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   PetscCall(PetscMemzero(s, sizeof(*s)));
   s->across = MPI_COMM_NULL;
   s->axis = axis;
-  s->wanted = inplace ? 1 : team;
+  s->wanted = team;
   s->inplace = inplace;
-  if (s->inplace) {
+  if (s->inplace && team == 1) {
     s->start = g->lo[s->axis];
     s->len = g->n[s->axis];
   } else {
@@ -177,8 +177,10 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
       if (g->size % t == 0 && (t == 1 || BCRMovesThick(g, axis, t, 3)))
         BCRCallElse(BCRMovesCarry(g, t, first, s), (void)PetscFree(first), (void)PetscMemzero(s, sizeof(*s)));
     PetscCall(PetscFree(first));
-    s->slab = (PetscScalar *)BCRCarrySlab(s->carry);
     s->team = BCRCarryTeam(s->carry);
+    if (!inplace) s->slab = (PetscScalar *)BCRCarrySlab(s->carry);
+    else if (s->team) BCRCarryTeamOwn(s->carry, axis);
+    else PetscCall(BCRCarryDestroy(&s->carry)); /* slabs as they are */
     if (s->team) PetscCallMPI(MPI_Comm_split(g->comm, s->team->rank, g->rank, &s->across));
   }
   s->unit = (size_t)g->dof * sizeof(PetscScalar);

@@ -10,14 +10,15 @@
 typedef struct {
   PetscInt axis, start, len; /* rows start .. start + len of the axis are here */
   PetscInt n[3], nodes;      /* the slab */
-  PetscBool inplace;         /* the DMDA's own boxes are such slabs: nothing moves */
-  BCRCarry carry;            /* else */
-  PetscScalar *slab;         /* where vectors are brought to, not in place */
-  PetscBool nested;          /* the rows of each part of the boxes are those of the ranks that have it */
-  size_t unit;               /* bytes of a node of a vector */
-  PetscMPIInt wanted;        /* ranks that were to share a slab */
-  BCRTeam *team;             /* ranks that share a slab, the carry's; NULL: each has its own */
-  MPI_Comm across; /* then: the ranks with this one's number in their teams, a slab each; else MPI_COMM_NULL */
+  PetscBool inplace; /* the DMDA's own boxes are such slabs, or the rows that a rank has of its team's: nothing moves */
+  BCRCarry carry;    /* else */
+  PetscScalar *slab; /* where vectors are brought to, not in place */
+  PetscBool nested;  /* the rows of each part of the boxes are those of the ranks that have it */
+  size_t unit;       /* bytes of a node of a vector */
+  /* in place: what a team works on is in memory of its own, which vectors come to and go from by transforms */
+  PetscMPIInt wanted; /* ranks that were to share a slab */
+  BCRTeam *team;      /* ranks that share a slab, the carry's; NULL: each has its own */
+  MPI_Comm across;    /* then: the ranks with this one's number in their teams, a slab each; else MPI_COMM_NULL */
 } BCRMoves;
 
 /* The axis to cut, and whether the boxes are such slabs. general: the axis along which coefficients

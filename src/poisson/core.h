@@ -64,8 +64,8 @@ typedef struct {
   /* level 0: which axis they are transformed along. 0: the faster one, 1: x, 2: across, along y,
      wherever that can be (tests) */
   int separators;
-  /* host, three dimensions, not singular: ranks that share f and u, which are one array, and solve it together, each with a
-     core of its own: lines across planes, then planes, are shared out. NULL: there are none */
+  /* host, three dimensions, no general axes: ranks that solve together, each with a core of its own: lines across planes,
+     then planes, are shared out. f and u are one array that all reach, or each rank's rows of it. NULL: there are none */
   BCRTeam *team;
 } BCRCoreOptions;
 

@@ -197,6 +197,7 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const voi
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
 
   PetscFunctionBegin;
+  if (c->options.team && c->options.team->field) u = c->options.team->field;
   if (c->dim == 3) f = u;
   for (PetscInt k = k0; k < k1 && c->kind != BCR_PLAN_LEVEL0; k++)
     border_fourier_begin(c, k, border_singular(c, k), c->dim == 3 ? c->norm[2][k] : 1, at(c->io, f, border_plane(c, k)),
@@ -219,6 +220,7 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
 
   PetscFunctionBegin;
+  if (c->options.team && c->options.team->field) u = c->options.team->field;
   if (c->dim == 3) f = u;
   for (PetscInt k = k0; k < k1 && c->kind != BCR_PLAN_LEVEL0; k++)
     border_fourier_end(c, k, border_singular(c, k), nz ? nz[k] : 1, mean, at(c->io, u, border_plane(c, k)),
