@@ -91,7 +91,6 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMP
 
   PetscFunctionBegin;
   *team = 1;
-  if (inplace && bcr->slabranks < 2) PetscFunctionReturn(PETSC_SUCCESS); /* vectors stay where they are */
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     const BCROperator *op = &bcr->ops[c];
 
@@ -106,7 +105,7 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMP
     }
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
-  if (can) *team = BCRMovesTeam(g, axis, bcr->slabranks);
+  if (can) *team = BCRMovesTeam(g, axis, inplace, bcr->slabranks);
   if (singular && *team < g->size) *team = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

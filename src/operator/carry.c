@@ -100,7 +100,7 @@ static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory that all ranks of the node reach: the counts and the slab of each */
+/* Memory that all ranks of the node reach: the counts and the slab of each, or of the first of each team */
 static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 {
   const size_t head = COUNTS * BCR_CARRY_LINE;
@@ -127,7 +127,7 @@ static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallMPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, c->window));
-  memset(base, 0, head + bytes); /* the first touch */
+  memset(base, 0, head + (c->team ? 0 : bytes)); /* the first touch, by which memory is near a rank */
   c->memory = base + head;
   for (PetscMPIInt p = 0; p < c->node->ranks; p++) {
     MPI_Aint there;
@@ -195,15 +195,28 @@ static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The ranks that share a slab meet in their lines of the window. *reach: they all reach it, on all ranks alike */
-static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[], PetscMPIInt ranks,
+/* Are all ranks of each team on one node? */
+static PetscErrorCode carry_together(BCRCarry c, PetscMPIInt ranks, PetscMPIInt *together)
+{
+  const PetscMPIInt first = c->rank / ranks * ranks;
+  PetscMPIInt mine = 1;
+
+  PetscFunctionBegin;
+  for (PetscMPIInt p = first; p < first + ranks; p++) mine = mine && c->node->local[p] != MPI_UNDEFINED;
+  PetscCallMPI(MPI_Allreduce(&mine, together, 1, MPI_INT, MPI_MIN, c->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The ranks that share a slab meet in their lines of the window. *reach: they have one, on all ranks alike */
+static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[], size_t bytes, PetscMPIInt ranks,
                                  PetscMPIInt *reach)
 {
   const PetscMPIInt first = c->rank / ranks * ranks;
   PetscMPIInt mine = c->window != MPI_WIN_NULL;
+  size_t slab = bytes * (size_t)(rows[first + 1] - rows[first]);
+  PetscInt a, b;
 
   PetscFunctionBegin;
-  for (PetscMPIInt p = first; p < first + ranks; p++) mine = mine && c->node->local[p] != MPI_UNDEFINED;
   PetscCallMPI(MPI_Allreduce(&mine, reach, 1, MPI_INT, MPI_MIN, c->comm));
   if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   c->team->rank = c->rank - first;
@@ -215,6 +228,9 @@ static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[
   for (PetscMPIInt k = 0; k < ranks; k++)
     c->team->line[k] = c->counts[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
   c->memory = carry_memory(c, first);
+  BCRTeamShare(c->team, 1 << 20, &a, &b); /* a piece each */
+  memset(c->memory + slab / (1 << 20) * (size_t)a, 0,
+         (b == 1 << 20 ? slab : slab / (1 << 20) * (size_t)b) - slab / (1 << 20) * (size_t)a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -326,9 +342,12 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCall(PetscFree(all));
   PetscCall(PetscFree(local));
   PetscCall(ierr);
-  PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
   *reach = 1;
-  if (team > 1) PetscCall(carry_team(c, axis, first, team, reach));
+  if (team > 1) PetscCall(carry_together(c, team, reach));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
+  if (team > 1)
+    PetscCall(carry_team(c, axis, first, bytes * (size_t)(g->N[0] * g->N[1] * g->N[2] / g->N[axis]), team, reach));
   if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));

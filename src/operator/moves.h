@@ -27,7 +27,7 @@ PETSC_INTERN void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBoo
                                  PetscInt *axis, PetscBool *inplace);
 /* How many ranks are to share a slab, where they can: a divisor of their number, 1: none do. wanted: as many, or the next
    lower number that there is; 0: whatever is best */
-PETSC_INTERN PetscMPIInt BCRMovesTeam(const BCRGrid *grid, PetscInt axis, PetscInt wanted);
+PETSC_INTERN PetscMPIInt BCRMovesTeam(const BCRGrid *grid, PetscInt axis, PetscBool inplace, PetscInt wanted);
 /* Collective. team: from BCRMovesTeam(); fewer ranks share a slab if not all of them reach the memory of one another */
 PETSC_INTERN PetscErrorCode BCRMovesCreate(const BCRGrid *grid, PetscInt axis, PetscBool inplace, PetscMPIInt team,
                                            BCRMoves *moves);

@@ -16,9 +16,11 @@ typedef enum {
   ALL_SHARE,
   REFUSED,
   MIXED,
+  HALVES,
   KINDS
 } Node;
-static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank"};
+static const char *const nodes[KINDS] = {"shared memory", "windows refused", "nodes of every other rank",
+                                         "two nodes, one after the other"};
 static Node node;
 
 /* The MPI of the program comes here first */
@@ -32,10 +34,12 @@ int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm com
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part)
 {
-  int rank;
+  int rank, size;
 
   PMPI_Comm_rank(comm, &rank);
-  if (type == MPI_COMM_TYPE_SHARED && node == MIXED) return PMPI_Comm_split(comm, rank % 2, key, part);
+  PMPI_Comm_size(comm, &size);
+  if (type == MPI_COMM_TYPE_SHARED && (node == MIXED || node == HALVES))
+    return PMPI_Comm_split(comm, node == MIXED ? rank % 2 : 2 * rank / size, key, part);
   return PMPI_Comm_split_type(comm, type, key, info, part);
 }
 
@@ -143,6 +147,8 @@ static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, Petsc
     Check(team == 1, "%s, %s: PCView() has %d ranks share a slab", nodes[node], c->what, team);
   else if (wanted >= (PetscInt)size && node == ALL_SHARE)
     Check(team == size, "%s, %s: %d ranks share a slab, not all %d", nodes[node], c->what, team, size);
+  else if (node == HALVES && size % 2 == 0 && c->p->n[2] >= 6 && wanted >= size / 2)
+    Check(team == size / 2, "%s, %s: %d ranks share a slab, not %d", nodes[node], c->what, team, size / 2);
   else Check(size % team == 0 && (wanted == 0 || team <= wanted), "%s: %d ranks share a slab", c->what, team);
   for (int k = 0; k < 4; k++) {
     PetscReal removed = 0;
