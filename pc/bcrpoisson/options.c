@@ -415,7 +415,7 @@ static const BCROption table[] = {
    METHODS(TuneFile)},
   {"graph", "On a GPU launch the kernels of a solve as one CUDA graph", BCR_OPTION_BOOL, AT(graph), PLAN, NULL,
    PETSC_TRUE, METHODS(Graph)},
-  {"slab_ranks", "Ranks of a node that share a slab, 0: automatic (developer)", BCR_OPTION_INT, AT(slabranks), PLAN,
+  {"slab_ranks", "Ranks of a node that share a slab, 0: as many as is best", BCR_OPTION_INT, AT(slabranks), PLAN,
    .check = check_slabranks},
   {"launch", "Launch parameters of a GPU, 0: the default (developer, see BCRCoreOptions)", BCR_OPTION_INT, AT(launch),
    PLAN, .max = BCR_LAUNCH},

@@ -128,9 +128,9 @@ static PetscBool BCRMovesThick(const BCRGrid *g, PetscInt axis, PetscInt team, P
   return PETSC_TRUE;
 }
 
-/* All of a node, if nothing is asked for. On 16 cores of a Xeon with one memory (h200host_teams.csv) that takes 0.5 to 0.75 of
-   the time of a slab for each of 16 ranks where vectors are moved, at 16^3 to 255^3. Slabs as the grid is cut take 0.35 to 0.8
-   with 16 planes or less, as long with 32, 1.2 times less or more with 64 */
+/* All of a node, if nothing is asked for. On 16 cores of a Xeon (emeraldrapids_decompositions.csv, 16^3 to 255^3) that takes
+   0.38 to 0.76 of the time with a slab for each of 16 ranks where vectors are moved; where slabs lie as the grid is cut 0.3 to
+   0.9 with 16 planes of a rank or less, as long with 32, and 1.2 and 0.9 with 64 and 128 on two ranks */
 PetscMPIInt BCRMovesTeam(const BCRGrid *g, PetscInt axis, PetscBool inplace, PetscInt wanted)
 {
   const PetscInt size = (PetscInt)g->size;
