@@ -10,6 +10,7 @@
   slabs, and PCView() says so. Operators that cannot be shared so are solved as before.
 */
 #include "distribute.h"
+#include "../../src/poisson/solver.h"
 #include <mpi.h>
 
 typedef enum {
@@ -126,6 +127,35 @@ static PetscErrorCode Columns(const Case *c, PC pc, int team)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Vectors on devices, after a set-up for those of the host: slabs of one rank on devices from now on */
+static PetscErrorCode Device(const Case *c)
+{
+#if defined(PETSC_HAVE_CUDA)
+  Vec b, x;
+  PC pc;
+
+  PetscFunctionBegin;
+  if (!BCRSolverHaveDevice(NULL)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(CasePC(c->da, c->A, &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(VecCreate(PetscObjectComm((PetscObject)pc), &b));
+  PetscCall(VecSetSizes(b, c->n, PETSC_DECIDE));
+  PetscCall(VecSetType(b, VECCUDA));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecCopy(c->b, b));
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(VecCopy(x, c->x));
+  PetscCall(Look(c, c->x, 1, "vectors on devices"));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)c;
+  return PETSC_SUCCESS;
+#endif
+}
+
 /* wanted: ranks that are to share a slab, 0: whatever is best; can: the operator can be solved so */
 static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, PetscBool can, PetscInt *shared)
 {
@@ -170,6 +200,7 @@ static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, Petsc
           "%s, %d ranks share a slab: %g is removed", c->what, team, (double)removed);
   }
   PetscCall(Columns(c, pc, team));
+  if (wanted == 0) PetscCall(Device(c));
   PetscCall(PCDestroy(&pc));
   PetscCall(MatScale(c->A, (PetscScalar)0.5));
   PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_slab_ranks"));
