@@ -128,6 +128,7 @@ static void transform_share(BCRCore c, PetscInt axis, int direction, void *u)
   const PetscBool whole = c->stride[other] == c->n[0] ? PETSC_TRUE : PETSC_FALSE; /* planes are contiguous */
   const PetscInt n = whole ? c->n[0] * c->n[other] : c->n[0], layers = whole ? 1 : c->n[other];
   const ptrdiff_t s = c->stride[axis];
+  const BCRDttAhead none = {NULL, 0};
   PetscInt first, end;
 
   BCRTeamShare(c->options.team, n * layers, &first, &end);
@@ -136,7 +137,8 @@ static void transform_share(BCRCore c, PetscInt axis, int direction, void *u)
     void *line = at(c->io, u, j * c->stride[other] + i);
 
     if (m <= i) continue;
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, m - i, line, s, line, s, c->work);
+    if (whole) c->cpu->dtt.cols(c->dtt[axis], direction, io, m - i, line, s, line, s, c->work);
+    else c->cpu->dtt.layer(c->dtt[axis], direction, io, m - i, line, s, line, s, &none, c->work);
   }
 }
 
