@@ -86,7 +86,9 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
 
     PetscCall(BCRSolverGetInfo(bcr->solver, &info));
     if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
-    if (info.ranks[0])
+    if (info.ranks[0] && m->team && m->team->size == g->size)
+      PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: through memory, as all ranks have one slab\n"));
+    else if (info.ranks[0])
       PetscCall(PetscViewerASCIIPrintf(viewer,
                                        "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n",
                                        info.ranks, (double)info.bytes_sent, (double)info.messages));

@@ -231,11 +231,15 @@ PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt ge
 
   PetscFunctionBegin;
   PetscCall(BCRCarryGetInfo(s->carry, &info));
-  PetscCall(PetscSNPrintf(why, length, "slabs along %c, %s: of the nodes change their rank", "xyz"[s->axis],
-                          general == s->axis ? "along which coefficients vary"
-                          : s->nested        ? "those of each part of the grid on the ranks that have it"
-                                             : "equal ones"));
-  for (PetscInt d = g->dim - 1; d >= 0; d--) {
+  if (s->team)
+    PetscCall(PetscSNPrintf(why, length, "slabs along %c: %d ranks share a slab, each its lines and planes of modes",
+                            "xyz"[s->axis], (int)s -> team -> size));
+  else
+    PetscCall(PetscSNPrintf(why, length, "slabs along %c, %s: of the nodes change their rank", "xyz"[s->axis],
+                            general == s->axis ? "along which coefficients vary"
+                            : s->nested        ? "those of each part of the grid on the ranks that have it"
+                                               : "equal ones"));
+  for (PetscInt d = g->dim - 1; d >= 0 && !s->team; d--) {
     PetscCall(PetscStrlen(why, &at));
     PetscCall(PetscSNPrintf(why + at, length - at, "%s %.3g along %c", d < g->dim - 1 ? "," : "",
                             BCRMovesFraction(g, d), "xyz"[d]));
@@ -245,10 +249,6 @@ PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt ge
   if (info.bymessage < info.moved)
     PetscCall(PetscSNPrintf(how + at, length - at, "through memory that up to %d ranks of a node %s", (int)info.ranks,
                             info.device ? "map" : "share"));
-  PetscCall(PetscStrlen(how, &at));
-  if (s->team)
-    PetscCall(PetscSNPrintf(how + at, length - at, "; %d ranks share a slab, each its lines and planes of modes",
-                            (int)s->team->size));
   PetscCall(PetscStrlen(how, &at));
   if (info.bymessage > 0)
     PetscCall(PetscSNPrintf(
