@@ -129,6 +129,12 @@ static PetscErrorCode set_slabs(PC pc)
     known = PETSC_FALSE;
   }
   if (!known) PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, team, &bcr->moves));
+  if (bcr->moves.team && bcr->moves.team->size < bcr->place.grid.size && BCRPoissonSingular(pc)) { /* several nodes */
+    PetscCall(BCRSolverDestroy(&bcr->solver));
+    PetscCall(BCRMovesDestroy(&bcr->moves));
+    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, 1, &bcr->moves));
+    bcr->moves.wanted = team;
+  }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c)
     PetscCall(BCRMovesTakeOperator(&bcr->place.grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -553,7 +559,12 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(BCRSidesSetUp(pc));
   PetscCall(set_slabs(pc));
   PetscCall(BCRFactorsMove(pc));
-  if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
+  if (bcr->solver && !bcr->replan) {
+    PetscErrorCode ierr = BCRSolverUpdate(bcr->solver, bcr->ops, &done);
+
+    if (bcr->moves.team) ierr = BCRFaultShare(PetscObjectComm((PetscObject)pc), ierr, BCR_NO_MEMORY);
+    PetscCall(ierr);
+  }
   if (!done) {
     PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));
