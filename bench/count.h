@@ -26,9 +26,11 @@
 #undef MPI_Iallgatherv
 #undef MPI_Allreduce
 #undef MPI_Iallreduce
+#undef MPI_Wait
+#undef MPI_Waitall
 
 static struct {
-  double bytes, messages, reductions;
+  double bytes, messages, reductions, waited; /* seconds in MPI_Wait(), MPI_Waitall() and MPI_Allreduce() */
 } BenchSent;
 
 enum {
@@ -162,12 +164,32 @@ int MPI_Iallgatherv(const void *b, int n, MPI_Datatype t, void *rb, const int rn
 }
 int MPI_Allreduce(const void *b, void *rb, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c)
 {
-  int size;
+  double start;
+  int size, error;
 
   PMPI_Type_size(t, &size);
   BenchSent.bytes += (double)n * size;
   BenchSent.reductions++;
-  return PMPI_Allreduce(b, rb, n, t, op, c);
+  start = PMPI_Wtime();
+  error = PMPI_Allreduce(b, rb, n, t, op, c);
+  BenchSent.waited += PMPI_Wtime() - start;
+  return error;
+}
+int MPI_Wait(MPI_Request *r, MPI_Status *s)
+{
+  const double start = PMPI_Wtime();
+  const int error = PMPI_Wait(r, s);
+
+  BenchSent.waited += PMPI_Wtime() - start;
+  return error;
+}
+int MPI_Waitall(int n, MPI_Request r[], MPI_Status s[])
+{
+  const double start = PMPI_Wtime();
+  const int error = PMPI_Waitall(n, r, s);
+
+  BenchSent.waited += PMPI_Wtime() - start;
+  return error;
 }
 int MPI_Iallreduce(const void *b, void *rb, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c, MPI_Request *r)
 {

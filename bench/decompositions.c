@@ -216,7 +216,8 @@ static PetscErrorCode SetOperator(const Problem *p, PC pc)
 static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt cut[], PetscInt reps, FILE *csv)
 {
   const int counter = CounterOpen();
-  double *t, *c, *cpu, count[2], sent[3], most[3], all[3], start = 0, before, used, instructions, shared = 0;
+  double *t, *c, *cpu, count[2], sent[4], most[4], all[4], waited = 0, start = 0, before, used, instructions,
+                                                           shared = 0;
   char name[64];
   BenchRow row;
   Problem p;
@@ -278,14 +279,16 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
       c[i] /= (double)batch;
     }
     /* waiting for another rank is counted, too: the least of all */
+    if (i >= 0) waited = i ? PetscMin(waited, BenchSent.waited) : BenchSent.waited;
     if (i >= 0) instructions = i ? PetscMin(instructions, count[1] - count[0]) : count[1] - count[0];
   }
   instructions /= (double)batch;
+  sent[3] = waited / (double)batch;
   BenchStatistics(reps, cpu, &before, &used);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &used, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &instructions, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCallMPI(MPI_Allreduce(sent, most, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCallMPI(MPI_Allreduce(sent, all, 3, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(sent, most, 4, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(sent, all, 4, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
   BenchStatistics(reps, t, &row.time, &row.mintime);
   BenchStatistics(reps, c, &row.copy, &row.mincopy);
   PetscCall(BenchBackwardError(p.A, (PetscReal)p.norm, p.f, p.u, p.r, &row.residual));
@@ -303,14 +306,17 @@ static PetscErrorCode Run(PetscInt dim, const PetscInt n[], Case ends, PetscInt 
   if (rank == 0) {
     printf("%2d ranks %-9s %" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
            "  cut %-8s %9.3f ms (least %9.3f; of CPU %9.3f)  a copy %7.3f  %12.0f instructions  error %.1e  sent: at "
-           "most %10.0f bytes in %4.0f messages, %2.0f reductions, %11.0f bytes by all; in shared memory %11.0f\n",
+           "most %10.0f bytes in %4.0f messages, %2.0f reductions, %11.0f bytes by all; in shared memory %11.0f; in "
+           "MPI_Wait() %.3f ms on average, %.3f at most\n",
            size, cases[ends], p.n[0], p.n[1], p.n[2], name, 1e3 * row.time, 1e3 * row.mintime, 1e3 * used,
-           1e3 * row.mincopy, instructions, row.residual, most[0], most[1], most[2], all[0], shared);
+           1e3 * row.mincopy, instructions, row.residual, most[0], most[1], most[2], all[0], shared,
+           1e3 * all[3] / size, 1e3 * most[3]);
     fflush(stdout);
     BenchWriteRow(csv, &row);
     if (csv)
-      fprintf(csv, "# sent,%s,%d,%" PetscInt_FMT ",%s,%d,%.0f,%.0f,%.0f,%.0f,%.0f,%.6g,%.0f\n", cases[ends], (int)dim,
-              p.n[0], name, size, most[0], most[1], most[2], all[0], shared, 1e3 * used, instructions);
+      fprintf(csv, "# sent,%s,%d,%" PetscInt_FMT ",%s,%d,%.0f,%.0f,%.0f,%.0f,%.0f,%.6g,%.0f,%.6g\n", cases[ends],
+              (int)dim, p.n[0], name, size, most[0], most[1], most[2], all[0], shared, 1e3 * used, instructions,
+              1e3 * all[3] / size);
   }
   if (counter >= 0) close(counter);
   PetscCall(PetscFree3(t, c, cpu));
@@ -386,7 +392,7 @@ int main(int argc, char **argv)
     fprintf(csv, "# "
                  "sent,case,dims,nx,cut,ranks,bytes_of_a_rank,messages_of_a_rank,reductions,bytes_of_all,bytes_in_"
                  "shared_memory,cpu_ms,"
-                 "instructions_of_a_rank\n");
+                 "instructions_of_a_rank,waited_ms\n");
   for (PetscInt g = 0; g < (set[0] ? ngrids : 2); g++) {
     static const char *const standard[] = {"127x127x127", "2047x2047"};
     const char *word = set[0] ? grids[g] : standard[g];

@@ -23,6 +23,7 @@
 . -ksp_bcrpoisson_tune (off|on)                     - as `-pc_bcrpoisson_tune`
 . -ksp_bcrpoisson_tune_file name                    - as `-pc_bcrpoisson_tune_file`
 . -ksp_bcrpoisson_view_plan                         - as `-pc_bcrpoisson_view_plan`
+. -ksp_bcrpoisson_slab_ranks ranks                  - as `-pc_bcrpoisson_slab_ranks`
 . -ksp_bcrpoisson_graph (on|off)                    - as `-pc_bcrpoisson_graph`
 . -ksp_bcrpoisson_grid (auto|nx,ny,nz)              - as `-pc_bcrpoisson_grid`
 . -ksp_bcrpoisson_grid_processors (natural|px,py,pz) - as `-pc_bcrpoisson_grid_processors`

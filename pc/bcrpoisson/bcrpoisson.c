@@ -33,6 +33,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`
 . -pc_bcrpoisson_tune_file name                           - file that keeps what was found, see `PCBCRPoissonSetTuneFile()`
 . -pc_bcrpoisson_view_plan                               - set-up prints axes, modes, stages and why other ways were refused
+. -pc_bcrpoisson_slab_ranks ranks                         - on the host in three dimensions, how many ranks of a node share a slab; 0: as many as is best, 1: none do
 . -pc_bcrpoisson_graph (on|off)                           - on a GPU as one CUDA graph, see `PCBCRPoissonSetGraph()`
 . -pc_bcrpoisson_grid (auto|nx,ny,nz)                     - nodes of the grid of a matrix without a `DMDA`, see `PCBCRPoissonSetGrid()`
 . -pc_bcrpoisson_grid_processors (natural|px,py,pz)       - ranks that number its rows box after box, see `PCBCRPoissonSetGridProcessors()`

@@ -62,6 +62,7 @@ typedef struct {
   PetscBool tune, graph;
   char *tunefile;              /* or NULL */
   PetscBool recursive;         /* three dimensions, given radix or schedule */
+  PetscInt slabranks;          /* that share a slab; 0: automatic */
   PetscEnum isa;               /* index into BCRInstructionSets */
   PetscInt launch[BCR_LAUNCH]; /* launch parameters of a device, 0: the default (developer) */
   PetscInt dim;                /* of the user's operator; 0: that of the DMDA */

@@ -157,6 +157,17 @@ static PetscErrorCode check_directions(PC pc, const char option[], PetscInt n, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode check_slabranks(PC pc, const char option[], PetscInt n, const void *values)
+{
+  const PetscInt ranks = *(const PetscInt *)values;
+
+  PetscFunctionBegin;
+  (void)n;
+  PetscCheck(ranks >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "%s %" PetscInt_FMT ": a number of ranks, or 0 for what is best", option, ranks);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode set_operator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
                                    PetscReal shift, PetscReal scale)
 {
@@ -404,6 +415,8 @@ static const BCROption table[] = {
    METHODS(TuneFile)},
   {"graph", "On a GPU launch the kernels of a solve as one CUDA graph", BCR_OPTION_BOOL, AT(graph), PLAN, NULL,
    PETSC_TRUE, METHODS(Graph)},
+  {"slab_ranks", "Ranks of a node that share a slab, 0: as many as is best", BCR_OPTION_INT, AT(slabranks), PLAN,
+   .check = check_slabranks},
   {"launch", "Launch parameters of a GPU, 0: the default (developer, see BCRCoreOptions)", BCR_OPTION_INT, AT(launch),
    PLAN, .max = BCR_LAUNCH},
   {"isa", "Instruction set, or the next lower one that the machine has (developer)", BCR_OPTION_ENUM, AT(isa), PLAN,

@@ -77,23 +77,64 @@ PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
   return general;
 }
 
+/* How many ranks are to share a slab: on the host a slab of which nothing is left to do but transforms and lines, no factors of
+   rows, planes beside it, means */
+static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMPIInt *team)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCRGrid *g = &bcr->place.grid;
+  PetscMPIInt can = g->size > 1 && g->dim == 3 && axis > 0 && bcr->dof == 1 && !PetscDefined(USE_COMPLEX) &&
+                    sizeof(PetscReal) == sizeof(double) && bcr->precision == PCBCRPOISSON_PRECISION_DOUBLE &&
+                    !bcr->pattern.device && !bcr->device && !bcr->tune && !bcr->tunefile && !bcr->nlevels &&
+                    bcr->radix == PCBCRPOISSON_RADIX_AUTO && !bcr->factor;
+  PetscBool singular = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *team = 1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    const BCROperator *op = &bcr->ops[c];
+
+    can =
+      can && !op->product && !op->waves && !op->rowscale && !op->devscale && !op->apart && !op->differ && op->tau == 0;
+    singular = (PetscBool)(singular || op->singular);
+    for (PetscInt d = 0; d < 3; ++d) {
+      const BCRAxis *x = &op->axis[d];
+
+      can = can && x->n > 2 && !x->lower && !x->plane[0].present && !x->plane[1].present &&
+            BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
+  if (can) *team = BCRMovesTeam(g, axis, inplace, bcr->slabranks);
+  if (singular && *team < g->size) *team = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The slabs that the solver works on, and what the operators say about nodes brought there */
 static PetscErrorCode set_slabs(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscInt axis, general;
+  PetscMPIInt team;
   PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   general = BCRPoissonGeneralAxis(pc, &forced);
   BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
-  if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
+  PetscCall(slab_team(pc, axis, inplace, &team));
+  if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace || team != bcr->moves.wanted)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
     known = PETSC_FALSE;
   }
-  if (!known) PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, &bcr->moves));
+  if (!known) PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, team, &bcr->moves));
+  if (bcr->moves.team && bcr->moves.team->size < bcr->place.grid.size && BCRPoissonSingular(pc)) { /* several nodes */
+    PetscCall(BCRSolverDestroy(&bcr->solver));
+    PetscCall(BCRMovesDestroy(&bcr->moves));
+    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, 1, &bcr->moves));
+    bcr->moves.wanted = team;
+  }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c)
     PetscCall(BCRMovesTakeOperator(&bcr->place.grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -238,6 +279,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
+  options->core.team = bcr->moves.team;
   options->inplace = bcr->moves.slab && !bcr->device ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
@@ -326,6 +368,7 @@ static PetscErrorCode set_capacitance(PC pc)
 
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceDestroy(&bcr->cap));
+  if (bcr->moves.team) PetscFunctionReturn(PETSC_SUCCESS); /* no rows differ */
   if (!bcr->moves.slab) {
     PetscCall(make_capacitance(pc, grid));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -364,19 +407,34 @@ PetscErrorCode BCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   BCRSolverOptions options;
-  BCRSlab part = {PetscObjectComm((PetscObject)pc), bcr->moves.axis, bcr->moves.start, bcr->moves.len},
-          *slab = bcr->place.grid.size > 1 ? &part : NULL;
+  BCRSlab part, *slab = bcr->place.grid.size > 1 ? &part : NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(BCRCapacitanceDestroy(&bcr->cap));
   PetscCall(BCRSolverDestroy(&bcr->solver));
+  if (bcr->moves.team && bcr->device) { /* vectors came from there after all */
+    const PetscInt axis = bcr->moves.axis;
+    const PetscBool inplace = bcr->moves.inplace;
+
+    PetscCall(BCRMovesDestroy(&bcr->moves));
+    PetscCall(BCRMovesCreate(&bcr->place.grid, axis, inplace, 1, &bcr->moves));
+  }
+  part.comm = bcr->moves.team ? bcr->moves.across : PetscObjectComm((PetscObject)pc);
+  part.axis = bcr->moves.axis;
+  part.start = bcr->moves.start;
+  part.len = bcr->moves.len;
   PetscCall(solver_options(bcr, &options));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
   if ((bcr->tune || bcr->tunefile) && !bcr->waves)
     PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab,
                             bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) PetscCall(create_anywhere(pc, &options));
-  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
+  else {
+    ierr = BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver);
+    if (bcr->moves.team) ierr = BCRFaultShare(PetscObjectComm((PetscObject)pc), ierr, BCR_NO_MEMORY);
+    PetscCall(ierr);
+  }
   bcr->replan = PETSC_FALSE;
   PetscCall(place_moves(bcr, options.stream));
   PetscCall(set_capacitance(pc));
@@ -501,7 +559,12 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   PetscCall(BCRSidesSetUp(pc));
   PetscCall(set_slabs(pc));
   PetscCall(BCRFactorsMove(pc));
-  if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
+  if (bcr->solver && !bcr->replan) {
+    PetscErrorCode ierr = BCRSolverUpdate(bcr->solver, bcr->ops, &done);
+
+    if (bcr->moves.team) ierr = BCRFaultShare(PetscObjectComm((PetscObject)pc), ierr, BCR_NO_MEMORY);
+    PetscCall(ierr);
+  }
   if (!done) {
     PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));

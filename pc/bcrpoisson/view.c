@@ -86,7 +86,9 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
 
     PetscCall(BCRSolverGetInfo(bcr->solver, &info));
     if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
-    if (info.ranks[0])
+    if (info.ranks[0] && m->team && m->team->size == g->size)
+      PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: through memory, as all ranks have one slab\n"));
+    else if (info.ranks[0])
       PetscCall(PetscViewerASCIIPrintf(viewer,
                                        "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n",
                                        info.ranks, (double)info.bytes_sent, (double)info.messages));
@@ -108,6 +110,11 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
       bcr->size[general], xyz[general], 10 * PetscPowReal((PetscReal)bcr->size[general], 3),
       8 * PetscSqr((double)bcr->size[general])));
   if (!m->inplace) PetscCall(view_redistribution(pc, viewer));
+  else if (m->team)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "coupling: %d ranks share a slab in memory that all of them reach, each its lines "
+                                     "and planes of modes; no vector is moved\n",
+                                     (int)m->team->size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,7 +217,9 @@ static PetscErrorCode view_memory(const PC_BCRPoisson *bcr, PetscViewer viewer)
 
     PetscCall(BCRCarryGetInfo(bcr->moves.carry, &info));
     memory[WORKSPACE] += (double)info.bytes;
-  } else if (bcr->moves.slab)
+  } else if (bcr->moves.team)
+    memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->moves.nodes / (double)bcr->moves.team->size;
+  else if (bcr->moves.slab)
     memory[WORKSPACE] += (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes;
   memory[TABLES] = (double)bcr->info.tables;
   memory[VECTORS] = memory[WORKSPACE] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));

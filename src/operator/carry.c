@@ -1,7 +1,6 @@
 #include "carryimpl.h"
 #include "../base/agree.h"
 #include "../base/shared.h"
-#include <sched.h>
 #include <string.h>
 
 /* ---- what goes where ---- */
@@ -101,7 +100,7 @@ static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory that all ranks of the node reach: the counts and the slab of each */
+/* Memory that all ranks of the node reach: the counts and the slab of each, or of the first of each team */
 static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 {
   const size_t head = COUNTS * BCR_CARRY_LINE;
@@ -128,7 +127,7 @@ static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallMPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, c->window));
-  memset(base, 0, head + bytes); /* the first touch */
+  memset(base, 0, head + (c->team ? 0 : bytes)); /* the first touch, by which memory is near a rank */
   c->memory = base + head;
   for (PetscMPIInt p = 0; p < c->node->ranks; p++) {
     MPI_Aint there;
@@ -193,6 +192,45 @@ static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, 
   PetscCall(PetscMalloc1(c->nbefore, &c->before));
   for (PetscMPIInt r = 0, k = 0; r < g->size; r++)
     if (want[r]) c->before[k++] = c->node->local[r];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are all ranks of each team on one node? */
+static PetscErrorCode carry_together(BCRCarry c, PetscMPIInt ranks, PetscMPIInt *together)
+{
+  const PetscMPIInt first = c->rank / ranks * ranks;
+  PetscMPIInt mine = 1;
+
+  PetscFunctionBegin;
+  for (PetscMPIInt p = first; p < first + ranks; p++) mine = mine && c->node->local[p] != MPI_UNDEFINED;
+  PetscCallMPI(MPI_Allreduce(&mine, together, 1, MPI_INT, MPI_MIN, c->comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The ranks that share a slab meet in their lines of the window. *reach: they have one, on all ranks alike */
+static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[], size_t bytes, PetscMPIInt ranks,
+                                 PetscMPIInt *reach)
+{
+  const PetscMPIInt first = c->rank / ranks * ranks;
+  PetscMPIInt mine = c->window != MPI_WIN_NULL;
+  size_t slab = bytes * (size_t)(rows[first + 1] - rows[first]);
+  PetscInt a, b;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&mine, reach, 1, MPI_INT, MPI_MIN, c->comm));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
+  c->team->rank = c->rank - first;
+  c->team->size = ranks;
+  c->team->comm = c->comm;
+  c->team->tag = c->tag;
+  c->team->axis = axis;
+  c->start = rows[first];
+  for (PetscMPIInt k = 0; k < ranks; k++)
+    c->team->line[k] = c->counts[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
+  c->memory = carry_memory(c, first);
+  BCRTeamShare(c->team, 1 << 20, &a, &b); /* a piece each */
+  memset(c->memory + slab / (1 << 20) * (size_t)a, 0,
+         (b == 1 << 20 ? slab : slab / (1 << 20) * (size_t)b) - slab / (1 << 20) * (size_t)a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -278,7 +316,8 @@ PetscErrorCode BCRCarryCount(BCRCarry c, PetscBool shares, BCRCarryInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[])
+static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, const PetscInt first[], PetscMPIInt team,
+                                 PetscMPIInt *reach)
 {
   const size_t bytes = (size_t)g->dof * sizeof(PetscScalar);
   PetscMPIInt *all = NULL, *local = NULL;
@@ -291,6 +330,8 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   block_slab(g, axis, first, g->rank, &c->slab);
   ierr = BCRCommGetShared(c->comm, sizeof(*c->node), node_destroy, &c->node);
   if (!ierr) ierr = PetscMalloc1(g->size, &c->counts);
+  if (!ierr && team > 1) ierr = PetscNew(&c->team);
+  if (!ierr && team > 1) ierr = PetscMalloc1(team, &c->team->line);
   if (!ierr) ierr = PetscMalloc1(g->size, &all);
   if (!ierr && !c->node->local) ierr = PetscMalloc1(g->size, &local);
   ierr = BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY);
@@ -301,7 +342,13 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCall(PetscFree(all));
   PetscCall(PetscFree(local));
   PetscCall(ierr);
+  *reach = 1;
+  if (team > 1) PetscCall(carry_together(c, team, reach));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(carry_window(c, bytes * (size_t)block_nodes(&c->slab)));
+  if (team > 1)
+    PetscCall(carry_team(c, axis, first, bytes * (size_t)(g->N[0] * g->N[1] * g->N[2] / g->N[axis]), team, reach));
+  if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));
   PetscCall(BCRFaultShare(c->comm, carry_local(c, g, axis, first, bytes), BCR_NO_MEMORY));
@@ -309,8 +356,10 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], BCRCarry *carry)
+PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], PetscMPIInt team,
+                              BCRCarry *carry)
 {
+  PetscMPIInt reach;
   BCRCarry c = NULL;
 
   PetscFunctionBegin;
@@ -319,7 +368,8 @@ PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt
   c->comm = MPI_COMM_NULL;
   c->window = MPI_WIN_NULL;
   c->type = MPI_DATATYPE_NULL;
-  BCRCallElse(carry_fill(c, grid, axis, first), (void)BCRCarryDestroy(&c));
+  BCRCallElse(carry_fill(c, grid, axis, first, team, &reach), (void)BCRCarryDestroy(&c));
+  if (!reach) PetscCall(BCRCarryDestroy(&c));
   *carry = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -348,9 +398,23 @@ PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
   }
   if (c->type != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&c->type));
   PetscCall(PetscFree(c->counts));
+  if (c->team) PetscCall(PetscFree(c->team->line));
+  PetscCall(PetscFree(c->team));
   if (c->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&c->comm));
   PetscCall(PetscFree(*carry));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void BCRCarryTeamOwn(BCRCarry c, PetscInt axis)
+{
+  c->team->field = c->memory;
+  c->team->first = c->box.lo[axis] - c->start;
+  c->team->end = c->team->first + c->box.n[axis];
+}
+
+BCRTeam *BCRCarryTeam(BCRCarry c)
+{
+  return c->team;
 }
 
 void *BCRCarrySlab(BCRCarry c)
@@ -378,18 +442,10 @@ PetscErrorCode BCRCarryTell(BCRCarry c, int count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Messages of other objects may be what the other rank waits for, so that they have to go on here; ranks may share a core */
 PetscErrorCode BCRCarryWait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
 {
-  const uint64_t *at = (const uint64_t *)(c->counts[local] + count * BCR_CARRY_LINE);
-  int flag, turns = 0;
-
   PetscFunctionBegin;
-  while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < take) {
-    if (turns++ < 1000) continue;
-    PetscCallMPI(MPI_Iprobe(MPI_ANY_SOURCE, c->tag, c->comm, &flag, MPI_STATUS_IGNORE));
-    (void)sched_yield();
-  }
+  PetscCall(BCRTeamWait(c->comm, c->tag, c->counts[local] + count * BCR_CARRY_LINE, take));
   PetscCallMPI(MPI_Win_sync(c->window));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -443,12 +499,14 @@ PetscErrorCode BCRCarryTake(BCRCarry c, size_t bytes, const void *box)
 
     if (c->from[i].memory && q != c->rank) PetscCall(BCRCarryWait(c, c->node->local[q], PUSHED, c->take));
   }
+  PetscCall(BCRTeamMeet(c->team));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
 {
   PetscFunctionBegin;
+  PetscCall(BCRTeamMeet(c->team));
   PetscCall(BCRCarryTell(c, READY));
   PetscCall(carry_begin(c, 1, bytes, c->memory));
   for (PetscInt i = c->nto; i-- > 0;) { /* this rank's own piece is the last of the list */
@@ -466,6 +524,7 @@ PetscErrorCode BCRCarryGive(BCRCarry c, size_t bytes, void *box)
 PetscErrorCode BCRCarryRelease(BCRCarry c)
 {
   PetscFunctionBegin;
+  PetscCall(BCRTeamMeet(c->team));
   PetscCall(BCRCarryTell(c, READY));
   PetscCall(BCRCarryTell(c, DONE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "grid.h"
+#include "../base/team.h"
 
 typedef struct _n_BCRCarry *BCRCarry;
 
@@ -19,14 +20,22 @@ typedef struct {
   size_t bytes;        /* device: of both slabs and of packed messages, on this rank */
 } BCRCarryInfo;
 
-/* Collective. Rank p has rows first[p] .. first[p + 1] - 1 of the axis, whole across the others */
-PETSC_INTERN PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], BCRCarry *carry);
+/* Collective. Rank p has rows first[p] .. first[p + 1] - 1 of the axis, whole across the others. team: so many ranks one
+   after the other share the slab that the first of them has; the others have no rows. *carry = NULL: not all of a team
+   reach it */
+PETSC_INTERN PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], PetscMPIInt team,
+                                           BCRCarry *carry);
+/* What comes and goes are the rows of its box, all whole, which the team's slab has along the slabs' axis; nothing is
+   taken or given */
+PETSC_INTERN void BCRCarryTeamOwn(BCRCarry carry, PetscInt axis);
+/* NULL: each rank has a slab of its own. As long as the carry lives */
+PETSC_INTERN BCRTeam *BCRCarryTeam(BCRCarry carry);
 PETSC_INTERN PetscErrorCode BCRCarryDestroy(BCRCarry *carry);
-/* This rank's slab on the host, of as many bytes for a node as a vector of the grid has */
+/* This rank's slab on the host, or its team's, of as many bytes for a node as a vector of the grid has */
 PETSC_INTERN void *BCRCarrySlab(BCRCarry carry);
 PETSC_INTERN PetscErrorCode BCRCarryGetInfo(BCRCarry carry, BCRCarryInfo *info);
 /* Collective. Box to slab, bytes for a node: at most a vector's. After it, when this rank has done with its slab: one of
-   the other two */
+   the other two, which wait for the rest of the team */
 PETSC_INTERN PetscErrorCode BCRCarryTake(BCRCarry carry, size_t bytes, const void *box);
 /* Collective. Slab to box */
 PETSC_INTERN PetscErrorCode BCRCarryGive(BCRCarry carry, size_t bytes, void *box);

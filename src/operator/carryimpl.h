@@ -26,6 +26,7 @@ enum {
   PUSHED, /* its box is in the slabs */
   READY,  /* what is to go back is in its slab */
   DONE,   /* it has what it wants of all slabs, and has done with its own */
+  MET,    /* how often its team has met */
   COUNTS,
   BCR_CARRY_LINE = 128
 };
@@ -44,7 +45,9 @@ struct _n_BCRCarry {
   MPI_Datatype type; /* all that a vector has for a node */
   PetscMPIInt tag, rank;
   BCRBlock box, slab;
-  char *memory; /* this rank's slab */
+  char *memory;   /* this rank's slab, or its team's */
+  PetscInt start; /* of the team's slab */
+  BCRTeam *team;  /* the ranks that share it; NULL: this one alone */
   PetscBool mine;
   uint64_t take; /* takes until now */
   char **counts; /* [ranks of the node] COUNTS of each */

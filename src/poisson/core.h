@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../operator/operator.h"
+#include "../base/team.h"
 
 typedef enum {
   BCR_DOUBLE,
@@ -63,6 +64,9 @@ typedef struct {
   /* level 0: which axis they are transformed along. 0: the faster one, 1: x, 2: across, along y,
      wherever that can be (tests) */
   int separators;
+  /* host, three dimensions, no general axes: ranks that solve together, each with a core of its own: lines across planes,
+     then planes, are shared out. f and u are one array that all reach, or each rank's rows of it. NULL: there are none */
+  BCRTeam *team;
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;
@@ -130,8 +134,9 @@ PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis
 /* Eliminates all rows but the last one (all, if it is not open). previous, interface: the modes of the
    right-hand sides, times norm and factor, that the interface rows before and at the end of this
    rank get; set where open. f must stay (it may be u). In three dimensions for the modes k0 to k1 -
-   1 of the higher of the other axes: in order, each once, the last k1 their number; else 0 and 1.
-   The arrays are whole. */
+   1 of the higher of the other axes, in order, each once, after BCRCoreBorderStart(); the k1 of one call is the k0 of the
+   next one. All modes or, in a team, a share of them; else 0 and 1. The arrays are whole. */
+PETSC_INTERN PetscErrorCode BCRCoreBorderStart(BCRCore core, const void *f, void *u);
 PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
                                                double previous[], double interface[]);
 /* The solution from those of the interface rows (modes times norm), but for its synthesis along the higher of the other axes

@@ -255,13 +255,15 @@ static PetscErrorCode host_local(BCRRanks r)
 
 static PetscErrorCode host_connect(BCRRanks r)
 {
+  PetscInt first, end;
+
   PetscFunctionBegin;
   PetscCall(PetscCommGetNewTag(r->comm, &state(r)->halotag));
-  if (r->no[1] > 1 && r->nmodes >= BCR_RANKS_BATCH) {
-    r->nbatch = 2;
-    r->batch[1] = r->no[1] / 2;
-    r->batch[2] = r->no[1];
-  }
+  BCRTeamShare(r->options.team, r->no[1], &first, &end);
+  r->nbatch = end - first > 1 && (end - first) * r->no[0] >= BCR_RANKS_BATCH ? 2 : 1;
+  r->batch[0] = first;
+  r->batch[1] = first + (end - first) / r->nbatch;
+  r->batch[2] = end;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,7 +284,7 @@ static PetscErrorCode host_tables(BCRRanks r)
   for (PetscInt i = 0; i < 2; i++) PetscCall(BCRModesGetAxis(h->modes, i, &lambda[i]));
   BCRCallElse(BCRRanksShare(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY),
               (void)PetscFree3(low, diag, up));
-  for (PetscInt k = 0; k < r->nmodes && spec.rows; k++) {
+  for (PetscInt k = r->batch[0] * r->no[0]; k < r->batch[r->nbatch] * r->no[0] && spec.rows; k++) {
     PetscInt mode[2];
 
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
@@ -393,6 +395,7 @@ static PetscErrorCode host_eliminate(BCRRanks r, void *stream, PetscInt b, const
   (void)stream;
   if (b == 0) h->mean = h->removed = 0;
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->pass == BCR_PASS_ONE && b == 0) PetscCall(BCRCoreBorderStart((BCRCore)r->core, f, u));
   if (r->pass == BCR_PASS_ONE)
     PetscCall(BCRCoreBorderBegin((BCRCore)r->core, r->batch[b], r->batch[b + 1], f, u, h->previous, h->interface));
   else if (b == 0) PetscCall(two_begin(r, f, u));

@@ -90,8 +90,18 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
                              const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim, axis, stride, shift, singular, io, options, -1, {PETSC_FALSE, PETSC_FALSE},
-            NULL, PETSC_FALSE, PETSC_FALSE
+    dim,
+    axis,
+    stride,
+    shift,
+    singular,
+    io,
+    options,
+    options->team ? options->team->axis : -1,
+    {PETSC_FALSE, PETSC_FALSE},
+    NULL,
+    PETSC_FALSE,
+    PETSC_FALSE
   };
 
   PetscFunctionBegin;

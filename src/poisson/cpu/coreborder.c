@@ -182,16 +182,23 @@ static ptrdiff_t border_plane(BCRCore c, PetscInt k)
   return c->dim == 3 ? k * c->stride[2] : 0;
 }
 
+PetscErrorCode BCRCoreBorderStart(BCRCore c, const void *f, void *u)
+{
+  PetscFunctionBegin;
+  if (c->dim < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRCoreTransformLayers(c, 2, 0, f, u);
+  PetscCall(BCRTeamMeet(c->options.team));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double previous[],
                                   double interface[])
 {
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
 
   PetscFunctionBegin;
-  if (c->dim == 3) {
-    if (k0 == 0) BCRCoreTransformLayers(c, 2, 0, f, u);
-    f = u;
-  }
+  if (c->options.team && c->options.team->field) u = c->options.team->field;
+  if (c->dim == 3) f = u;
   for (PetscInt k = k0; k < k1 && c->kind != BCR_PLAN_LEVEL0; k++)
     border_fourier_begin(c, k, border_singular(c, k), c->dim == 3 ? c->norm[2][k] : 1, at(c->io, f, border_plane(c, k)),
                          at(c->io, u, border_plane(c, k)), previous + k * n, interface + k * n);
@@ -213,6 +220,7 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
 
   PetscFunctionBegin;
+  if (c->options.team && c->options.team->field) u = c->options.team->field;
   if (c->dim == 3) f = u;
   for (PetscInt k = k0; k < k1 && c->kind != BCR_PLAN_LEVEL0; k++)
     border_fourier_end(c, k, border_singular(c, k), nz ? nz[k] : 1, mean, at(c->io, u, border_plane(c, k)),
@@ -253,6 +261,8 @@ PetscErrorCode BCRCoreBorderFinish(BCRCore c, double less, void *u)
 
     for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, row, i, get(c->io, row, i) - less);
   }
-  if (c->dim == 3) BCRCoreTransformLayers(c, 2, 1, u, u);
+  if (c->dim < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTeamMeet(c->options.team));
+  BCRCoreTransformLayers(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

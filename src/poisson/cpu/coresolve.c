@@ -120,6 +120,79 @@ static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
   return inplace || 8 * (size_t)bytes <= BCRCoreCacheBytes(1u << 20) ? bytes : 0;
 }
 
+/* This rank's share of the lines across the planes, in place: of those of each layer a piece that fills whole vectors */
+static void transform_share(BCRCore c, PetscInt axis, int direction, void *u)
+{
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const PetscInt other = axis == 2 ? 1 : 2, lanes = 8;
+  const PetscBool whole = c->stride[other] == c->n[0] ? PETSC_TRUE : PETSC_FALSE; /* planes are contiguous */
+  const PetscInt n = whole ? c->n[0] * c->n[other] : c->n[0], layers = whole ? 1 : c->n[other];
+  const ptrdiff_t s = c->stride[axis];
+  const BCRDttAhead none = {NULL, 0};
+  PetscInt first, end;
+
+  BCRTeamShare(c->options.team, n * layers, &first, &end);
+  for (PetscInt j = first / n; j < layers && j * n < end; j++) {
+    const PetscInt i = j == first / n ? first % n / lanes * lanes : 0, m = j == end / n ? end % n / lanes * lanes : n;
+    void *line = at(c->io, u, j * c->stride[other] + i);
+
+    if (m <= i) continue;
+    if (whole) c->cpu->dtt.cols(c->dtt[axis], direction, io, m - i, line, s, line, s, c->work);
+    else c->cpu->dtt.layer(c->dtt[axis], direction, io, m - i, line, s, line, s, &none, c->work);
+  }
+}
+
+/* This rank's rows, v its array of them: to the team's field and transformed there (0), or from there and transformed here */
+static void transform_own(BCRCore c, int direction, void *v)
+{
+  const BCRTeam *team = c->options.team;
+  const PetscInt rows = team->end - team->first, n = c->n[0];
+  const BCRDttAhead none = {NULL, 0};
+  const size_t bytes = (size_t)n * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
+  const ptrdiff_t s = c->stride[2], sv = s > c->stride[1] ? (ptrdiff_t)n * rows : s; /* between planes */
+
+  for (PetscInt j = 0; j < rows; j++) {
+    char *field = (char *)at(c->io, team->field, (team->first + j) * c->stride[1]),
+         *mine = (char *)at(c->io, v, j * c->stride[1]);
+
+    for (PetscInt k = 0; k < c->n[2]; k++) {
+      char *to = (char *)at(c->io, direction ? mine : field, k * (direction ? sv : s));
+
+      memcpy(to, at(c->io, direction ? field : mine, k * (direction ? s : sv)), bytes);
+    }
+    c->cpu->dtt.layer(c->dtt[2], direction, 0, n, direction ? mine : field, direction ? sv : s,
+                      direction ? mine : field, direction ? sv : s, &none, c->work);
+  }
+}
+
+/* The mean of a team's solution becomes zero: its rows, or a share of those of the array */
+static PetscErrorCode team_zero_mean(BCRCore c, void *u)
+{
+  BCRTeam *team = c->options.team;
+  const ptrdiff_t s =
+    team->field && c->stride[2] > c->stride[1] ? (ptrdiff_t)c->n[0] * (team->end - team->first) : c->stride[2];
+  PetscInt first = 0, end = team->end - team->first;
+  double sum = 0, mean;
+
+  PetscFunctionBegin;
+  if (!team->field) {
+    PetscCall(BCRTeamMeet(team));
+    BCRTeamShare(team, c->n[1], &first, &end);
+  }
+  for (PetscInt k = 0; k < c->n[2]; k++)
+    for (PetscInt j = first; j < end; j++) sum += row_sum(c, u, k * s + j * c->stride[1]);
+  PetscCall(BCRTeamSum(team, &sum));
+  mean = sum / ((double)c->n[0] * c->n[1] * c->n[2]);
+  for (PetscInt k = 0; k < c->n[2]; k++)
+    for (PetscInt j = first; j < end; j++)
+      for (PetscInt i = 0; i < c->n[0]; i++) {
+        void *row = at(c->io, u, k * s + j * c->stride[1]);
+
+        set(c->io, row, i, get(c->io, row, i) - mean);
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a transform along z or y of all lines of the box; axis: which */
 void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
@@ -130,6 +203,11 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size,
                   ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
 
+  if (c->options.team) {
+    if (c->options.team->field) transform_own(c, direction, direction ? u : (void *)f);
+    else transform_share(c, axis, direction, u);
+    return;
+  }
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
@@ -235,11 +313,14 @@ static PetscErrorCode stage_reduction(BCRCore c, const void *f, void *u)
 /* All stages of the planes, one plane after the other, which stays in the cache from one to the next */
 static void stage_planes(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
+  PetscInt first, end;
+
   if (c->dim == 2) {
     BCRCorePlaneSolve(c, 0, c->singular, 1, f, u, removed);
     return;
   }
-  for (PetscInt k = 0; k < c->n[2]; k++) {
+  BCRTeamShare(c->options.team, c->n[2], &first, &end);
+  for (PetscInt k = first; k < end; k++) {
     void *plane = at(c->io, u, k * c->stride[2]);
 
     BCRCorePlaneSolve(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, c->norm[2][k], plane, plane,
@@ -277,14 +358,22 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
 
     switch (s->kind) {
     case BCR_STAGE_ACROSS:
+      if (s->back && c->options.team) {
+        double mean = c->singular && removed ? (double)*removed : 0; /* of the rank that has the constant mode */
+
+        PetscCall(BCRTeamSum(c->options.team, &mean));
+        if (removed) *removed = (PetscReal)mean;
+      }
       stage_across(c, planes, s->back, f, u);
+      if (!s->back) PetscCall(BCRTeamMeet(c->options.team));
       break;
     case BCR_STAGE_REDUCTION:
       PetscCall(stage_reduction(c, f, u));
       break;
     case BCR_STAGE_MEAN:             /* of the solution, which level 0 has seen to where it can */
       if (c->spectral.shared) break; /* the ranks' */
-      if (!(BCRPlanIsLevel0(c->kind) && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
+      if (c->options.team && !(BCRPlanIsLevel0(c->kind) && c->rowsum)) PetscCall(team_zero_mean(c, u));
+      else if (!(BCRPlanIsLevel0(c->kind) && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
       break;
     case BCR_STAGE_REDUCE:
     case BCR_STAGE_TRANSFORM:
@@ -298,6 +387,8 @@ static PetscErrorCode core_solve(BCRCore c, const void *f, void *u, PetscReal *r
     case BCR_STAGES:
       if (c->kind == BCR_PLAN_LINE) solve_line(c, f, u);
       else if (c->kind == BCR_PLAN_SPECTRAL && !done) PetscCall(BCRSpectralSolve(c, f, u, removed));
+      else if (!done && c->options.team && c->options.team->field)
+        stage_planes(planes, c->options.team->field, c->options.team->field, removed);
       else if (!done) stage_planes(planes, f, u, removed);
       done = PETSC_TRUE;
       break;

@@ -354,9 +354,13 @@ static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
 
 static PetscErrorCode tables_planes(BCRCore c, Scratch *s)
 {
+  PetscInt first, end;
+
   PetscFunctionBegin;
   PetscCall(PetscMemzero(c->plane, c->nplane * sizeof(*c->plane)));
+  BCRTeamShare(c->options.team, c->nplane, &first, &end);
   for (PetscInt k = 0; k < c->nplane; k++) {
+    if (k && (k < first || k >= end)) continue; /* others of the team; the first has the shape of all */
     if (BCRPlanIsLevel0(c->kind)) PetscCall(tables_level0(c, k, s));
     else PetscCall(tables_fourier(c, k, s));
   }
