@@ -9,7 +9,7 @@ by one PetscBCRLinesSolve(), in place and without a matrix. Prints the error aga
   -lines_view       prints what the lines are\n\n";
 
 /*
-    cc adi.c -I<petscbcr>/include -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+    mpicc adi.c `pkg-config --cflags --libs petscbcr` -lm
     mpiexec -n 4 ./a.out
 */
 #include <petscbcr.h>

@@ -7,7 +7,7 @@ Prints the relative errors ||u - exact||_2 / ||u||_2 of both test problems of th
 The names of the paper: A2D is the default, A1D -pc_neato_variant sequential, A2S and A2SD -pc_neato_precision single and mixed.\n\n";
 
 /*
-    cc bvp.c -I<petscbcr>/include -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+    mpicc bvp.c `pkg-config --cflags --libs petscbcr` -lm
     ./a.out
 */
 #include <petscbcr.h>

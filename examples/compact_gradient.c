@@ -6,7 +6,7 @@ The box is periodic along x and y and has walls along z. The program prints the 
   -mat_compact_closure <3..6>, -mat_view, ...  see MatCreateCompactDerivative()\n\n";
 
 /*
-    cc compact_gradient.c -I<petscbcr>/include -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+    mpicc compact_gradient.c `pkg-config --cflags --libs petscbcr` -lm
     mpiexec -n 8 ./a.out
 */
 #include <petscbcr.h>

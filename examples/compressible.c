@@ -7,7 +7,7 @@ Prints the largest error of the density against the exact solution and writes a 
   -mat_compact_scheme <spectral>, -ts_type rk, -ts_monitor, ...\n\n";
 
 /*
-    cc compressible.c -I<petscbcr>/include -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+    mpicc compressible.c `pkg-config --cflags --libs petscbcr` -lm
     mpiexec -n 4 ./a.out -ts_monitor
 
   Euler equations, q = (rho, rho u, rho v, E):  q_t = -d/dx F(q) - d/dy G(q),  p = (gamma - 1)(E - rho (u^2 + v^2)/2).

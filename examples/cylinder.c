@@ -12,7 +12,7 @@ Prints drag, lift and the Strouhal number, and writes pictures of the vorticity.
   -forces <name>                a file of times, drags and lifts\n\n";
 
 /*
-    cc cylinder.c `pkg-config --cflags --libs PETSc` -lm
+    mpicc cylinder.c `pkg-config --cflags --libs PETSc` -lm
     ./a.out -pc_type gamg
     ./a.out -dll_append <petscbcr>/lib/libpetscbcr.so -pc_type bcrpoisson
 

@@ -1,7 +1,7 @@
 ! ranks: 1 2
 ! The smallest program in Fortran: -Laplace u = 1 on the unit cube, u = 0 on its boundary, 31 x 31 x 31 unknowns.
 !
-!   mpif90 poisson.F90 -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+!   mpif90 poisson.F90 `pkg-config --cflags --libs petscbcr`
 program poisson
 #include <petsc/finclude/petscksp.h>
 #include <petsc/finclude/petscdmda.h>

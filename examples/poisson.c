@@ -2,7 +2,7 @@
 /*
   The smallest program: -Laplace u = 1 on the unit square, u = 0 on its boundary, 255 x 255 unknowns.
 
-    cc poisson.c -I<petscbcr>/include -L<petscbcr>/lib -lpetscbcr `pkg-config --cflags --libs PETSc`
+    mpicc poisson.c `pkg-config --cflags --libs petscbcr` -lm
 */
 #include <petscbcr.h>
 

@@ -1,18 +1,16 @@
 # ranks: 1 2
 """The smallest program in Python: -u'' - v'' = 1 on a rectangle with periodic sides in x and u = 0 at the ends of y.
 
-Needs petsc4py built on the PETSc of the library, and the library where the dynamic linker looks (LD_LIBRARY_PATH).
+Needs petsc4py and this library's Python package, both built on the same PETSc (packaging/python).
 """
 
-import ctypes
 import sys
 
 import petsc4py
 
 petsc4py.init(sys.argv)
 from petsc4py import PETSc  # noqa: E402
-
-ctypes.CDLL("libpetscbcr.so").PetscBCRInitializePackage()
+import petscbcr  # noqa: E402, F401 (registers the types)
 
 nx, ny = 48, 63
 h = 1.0 / (ny + 1)

@@ -30,7 +30,7 @@ esac
 # execute OPTION...: in the folder of its own that it writes its files to
 execute() {
   case $name in
-    *.py) (cd "$work" && PETSC_DIR=$petsc_prefix PETSC_ARCH='' LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ${RUN:-} "${PYTHON:-python3}" "$source_" "$@") ;;
+    *.py) (cd "$work" && PETSC_DIR=$petsc_prefix PETSC_ARCH='' PETSCBCR_LIBRARY=$libdir/libpetscbcr.so PYTHONPATH=$root/packaging/python${PYTHONPATH:+:$PYTHONPATH} ${RUN:-} "${PYTHON:-python3}" "$source_" "$@") ;;
     *) (cd "$work" && ${RUN:-} "./$name.exe" "$@") ;;
   esac
 }

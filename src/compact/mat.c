@@ -853,7 +853,8 @@ PetscErrorCode MatCompactDerivativeGetTransport(Mat A, PCNeatoTransport *transpo
 
   Note:
   The planes that the right-hand sides of all axes need are sent before the first of them is
-  computed, so that the neighbours along all axes are waited for once, and behind work.
+  computed, so that the neighbours along all axes are waited for once, and behind work. A field of
+  another size than a matrix and a d[i] that is f are errors (`PETSC_ERR_ARG_SIZ`, `PETSC_ERR_ARG_IDN`).
 
 .seealso: `MatCreateCompactDerivative()`
 @*/

@@ -18,9 +18,8 @@ if [ -n "$petsc" ]; then
 else
   "$python" -m venv --system-site-packages "$work"
 fi
-"$work/bin/pip" install -q 'scikit-build-core>=0.10'
-# the environment's petsc4py says which PETSc; what a build leaves lies in the work folder
-"$work/bin/pip" install -q --no-build-isolation --no-deps --config-settings=build-dir="$work/build" "$root"
+# the environment's petsc4py says which PETSc, though pip hides it from the build; what a build leaves lies in the work folder
+"$work/bin/pip" install -q --no-deps --config-settings=build-dir="$work/build" "$root"
 cd "$work"
 bin/pip show petscbcr | head -n 3
 bin/python -c 'import petsc4py; print("petsc4py", petsc4py.__version__, petsc4py.get_config())'

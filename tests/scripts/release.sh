@@ -43,6 +43,10 @@ if [ -n "$tag" ]; then
   fi
   same CITATION.cff 's/^date-released: *//p' "$date"
   same packaging/debian/changelog '1s/^[^)]*) \([a-zA-Z]*\);.*/\1/p' unstable
+  if grep -n 'example[.]org' packaging/debian/control packaging/debian/changelog; then
+    echo "the address of the maintainers is a placeholder"
+    failed=1
+  fi
 fi
 
 listed=$(sed -n 's/^ \(.*\)@Base .*/\1/p' "packaging/debian/libpetscbcr-real$soname.symbols" | LC_ALL=C sort)

@@ -82,7 +82,7 @@ def _load() -> tuple[ctypes.CDLL, str]:
     if loaded.PetscInitialized(ctypes.byref(initialized)) or not initialized.value:
         raise ImportError(
             f"petscbcr: {path} was built with another PETSc than petsc4py: build it with that one, by "
-            "pip install --no-build-isolation --no-cache-dir --force-reinstall, PETSC_DIR and PETSC_ARCH being its own"
+            "pip install --no-cache-dir --force-reinstall, PETSC_DIR and PETSC_ARCH being its own"
         )
     return loaded, path
 
