@@ -27,7 +27,7 @@ PETSC_INTERN PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt
                                                  BCRSolver solver, PetscInt most, PetscReal eps, BCRCapacitance *cap);
 PETSC_INTERN PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *cap);
 /* One right-hand side; u may be f. where: the memory that they are in, as in BCRSolverSolve(). On a device the host waits for the
-   few numbers of each step. Collective */
+   few numbers of some steps at a time. Collective */
 PETSC_INTERN PetscErrorCode BCRCapacitanceSolve(BCRCapacitance cap, PetscMemType where, void *stream,
                                                 PetscBool transpose, const PetscScalar *f, PetscScalar *u);
 

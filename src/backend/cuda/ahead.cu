@@ -13,7 +13,7 @@ enum {
   WARPS = THREADS / BCR_WARP,
   FEW = 8,   /* blocks of a cluster that any device has room for */
   MANY = 16, /* for vectors of more than MOST numbers */
-  MOST = 4096,
+  MOST = 1024,
   PASSES = 3,  /* of q being made orthogonal to the directions */
   AT_ONCE = 4, /* sums, or directions, that a warp, or a thread, has on the way */
   NUMBERS = 4  /* sums beside those with directions: |q|^2, q^H b, |z|^2, |b|^2 */
