@@ -44,7 +44,9 @@ static void BCRFitRowEnd(BCRFitData *F, const PetscInt o[3], PetscInt d, PetscIn
     }
     F->D[BCRFitAt(F, o[0], o)] -= beyond * (double)pl->slope;
   } else if (mine) {
-    q->wraps[d] += beyond;
+    /* around the end is the other end's first row, or the plane there, which holds the solution */
+    if (F->op->axis[d].plane[1 - s].present) left += beyond;
+    else q->wraps[d] += beyond;
     if (BCRFitInside(F, o, d)) { /* a row apart is not what its end is like */
       q->sum[d][s] += PetscMin(left, BCR_FIT_APART * st[2 * d + 1 - s]);
       q->count[d][s]++;

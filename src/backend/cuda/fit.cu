@@ -265,9 +265,13 @@ static __global__ void __launch_bounds__(THREADS)
       const int end = base + (s ? n - 1 : 0) * stride;
 
       if (s ? high : low) continue;
-      wraps[0] += s ? F.C[d][end] : F.low[d][end];
+      const double beyond = s ? F.C[d][end] : F.low[d][end];
+      const bool plane =
+        s ? low : high; /* around the end is a plane, which holds the solution, or the first row there */
+
+      if (!plane) wraps[0] += beyond;
       if (inside(F, o, d, false)) { /* a row apart is not what its end is like */
-        sum[s] += fmin(F.rest[end], 8 * (s ? F.low[d][end] : F.C[d][end]));
+        sum[s] += fmin(F.rest[end] + (plane ? beyond : 0), 8 * (s ? F.low[d][end] : F.C[d][end]));
         count[s] += 1;
       }
     }
