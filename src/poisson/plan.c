@@ -318,7 +318,7 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
 }
 
 /* Of operators of either sign, what a shift leaves of the smallest eigenvalue of a group at least: its inverse is what
-   roundings in the group may grow by */
+   roundings in the group may grow by. That is l + c0 >= part l, or l + c0 >= -part/(1 - part) c0 */
 #define INDEFINITE_LEAST 0.25
 
 /* Level 0 eliminates rows of a group by their modes, each a line along the row: they have to be definite on their own */
@@ -343,7 +343,7 @@ const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
         const BCRModeLine line = BCRModeLineMake(c[0] + c[2] * lambda[j], c[1] + c[3] * lambda[j]);
 
         if (!(line.delta > 0)) return "the shift leaves a group of rows that is not definite on its own";
-        if (p->indefinite && c[0] < (INDEFINITE_LEAST - 1) * c[2] * lambda[j])
+        if (p->indefinite && line.delta * line.a < INDEFINITE_LEAST / (INDEFINITE_LEAST - 1) * c[0])
           return "the shift leaves a group of rows that is hardly definite on its own";
         p->decay = PetscMax(p->decay, 1 / (1 + BCRRootGap(line.delta)));
       }
@@ -357,13 +357,13 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
 {
   double c[4];
 
-  for (PetscInt k = 0; k < p->nplanes && p->product; k++) {
+  for (PetscInt k = 0; k < p->nplanes && p->product && !p->indefinite; k++) {
     BCRPlanPlaneSymbol(p, k, c);
     for (PetscInt i = 0; i < p->n[0]; i++)
       if (!(BCRModeLineMake(c[0] + c[1] * p->lambda[0][i], c[2] + c[3] * p->lambda[0][i]).delta >= 0))
         return "a mode along the rows is not definite but for the ends of block rows";
   }
-  if (p->product) return NULL;
+  if (p->product && !p->indefinite) return NULL;
   if (p->indefinite)
     return BCRAxisIsPeriodic(&p->axis[p->blocks]) ? "lines over the separators are rings, and not definite" : NULL;
   for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
@@ -382,7 +382,11 @@ static const char *host_product(BCRPlan p)
 {
   if (!p->product) return NULL;
   if (p->waves || p->along >= 0) return "products of axes have it where the box is on one rank";
-  return p->tol > 0 ? "the symbol changes its sign, or vanishes" : NULL;
+  p->indefinite = p->tol > 0 ? PETSC_TRUE : PETSC_FALSE;
+  if (p->left_out) return "the symbol vanishes in some modes, which are left out";
+  return p->indefinite && (p->single || p->singular)
+           ? "the symbol changes its sign, in single precision or beside a zero"
+           : NULL;
 }
 
 static const char *host_level0(BCRPlan p)
@@ -410,9 +414,9 @@ static const char *host_poles(BCRPlan p)
 
   if (why) return why;
   if (p->dim != 2 || p->along >= 0) return "it is for whole planes";
-  if (p->indefinite) return "the poles' lines would be waves along the rows";
   why = host_product(p);
   if (why) return why;
+  if (p->indefinite) return "the poles' lines would be waves along the rows";
   if (p->options.separators == 1) return "separators along x are asked for";
   BCRPlanPlaneSymbol(p, 0, c);
   if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))

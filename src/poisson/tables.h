@@ -39,7 +39,7 @@ typedef struct {
 } BCRModeLine;
 static inline BCRModeLine BCRModeLineMake(double shift, double slope)
 {
-  const double a = PetscMax(fabs(slope), 1e-17 * shift);
+  const double a = PetscMax(fabs(slope), 1e-17 * fabs(shift));
   const BCRModeLine line = {a, (slope < 0 ? shift + 4 * slope : shift) / a, slope < 0 ? PETSC_TRUE : PETSC_FALSE};
 
   return line;
