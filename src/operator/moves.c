@@ -129,8 +129,8 @@ static PetscBool BCRMovesThick(const BCRGrid *g, PetscInt axis, PetscInt team, P
 }
 
 /* All of a node, if nothing is asked for. On 16 cores of a Xeon (emeraldrapids_decompositions.csv, 16^3 to 255^3) that takes
-   0.38 to 0.76 of the time with a slab for each of 16 ranks where vectors are moved; where slabs lie as the grid is cut 0.3 to
-   0.9 with 16 planes of a rank or less, as long with 32, and 1.2 and 0.9 with 64 and 128 on two ranks */
+   0.38 to 1 of the time with a slab for each of 16 ranks where vectors are moved; where slabs lie as the grid is cut 0.3 to
+   1.05 with 16 planes of a rank or less, as long with 32, and 1.2 and 0.9 with 64 and 128 on two ranks */
 PetscMPIInt BCRMovesTeam(const BCRGrid *g, PetscInt axis, PetscBool inplace, PetscInt wanted)
 {
   const PetscInt size = (PetscInt)g->size;
