@@ -21,7 +21,7 @@ fi
 # the environment's petsc4py says which PETSc, though pip hides it from the build; what a build leaves lies in the work folder
 "$work/bin/pip" install -q --no-deps --config-settings=build-dir="$work/build" "$root"
 cd "$work"
-bin/pip show petscbcr | head -n 3
+bin/pip show petscbcr | sed -n 1,3p
 bin/python -c 'import petsc4py; print("petsc4py", petsc4py.__version__, petsc4py.get_config())'
 bin/python -c 'import petscbcr; print(petscbcr.library)'
 bin/python "$root/tests/python/package.py"
