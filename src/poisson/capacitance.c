@@ -1112,8 +1112,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   }
   for (int t = 0; t < 2; t++)
     PetscCall(BCRDirectionsCreate(&cap->c, cap->m, cap->borders, cap->terms[!t], cap->info.most, few,
-                                  (PetscBool)(cap->info.most == all[0] + cap->borders), stretch,
-                                  &cap->directions[t]));
+                                  (PetscBool)(cap->info.most == all[0] + cap->borders), stretch, &cap->directions[t]));
   if (most) PetscCall(ahead_create(cap, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -463,8 +463,7 @@ static PetscErrorCode direction(BCRDirections *d, const Known *known, BCRDirecti
     PetscCall(without_known(d));
   }
   /* nothing new, or rounding of what K takes to zero, or NaN */
-  *kept = (PetscBool)(step->part >= BCR_DIRECTIONS_PART &&
-                      PetscSqr(step->q) > PetscSqr(d->zero * step->z) * d->size);
+  *kept = (PetscBool)(step->part >= BCR_DIRECTIONS_PART && PetscSqr(step->q) > PetscSqr(d->zero * step->z) * d->size);
   step->y /= step->q;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     for (int s = 0; s < (int)PETSC_STATIC_ARRAY_LENGTH(shifts); s++) {
       for (int kind = HELD; kind <= ONE_WAY; kind++) {
         const Box x = {
-          dim, {17,      11, dim > 2 ? 9 : 1},
+          dim, {17, 11, dim > 2 ? 9 : 1},
            shifts[s], (Kind)kind
         };
 
