@@ -26,7 +26,8 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
     norm[k] = m < 0 ? 0 : p->norm[d][m] * (o ? o->norm[k] : doubles ? 0.25 : 1);
     if (!p->singular || m < 0 || m != (int)p->constant[d]) continue;
     s->pin[d] = k;
-    s->removedfactor *= p->norm[d][m] / (o ? o->gain[k] : doubles ? 2 : 1);
+    /* what the way there makes of it: with the way back and the norm one, and only the way back halves modes of ends */
+    s->removedfactor *= p->norm[d][m] * (o ? o->norm[k] * o->gain[k] : doubles ? 0.5 : 1);
   }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->places[d], lambda, &s->lambda[d]));
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->places[d], norm, &s->norm[d]));
