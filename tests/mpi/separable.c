@@ -790,6 +790,7 @@ int main(int argc, char **argv)
 {
   PetscMPIInt rank;
   PetscInt cases[3], given = 3;
+  PetscBool vectors; /* of devices */
   char backend[8] = "auto";
   PetscBool all;
 
@@ -806,7 +807,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_backend", backend));
   device = (PetscBool)!strcmp(backend, "cuda");
-  host = (PetscBool)(!device || size == 1);
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &vectors));
+  host = (PetscBool)(!(device || vectors) || size == 1);
   if (all) PetscCall(Trials(1, size > 1 ? 15 : 40));
   PetscCall(Trials(2, cases[0]));
   PetscCall(Trials(3, cases[1]));
