@@ -233,7 +233,7 @@ PetscErrorCode BCRMovesDescribe(const BCRGrid *g, const BCRMoves *s, PetscInt ge
   PetscCall(BCRCarryGetInfo(s->carry, &info));
   if (s->team)
     PetscCall(PetscSNPrintf(why, length, "slabs along %c: %d ranks share a slab, each its lines and planes of modes",
-                            "xyz"[s->axis], (int)s -> team -> size));
+                            "xyz"[s->axis], (int)(s->team->size)));
   else
     PetscCall(PetscSNPrintf(why, length, "slabs along %c, %s: of the nodes change their rank", "xyz"[s->axis],
                             general == s->axis ? "along which coefficients vary"
