@@ -83,30 +83,27 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMP
 {
   const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
   const BCRGrid *g = &bcr->place.grid;
-  PetscMPIInt can = g->size > 1 && g->dim == 3 && axis > 0 && bcr->dof == 1 && !PetscDefined(USE_COMPLEX) &&
-                    sizeof(PetscReal) == sizeof(double) && bcr->precision == PCBCRPOISSON_PRECISION_DOUBLE &&
-                    !bcr->pattern.device && !bcr->device && !bcr->tune && !bcr->tunefile && !bcr->nlevels &&
-                    bcr->radix == PCBCRPOISSON_RADIX_AUTO && !bcr->factor;
-  PetscBool singular = PETSC_FALSE;
+  const BCROperator *op = bcr->ops;
+  PetscMPIInt can = bcr->precision == PCBCRPOISSON_PRECISION_DOUBLE && !bcr->pattern.device && !bcr->device &&
+                    !bcr->tune && !bcr->tunefile && !bcr->nlevels && bcr->radix == PCBCRPOISSON_RADIX_AUTO &&
+                    !bcr->factor && !op->product && !op->waves && !op->rowscale && !op->devscale && !op->apart &&
+                    !op->differ && op->tau == 0;
 
   PetscFunctionBegin;
   *team = 1;
-  for (PetscInt c = 0; c < bcr->dof; ++c) {
-    const BCROperator *op = &bcr->ops[c];
+  /* what all ranks know alike */
+  if (g->size == 1 || g->dim != 3 || axis == 0 || bcr->dof != 1 || PetscDefined(USE_COMPLEX) ||
+      sizeof(PetscReal) != sizeof(double))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; ++d) {
+    const BCRAxis *x = &op->axis[d];
 
-    can =
-      can && !op->product && !op->waves && !op->rowscale && !op->devscale && !op->apart && !op->differ && op->tau == 0;
-    singular = (PetscBool)(singular || op->singular);
-    for (PetscInt d = 0; d < 3; ++d) {
-      const BCRAxis *x = &op->axis[d];
-
-      can = can && x->n > 2 && !x->lower && !x->plane[0].present && !x->plane[1].present &&
-            BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
-    }
+    can = can && x->n > 2 && !x->lower && !x->plane[0].present && !x->plane[1].present &&
+          BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
   if (can) *team = BCRMovesTeam(g, axis, inplace, bcr->slabranks);
-  if (singular && *team < g->size) *team = 1;
+  if (op->singular && *team < g->size) *team = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
