@@ -254,21 +254,18 @@ static PetscErrorCode product(void *context, const BCRFew *p, PetscScalar *q)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode box_launch(BCRCapacitance cap, PetscBool transpose)
+static PetscErrorCode box_launch(void *context)
 {
-  PetscFunctionBegin;
-  PetscCall(solve_box(cap, transpose, cap->unit, cap->field));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  const BCRCapacitance cap = (BCRCapacitance)context;
 
-static PetscErrorCode box_launch_plain(void *context)
-{
-  return box_launch((BCRCapacitance)context, PETSC_FALSE);
+  return solve_box(cap, PETSC_FALSE, cap->unit, cap->field);
 }
 
 static PetscErrorCode box_launch_transposed(void *context)
 {
-  return box_launch((BCRCapacitance)context, PETSC_TRUE);
+  const BCRCapacitance cap = (BCRCapacitance)context;
+
+  return solve_box(cap, PETSC_TRUE, cap->unit, cap->field);
 }
 
 /* Steps that are launched ahead, and all else of a solve: with a field of its own no graph depends on the caller's vectors, and they
@@ -290,7 +287,7 @@ static PetscErrorCode ahead_create(BCRCapacitance cap, PetscBool transpose)
                                           .d = cap->ones,
                                           .unit = cap->unit,
                                           .y = field_spread(cap, cap->field),
-                                          .box = transpose ? box_launch_transposed : box_launch_plain,
+                                          .box = transpose ? box_launch_transposed : box_launch,
                                           .context = cap};
   PetscCall(clear_unit(cap, transpose));
   PetscCall(BCRDirectionsAhead(&cap->directions[transpose], &cap->step[transpose]));
@@ -319,8 +316,9 @@ static PetscErrorCode field(BCRCapacitance cap, PetscBool transpose, PetscBool c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* b = G^T u - w, what is left of the system by the field itself, and of the borders, these over cap->size; its 2-norm over that, and what rounding
-   leaves of it. fresh: the size becomes that of the largest of the terms, as squares of others may be none. Collective */
+/* b = G^T u - w, what is left of the system by the field itself, and of the borders, these over cap->size; its 2-norm over that,
+   and what rounding leaves of it. fresh: the size becomes that of the largest of the terms, as squares of others may be none.
+   Collective */
 static PetscErrorCode residual(BCRCapacitance cap, PetscBool transpose, PetscBool fresh, PetscScalar *u,
                                PetscReal *norm, PetscReal *rounding)
 {

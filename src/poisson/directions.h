@@ -56,8 +56,9 @@ PETSC_INTERN void BCRDirectionsForget(BCRDirections *d);
 /* K z is known from now on, if there is anything new in it; to be called between solves that made leading directions only. Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsTeach(BCRDirections *d, BCRDirectionsProduct product, void *context,
                                                const BCRFew *z);
-/* w = K^-1 b to |b - K w| <= tol, in at most steps products; norm: |b|, which becomes the residual. It ends early below 100 tol where no
-   direction leads on: what is left is rounding's. A sum over the ranks for each product, and few more. Collective */
+/* w = K^-1 b to |b - K w| <= tol, in at most steps products; b, whose norm is given, becomes the residual. It ends early below
+   100 tol where no direction leads on: what is left is rounding's. A sum over the ranks for each product, and few more.
+   Collective */
 PETSC_INTERN PetscErrorCode BCRDirectionsSolve(BCRDirections *d, BCRDirectionsProduct product, void *context,
                                                PetscReal tol, PetscInt steps, const BCRFew *b, PetscReal norm,
                                                const BCRFew *w, BCRDirectionsResult *result);

@@ -89,20 +89,14 @@ static PetscErrorCode core_create(const BCRPlanSpec *spec, const BCRCoreBorder *
 PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
                              const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
 {
-  const BCRPlanSpec spec = {
-    dim,
-    axis,
-    stride,
-    shift,
-    singular,
-    io,
-    options,
-    options->team ? options->team->axis : -1,
-    {PETSC_FALSE, PETSC_FALSE},
-    NULL,
-    PETSC_FALSE,
-    PETSC_FALSE
-  };
+  const BCRPlanSpec spec = {.dim = dim,
+                            .axis = axis,
+                            .stride = stride,
+                            .shift = shift,
+                            .singular = singular,
+                            .io = io,
+                            .options = options,
+                            .along = options->team ? options->team->axis : -1};
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, NULL, NULL, core));
@@ -113,10 +107,15 @@ PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const Pe
                                     PetscBool singular, const PetscInt stride[], BCRPrecision io,
                                     const BCRCoreOptions *options, const BCRCoreShare *share, BCRCore *core)
 {
-  const BCRPlanSpec spec = {
-    dim,   axis,        stride,     shift, singular, io, options, share ? share->axis : -1, {PETSC_FALSE, PETSC_FALSE},
-    mixed, PETSC_FALSE, PETSC_FALSE
-  };
+  const BCRPlanSpec spec = {.dim = dim,
+                            .axis = axis,
+                            .stride = stride,
+                            .shift = shift,
+                            .singular = singular,
+                            .io = io,
+                            .options = options,
+                            .along = share ? share->axis : -1,
+                            .mixed = mixed};
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, NULL, share, core));
@@ -147,8 +146,14 @@ PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,  axis,        stride,     shift, PETSC_FALSE, io, options, border->axis, {border->open[0], border->open[1]},
-    NULL, PETSC_FALSE, PETSC_FALSE
+    .dim = dim,
+    .axis = axis,
+    .stride = stride,
+    .shift = shift,
+    .io = io,
+    .options = options,
+    .along = border->axis,
+    .open = {border->open[0], border->open[1]}
   };
 
   PetscFunctionBegin;

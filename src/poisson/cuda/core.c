@@ -240,12 +240,16 @@ static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], cons
                                         PetscReal shift, PetscBool singular, const PetscInt stride[],
                                         const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
 {
-  const BCRPlanSpec spec = {
-    dim,     axis,     stride,
-    shift,   singular, options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, -1,       {PETSC_FALSE, PETSC_FALSE},
-    mixed,   waves,    PETSC_FALSE
-  };
+  const BCRPlanSpec spec = {.dim = dim,
+                            .axis = axis,
+                            .stride = stride,
+                            .shift = shift,
+                            .singular = singular,
+                            .io = options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+                            .options = options,
+                            .along = -1,
+                            .mixed = mixed,
+                            .waves = waves};
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, stream, core));
@@ -276,10 +280,15 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
                                          const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {
-    dim,     axis,        stride,
-    shift,   singular,    options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
-    options, along,       {open[0], open[1]},
-    NULL,    PETSC_FALSE, PETSC_FALSE
+    .dim = dim,
+    .axis = axis,
+    .stride = stride,
+    .shift = shift,
+    .singular = singular,
+    .io = options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
+    .options = options,
+    .along = along,
+    .open = {open[0], open[1]}
   };
 
   PetscFunctionBegin;
