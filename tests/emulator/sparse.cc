@@ -1,6 +1,6 @@
 /*
   What PETSc's matrices on a device (aijcusparse) call of cuSPARSE to be made, filled and multiplied, in its place: handles,
-  descriptions, and y = alpha A x + beta y as a plain loop over the rows, a kernel in the order of its stream.
+  descriptions, and y = alpha op(A) x + beta y as a plain loop over the rows, a kernel in the order of its stream.
 */
 #include "emulator.h"
 #include <cuda_runtime_api.h>
@@ -66,8 +66,14 @@ API cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t matrix, cusparse
   matrix->base = base;
   return CUSPARSE_STATUS_SUCCESS;
 }
-API cusparseIndexBase_t cusparseGetMatIndexBase(const cusparseMatDescr_t matrix) { return matrix->base; }
-API cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t, cusparseMatrixType_t) { return CUSPARSE_STATUS_SUCCESS; }
+API cusparseIndexBase_t cusparseGetMatIndexBase(const cusparseMatDescr_t matrix)
+{
+  return matrix->base;
+}
+API cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t, cusparseMatrixType_t)
+{
+  return CUSPARSE_STATUS_SUCCESS;
+}
 
 API cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t nonzeros,
                                        void *start, void *column, void *value, cusparseIndexType_t starts,
@@ -120,25 +126,32 @@ API cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t o
                                   cusparseConstSpMatDescr_t matrix, cusparseConstDnVecDescr_t x, const void *beta,
                                   cusparseDnVecDescr_t y, cudaDataType type, cusparseSpMVAlg_t, void *)
 {
-  if (operation != CUSPARSE_OPERATION_NON_TRANSPOSE || type != CUDA_R_64F) return CUSPARSE_STATUS_NOT_SUPPORTED;
+  if (type != CUDA_R_64F) return CUSPARSE_STATUS_NOT_SUPPORTED;
   const cusparseSpMatDescr A = *matrix;
   const double *const in = (const double *)x->value;
   double *const out = (double *)y->value;
   const double *const scale = (const double *)alpha, *const old = (const double *)beta;
   const double values[2] = {handle->device ? 0 : *scale, handle->device ? 0 : *old};
-  const bool device = handle->device;
+  const bool device = handle->device, transposed = operation != CUSPARSE_OPERATION_NON_TRANSPOSE;
+  const int64_t x_size = x->size, y_size = y->size;
   const cudaError_t e = emu_stream_add(handle->stream, [=]() -> std::string {
     const double a = device ? *scale : values[0], b = device ? *old : values[1];
     char *begin, *end;
 
-    if ((A.columns && !emu_memory_holds(in, (size_t)A.columns * sizeof(double), &begin, &end)) ||
-        (A.rows && !emu_memory_holds(out, (size_t)A.rows * sizeof(double), &begin, &end)))
+    if (!emu_memory_holds(in, (size_t)x_size * sizeof(double), &begin, &end) ||
+        !emu_memory_holds(out, (size_t)y_size * sizeof(double), &begin, &end))
       return "a product with a sparse matrix reads or writes beyond an allocation";
+    for (int64_t i = 0; i < y_size; i++) out[i] = b != 0 ? b * out[i] : 0;
     for (int64_t row = 0; row < A.rows; row++) {
       double sum = 0;
 
-      for (int64_t p = A.begin(row); p < A.begin(row + 1); p++) sum += ((const double *)A.value)[p] * in[A.to(p)];
-      out[row] = a * sum + (b != 0 ? b * out[row] : 0);
+      for (int64_t p = A.begin(row); p < A.begin(row + 1); p++) {
+        const double value = ((const double *)A.value)[p];
+
+        if (transposed) out[A.to(p)] += a * value * in[row];
+        else sum += value * in[A.to(p)];
+      }
+      if (!transposed) out[row] += a * sum;
     }
     return "";
   });
