@@ -1635,7 +1635,7 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   PetscErrorCode code = PETSC_SUCCESS;
   KSPConvergedReason reason;
   int codes[4], all[4], failed;
-  PetscBool device = PETSC_FALSE, devices, several;
+  PetscBool device = PETSC_FALSE, devices = PETSC_FALSE, several;
 
   PetscFunctionBegin;
   PetscCall(OnDevice(r, &device));
