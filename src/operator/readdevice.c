@@ -260,8 +260,7 @@ static PetscBool BCRSampleFits(const BCRCheck *ck)
   return PETSC_TRUE;
 }
 
-/* Fills the tables of the models' axes, and models that refer to them where they will be, from `place` on */
-static PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[], const char *place)
+PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[], const char *place)
 {
   const double *begin = table;
 
