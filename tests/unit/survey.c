@@ -26,8 +26,8 @@ static PetscErrorCode Create(const Box *x, DM *da, Mat *A)
 
   PetscFunctionBegin;
   if (x->c.dim == 2)
-    PetscCall(DMDACreate2d(PETSC_COMM_SELF, none, none, DMDA_STENCIL_STAR, x->N[0], x->N[1], 1, 1, x->dof, 1, NULL,
-                           NULL, da));
+    PetscCall(
+      DMDACreate2d(PETSC_COMM_SELF, none, none, DMDA_STENCIL_STAR, x->N[0], x->N[1], 1, 1, x->dof, 1, NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_SELF, none, none, none, DMDA_STENCIL_STAR, x->N[0], x->N[1], x->N[2], 1, 1, 1,
                            x->dof, 1, NULL, NULL, NULL, da));
@@ -157,8 +157,8 @@ static PetscErrorCode Run(const Box *x, size_t *looked, size_t *all)
 static PetscErrorCode All(void)
 {
   const PetscInt sides[2][5][3] = {
-    {{31, 31, 1}, {32, 33, 1}, {33, 20, 1}, {67, 29, 1}, {100, 17, 1}},
-    {{12, 11, 13}, {17, 9, 8}, {33, 8, 7}, {9, 16, 12}, {40, 7, 9}}
+    {{31, 31, 1},  {32, 33, 1}, {33, 20, 1}, {67, 29, 1}, {100, 17, 1}},
+    {{12, 11, 13}, {17, 9, 8},  {33, 8, 7},  {9, 16, 12}, {40, 7, 9}  }
   };
   const double offs[] = {0, 1e-15, 1e-12, 1e-7, 0.3};
   size_t looked = 0, all = 0;
