@@ -122,14 +122,14 @@ static PetscErrorCode Run(const Case *c, PetscMPIInt rank, PetscMPIInt size)
 int main(int argc, char **argv)
 {
   const Case cases[] = {
-    {2, 63, NEUMANN_MASK, DISC,  1,   PETSC_TRUE,  0},
-    {2, 63, KEPT,         DISC,  1,   PETSC_FALSE, 0},
-    {2, 63, NEUMANN_MASK, ROUGH, 1,   PETSC_TRUE,  0},
-    {2, 63, KEPT,         TWELVE, 1,  PETSC_FALSE, 0},
-    {2, 63, MATERIAL,     DISC,  1e3, PETSC_FALSE, 0},
-    {2, 63, WELLS,        DISC,  1,   PETSC_TRUE,  0},
-    {3, 31, NEUMANN_MASK, DISC,  1,   PETSC_TRUE,  0},
-    {3, 31, KEPT,         DISC,  1,   PETSC_FALSE, 0}
+    {2, 63, NEUMANN_MASK, DISC,   1,   PETSC_TRUE,  0},
+    {2, 63, KEPT,         DISC,   1,   PETSC_FALSE, 0},
+    {2, 63, NEUMANN_MASK, ROUGH,  1,   PETSC_TRUE,  0},
+    {2, 63, KEPT,         TWELVE, 1,   PETSC_FALSE, 0},
+    {2, 63, MATERIAL,     DISC,   1e3, PETSC_FALSE, 0},
+    {2, 63, WELLS,        DISC,   1,   PETSC_TRUE,  0},
+    {3, 31, NEUMANN_MASK, DISC,   1,   PETSC_TRUE,  0},
+    {3, 31, KEPT,         DISC,   1,   PETSC_FALSE, 0}
   };
   PetscMPIInt rank, size;
 
