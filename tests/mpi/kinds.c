@@ -38,14 +38,14 @@ typedef enum {
 
 /* Pairs of ends of x, y, z */
 static const End ends[][3][2] = {
-  {{NODE, NODE}, {NODE, NODE}, {NODE, NODE}},
-  {{FREE, FREE}, {FREE, FREE}, {FREE, FREE}},
-  {{MIRROR, MIRROR}, {FREE, MIRROR}, {FREE, FREE}},
-  {{RING, RING}, {FREE, FREE}, {RING, RING}},
-  {{PLANE, PLANE}, {PLANE, PLANE}, {PLANE, PLANE}},
-  {{CELL, FREE}, {MIRROR, NODE}, {RING, RING}},
-  {{FREE, FREE}, {RING, RING}, {CELL, CELL}},
-  {{PLANE, MIRROR}, {FREE, FREE}, {FREE, NODE}}
+  {{NODE, NODE},     {NODE, NODE},   {NODE, NODE}  },
+  {{FREE, FREE},     {FREE, FREE},   {FREE, FREE}  },
+  {{MIRROR, MIRROR}, {FREE, MIRROR}, {FREE, FREE}  },
+  {{RING, RING},     {FREE, FREE},   {RING, RING}  },
+  {{PLANE, PLANE},   {PLANE, PLANE}, {PLANE, PLANE}},
+  {{CELL, FREE},     {MIRROR, NODE}, {RING, RING}  },
+  {{FREE, FREE},     {RING, RING},   {CELL, CELL}  },
+  {{PLANE, MIRROR},  {FREE, FREE},   {FREE, NODE}  }
 };
 
 typedef struct {
