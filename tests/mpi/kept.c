@@ -69,8 +69,9 @@ static PetscErrorCode Run(const Case *c, PetscBool few)
     if (print)
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D, what %d, few %d: %d rows; %d, %d, ..., %d solves\n", (int)c->dim,
                             c->what, (int)few, (int)rows, (int)first, (int)second, (int)solves));
-    Check(few ? solves > 2 : solves <= c->most, "%d-D, what %d, few %d, of %d rows all have been asked, but there are %d solves",
-          (int)c->dim, c->what, (int)few, (int)rows, (int)solves);
+    Check(few ? solves > 2 : solves <= c->most,
+          "%d-D, what %d, few %d, of %d rows all have been asked, but there are %d solves", (int)c->dim, c->what,
+          (int)few, (int)rows, (int)solves);
   }
   PetscCall(MatScale(A, 3));
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &solves));
