@@ -68,7 +68,7 @@ typedef struct {
   /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
-  PetscBool full;    /* no row is empty; asked for where a device may read them, else false */
+  PetscBool full;    /* no row is empty; asked for where values are on a device alone, else as it was known */
   PetscBool several; /* more than one axis may be general */
   PetscBool rings;   /* general axes may be periodic, or multiply another where several may be general */
   PetscBool one;     /* a fit has no general axis but x */

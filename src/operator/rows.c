@@ -47,8 +47,12 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool full, PetscBool
   PetscCall(BCRBlockOpen(near, &A->near));
   A->ai = A->near.i;
   A->aj = A->near.j;
-  A->full = (PetscBool)(full || BCRRowsFull(A));
-  if (A->full) PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
+  A->full = full;
+  PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
+  if (only && !full) { /* where values are here as well, kernels leave empty rows to the host */
+    A->full = BCRRowsFull(A);
+    A->device = only = A->full;
+  }
   if (!only) PetscCall(BCRBlockFetch(&A->near));
   A->aa = A->near.a;
   if (A->grid.size > 1) {
