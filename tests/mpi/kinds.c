@@ -220,17 +220,16 @@ static PetscErrorCode Compare(Mat A, PetscBool transpose, Vec b, Vec x, PetscBoo
   Mat S;
 
   PetscFunctionBegin;
-  PetscCall(VecDuplicate(b, &d));
-  PetscCall(VecDuplicate(b, &f));
-  PetscCall(VecDuplicate(b, &u));
-  PetscCall(MatGetDiagonal(A, d));
+  PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &S)); /* on the host */
+  PetscCall(MatCreateVecs(S, &d, &f));
+  PetscCall(VecDuplicate(d, &u));
+  PetscCall(MatGetDiagonal(S, d));
   PetscCall(VecReciprocal(d));
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &S));
   PetscCall(MatDiagonalScale(S, d, NULL));
   PetscCall(VecCopy(b, f));
   PetscCall(VecCopy(x, u));
-  if (transpose) PetscCall(VecPointwiseDivide(u, x, d));
-  else PetscCall(VecPointwiseMult(f, b, d));
+  if (transpose) PetscCall(VecPointwiseDivide(u, u, d));
+  else PetscCall(VecPointwiseMult(f, f, d));
   PetscCall(TestBackwardError(S, transpose, f, u, error));
   if (lu) PetscCall(TestAgainstReference(S, transpose, f, u, difference));
   PetscCall(VecDestroy(&d));
