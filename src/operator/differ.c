@@ -18,8 +18,8 @@
 
 /* What a row that differs has to have in its sum, of its largest entry, to hold the constant */
 #define BCR_DIFFER_HOLDS 1e-3
-/* The largest shift over the operator's size, times nodes, that is made good by residuals: one row that holds a constant has a
-   smallest eigenvalue of about the inverse of the nodes */
+/* The largest shift over the operator's size, times nodes, that is made good by residuals: one row
+   that holds a constant has a smallest eigenvalue of about the inverse of the nodes */
 #define BCR_DIFFER_SHIFT 1e-4
 
 /* How a row differs */
@@ -682,10 +682,11 @@ static PetscErrorCode BCRDifferMost(const BCRRows *A, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A shift that is no more than coefficients may differ by is all that keeps the box from being singular, and its fields are
-   as large as the inverse, which leaves no digits of the solution. Where rows that differ hold the constant the matrix is regular
-   without that shift, too: it is that matrix which is solved then, by a border (docs/method.md), and the shift is made
-   good by the residual of the matrix. Collective */
+/* A shift that is no more than coefficients may differ by is all that keeps the box from being
+   singular, and its fields are as large as the inverse, which leaves no digits of the solution.
+   Where rows that differ hold the constant the matrix is regular without that shift, too: it is
+   that matrix which is solved then, by a border (docs/method.md), and the shift is made good by the
+   residual of the matrix. Collective */
 static PetscErrorCode BCRDifferShift(BCRDifferReader *R)
 {
   BCROperator *op = R->S.op;

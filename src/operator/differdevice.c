@@ -1,7 +1,7 @@
 /*
-  The survey of a matrix whose values are on a CUDA device (differsurvey.c): a kernel says of each row that it is the
-  operator's, or repeats one before it, and the host looks at those that are left with what it looks at all rows with
-  elsewhere.
+  The survey of a matrix whose values are on a CUDA device (differsurvey.c): a kernel says of each
+  row that it is the operator's, or repeats one before it, and the host looks at those that are
+  left with what it looks at all rows with elsewhere.
 */
 #include "differimpl.h"
 #include "readdevice.h"

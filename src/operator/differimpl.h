@@ -129,8 +129,8 @@ static inline PetscInt BCRSurveyLine(const BCRSurvey *S, const PetscInt ix[3])
   return ix[1] - S->lo[1] + S->n[1] * (ix[2] - S->lo[2]);
 }
 
-/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both neighbours on this
-   rank */
+/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both
+   neighbours on this rank */
 static inline PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i)
 {
   const BCRModelAxis *m = &S->m[d];
@@ -146,8 +146,8 @@ static inline PetscInt BCRSurveyWords(const BCRSurvey *S)
   return (S->A->n[0] + 31) / 32;
 }
 
-/* differdevice.c. What the device says of each row, words[] of BCRCudaRowsSurvey(); NULL: nothing. Not collective: there is
-   one rank */
+/* differdevice.c. What the device says of each row, words[] of BCRCudaRowsSurvey(); NULL: nothing.
+   Not collective: there is one rank */
 PETSC_INTERN PetscErrorCode BCRSurveyDevice(BCRSurvey *S, uint32_t **words);
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../backend/cuda/rows.h"
@@ -159,7 +159,8 @@ PETSC_INTERN PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, 
 PETSC_INTERN PetscErrorCode BCRSurveyClose(BCRSurvey *S);
 /* All rows, once there is an operator: codes, kinds, lines, the mask. Collective */
 PETSC_INTERN PetscErrorCode BCRSurveyRows(BCRSurvey *S);
-/* The same in two steps, on one rank: what rows are compared with, and the rows, of which words[] say something */
+/* The same in two steps, on one rank: what rows are compared with, and the rows, of which words[]
+   say something */
 PETSC_INTERN PetscErrorCode BCRSurveyBegin(BCRSurvey *S);
 PETSC_INTERN void BCRSurveyTake(BCRSurvey *S, const uint32_t words[]);
 /* The row of a node */

@@ -1,7 +1,7 @@
 /*
-  Reading a matrix whose values are on a CUDA device and whose rows all have entries: the grid lines that the operator is made
-  of come to the host, and every row is compared with the operator where it is. The matrix is copied to the host only if that
-  comparison fails.
+  Reading a matrix whose values are on a CUDA device and whose rows all have entries: the grid
+  lines that the operator is made of come to the host, and every row is compared with the operator
+  where it is. The matrix is copied to the host only if that comparison fails.
 */
 #include "readdevice.h"
 

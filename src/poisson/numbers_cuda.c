@@ -48,8 +48,8 @@ static inline void pair_of(PetscScalar a, double pair[2])
   pair[1] = (double)PetscImaginaryPart(a);
 }
 
-/* Pinned memory that no system has any more is kept for the next one of the process: it takes longer to get than most of
-   what set-up does */
+/* Pinned memory that no system has any more is kept for the next one of the process: it takes
+   longer to get than most of what set-up does */
 typedef struct {
   void *piece[2];
   size_t bytes[2];

@@ -1,7 +1,9 @@
 /*
-  Directions of rows that differ are kept: a further random right-hand side takes no more solves of the box than the first, and
-  once there were as many as there are rows, m, every one takes two (where their directions may all be kept), whatever it is; with -pc_bcrpoisson_capacitance_max_rows less
-  than m it takes more; other values of the matrix begin anew. All to rounding.
+  Directions of rows that differ are kept: a further random right-hand side takes no more solves
+  of the box than the first, and once there were as many as there are rows, m, every one takes two
+  (where their directions may all be kept), whatever it is; with
+  -pc_bcrpoisson_capacitance_max_rows less than m it takes more; other values of the matrix begin
+  anew. All to rounding.
   -print: the numbers
   ranks: 1 3
 */
@@ -87,8 +89,8 @@ static PetscErrorCode Run(const Case *c, PetscBool few)
 
 int main(int argc, char **argv)
 {
-  /* the last number: solves of the box once all directions are known, which take less than 8 vectors. Without flux in three
-     dimensions some of these directions are nearly dependent */
+  /* the last number: solves of the box once all directions are known, which take less than 8
+     vectors. Without flux in three dimensions some of these directions are nearly dependent */
   const Case cases[] = {
     {2, 31, NEUMANN_MASK, DISC, 1, PETSC_TRUE,  2},
     {2, 31, NEUMANN_MASK, DISC, 1, PETSC_FALSE, 2},

@@ -1,7 +1,8 @@
 /*
-  Every kind of row that differs x ends of the axes x singular or not: KSPPREONLY solves the matrix directly, twice,
-  transposed and with other values, with a residual of rounding and the solution of PETSc's LU; of singular matrices, where a constant is free, a known
-  one. Real and complex, any number of ranks.
+  Every kind of row that differs x ends of the axes x singular or not: KSPPREONLY solves the
+  matrix directly, twice, transposed and with other values, with a residual of rounding and the
+  solution of PETSc's LU; of singular matrices, where a constant is free, a known one. Real and
+  complex, any number of ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
   -few <1, 3 on more than two ranks>: one case of so many
   ranks: 1 2 3 5
@@ -211,8 +212,8 @@ static PetscErrorCode Apart(const Box *box, DM da, Vec x, Vec y, PetscReal *diff
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The backward error, and how far LU's solution is; of D A, D the inverse of the diagonal, as rows of 1 and of 1e-14 are alike
-   then: D A x = D b, (D A)^T y = b, x = D y */
+/* The backward error, and how far LU's solution is; of D A, D the inverse of the diagonal, as rows
+   of 1 and of 1e-14 are alike then: D A x = D b, (D A)^T y = b, x = D y */
 static PetscErrorCode Compare(Mat A, PetscBool transpose, Vec b, Vec x, PetscBool lu, PetscReal *error,
                               PetscReal *difference)
 {

@@ -1,10 +1,12 @@
 /*
-  Systems of rows that differ that have no solution, or none that can be found. Ponds (pieces of fluid that no flux leaves, each with a
-  constant of its own) with a right-hand side whose sums there do not vanish: the answer is that of the equation without these
-  constants, against LU of A + sum v v^T, v the ponds' normalised constants; again, and for right-hand sides that have a solution;
+  Systems of rows that differ that have no solution, or none that can be found. Ponds (pieces of
+  fluid that no flux leaves, each with a constant of its own) with a right-hand side whose sums
+  there do not vanish: the answer is that of the equation without these constants, against LU of A
+  + sum v v^T, v the ponds' normalised constants; again, and for right-hand sides that have a
+  solution;
   -info has each pond with its rows and its sum.
-  Systems whose steps come to an end before the solution: the solve fails, KSPPREONLY then says that it would be that of a fit, and
-  CG goes on with it.
+  Systems whose steps come to an end before the solution: the solve fails, KSPPREONLY then says
+  that it would be that of a fit, and CG goes on with it.
   ranks: 1 2 3
 */
 #include "../petsc/testing.h"
@@ -104,7 +106,8 @@ static PetscErrorCode Remove(PetscInt n, Vec v[], Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is said of ponds by -info, on the first rank: of each its rows, and the sum of the right-hand side there */
+/* What is said of ponds by -info, on the first rank: of each its rows, and the sum of the
+   right-hand side there */
 static PetscErrorCode Said(const char *file, PetscInt n, Vec v[], Vec b, PetscInt *ponds)
 {
   PetscReal root[2], sum[2];

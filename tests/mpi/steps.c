@@ -1,8 +1,9 @@
 /*
-  What a step of rows that differ tells other ranks beside its solve of the box: one reduction, and one message to each rank
-  beside it. For several right-hand sides of obstacles, materials and wells: reductions and messages of a whole solve are at
-  most those of so many solves of the box, one reduction and two messages for each of them, and a few that do not grow with
-  the number of steps.
+  What a step of rows that differ tells other ranks beside its solve of the box: one reduction,
+  and one message to each rank beside it. For several right-hand sides of obstacles, materials and
+  wells: reductions and messages of a whole solve are at most those of so many solves of the box,
+  one reduction and two messages for each of them, and a few that do not grow with the number of
+  steps.
   -print: the numbers
   ranks: 2 3 5
 */
@@ -84,12 +85,13 @@ static PetscErrorCode Several(const Case *c, PetscInt n, Told told[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Reductions beside those of the steps: sizes at the beginning, what is left at the end, and residuals that are made
-   orthogonal once more */
+/* Reductions beside those of the steps: sizes at the beginning, what is left at the end, and
+   residuals that are made orthogonal once more */
 #define FEW 14
 
-/* Boxes in three dimensions are solved by the ranks of a node together, in memory that they share, but those with rows that
-   differ: there a solve of the box has two messages to each other rank and one more at either end */
+/* Boxes in three dimensions are solved by the ranks of a node together, in memory that they share,
+   but those with rows that differ: there a solve of the box has two messages to each other rank and
+   one more at either end */
 static PetscErrorCode Run(const Case *c, PetscMPIInt rank, PetscMPIInt size)
 {
   const int mean = c->closed && c->what != KEPT ? 1 : 0; /* of a singular box, a reduction of its solve */

@@ -1,8 +1,9 @@
 /*
-  Rows that differ, on a CUDA device: what BCRCudaRowsSurvey() says of each row of a matrix and the host makes of it is what
-  the host alone finds in all rows, node by node: stars, codes, kinds, the mask, deviations. Obstacles, materials, wells, rows
-  that are off by rounding or by a little, planes of boundary rows, one and two components, grids of any length. Says so and
-  is skipped where there is no device.
+  Rows that differ, on a CUDA device: what BCRCudaRowsSurvey() says of each row of a matrix and
+  the host makes of it is what the host alone finds in all rows, node by node: stars, codes,
+  kinds, the mask, deviations. Obstacles, materials, wells, rows that are off by rounding or by a
+  little, planes of boundary rows, one and two components, grids of any length. Says so and is
+  skipped where there is no device.
 */
 #include "../petsc/testing.h"
 #include "../obstacles.h"

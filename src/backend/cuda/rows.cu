@@ -72,7 +72,8 @@ static __device__ __forceinline__ void model_row(const BCRCudaRows &m, const BCR
   in[CENTRE] = __dmul_rn(in[CENTRE], w);
 }
 
-/* The largest deviation of the block, of equal ones the first, and whether any of its threads has found odd rows */
+/* The largest deviation of the block, of equal ones the first, and whether any of its threads has
+   found odd rows */
 static __device__ __forceinline__ void found_of_block(BCRCudaRowsFound mine, BCRCudaRowsFound *found)
 {
   __shared__ BCRCudaRowsFound warp[THREADS / 32];
