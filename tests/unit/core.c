@@ -67,13 +67,21 @@ typedef struct {
   size_t size;
 } Box;
 
-/* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind */
+/* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind. Half of
+   the planes are not square */
 static void box_split(Box *b)
 {
-  static const PetscInt sizes[] = {128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512},
+  static const PetscInt sizes[] =
+    {
+      128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512
+  },
+                        others[][2] = {{128, 256}, {256, 128}, {128, 160}, {128, 320}, {192, 256}, {256, 192},
+                                       {160, 200}, {192, 240}, {384, 256}, {256, 512}, {512, 128}, {512, 192}},
                         across[] = {49, 64, 61, 72, 75, 83, 96, 128};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
-  const PetscInt n = sizes[lrand48() % 11];
+  const PetscInt square = sizes[lrand48() % 11], *other = others[lrand48() % PETSC_STATIC_ARRAY_LENGTH(others)];
+  const PetscBool rectangle = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt n[2] = {rectangle ? other[0] : square, rectangle ? other[1] : square};
 
   b->dim = 3;
   b->lowest = 0;
@@ -81,7 +89,7 @@ static void box_split(Box *b)
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 
-    b->n[d] = x->n = d < 2 ? n : across[lrand48() % (n <= 192 ? 8 : 3)];
+    b->n[d] = x->n = d < 2 ? n[d] : across[lrand48() % (n[0] * n[1] <= 192 * 192 ? 8 : 3)];
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
     x->end[0] = x->end[1] = ends[lrand48() % (d < 2 ? 3 : 4)];
     for (int e = 0; e < 2 && d == 2 && !BCREndIsPeriodic(x->end[0]); e++) x->end[e] = (BCREnd)(lrand48() % 4);
