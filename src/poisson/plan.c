@@ -564,8 +564,13 @@ static void plan_stages(BCRPlan p)
       : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
                line = 5; /* line: flops of an unknown */
+  PetscBool constant = p->limits.cuda && p->singular && p->dim > 1 && p->kind == BCR_PLAN_FOURIER
+                         ? PETSC_TRUE
+                         : PETSC_FALSE; /* from the line of the constant modes, as all others add up to zero */
   double N = 1, sep = 0;
 
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (d != p->line && !BCRPlanAddsUp(&p->axis[d])) constant = PETSC_FALSE;
   p->nstages = 0;
   for (PetscInt d = 0; d < p->dim; d++) N *= (double)p->n[d];
   if (BCRPlanIsLevel0(p->kind)) sep = (double)p->separators.n * (double)p->n[0] * (double)p->nplanes;
@@ -663,12 +668,14 @@ static void plan_stages(BCRPlan p)
                     N / (double)p->n[d] * transform_flops(p, p->transform[d], d));
       }
       if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      if (!back && constant)
+        stage_add(p, BCR_STAGE_MEAN, p->line, PETSC_FALSE, 3 * (double)p->n[p->line], 2 * (double)p->n[p->line]);
       break;
     }
   }
   if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
   else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
-  if (p->singular && p->dim && !mean && !BCRPlanMeanInLines(p))
+  if (p->singular && p->dim && !mean && !constant && !BCRPlanMeanInLines(p))
     stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 

@@ -52,7 +52,7 @@ typedef enum {
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
   BCR_STAGE_MEAN,      /* the mean of a singular operator's solution; axis >= 0: that of the plane of the constant mode
-                          along it, before it is transformed back */
+                          along it, or (FOURIER) of that mode's line along it, before it is transformed back */
   BCR_STAGE_DIVIDE,    /* SPECTRAL: modes over the symbol */
   BCR_STAGE_EXCHANGE,  /* SPECTRAL: rows of all modes for all rows of some, or back */
   BCR_STAGES
