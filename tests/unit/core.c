@@ -17,7 +17,7 @@
    with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
-                nrings = 0, nmean = 0, nspectral = 0, ngeneral[4] = {0};
+                nrings = 0, nmean = 0, nspectral = 0, nclusters = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -450,7 +450,7 @@ int main(int argc, char **argv)
   PetscInt cases = 1500, first = 0, step = 1;
   double worst[2] = {0, 0};
   char backend[8] = "cpu";
-  PetscBool device = PETSC_FALSE;
+  PetscBool device = PETSC_FALSE, clusters = PETSC_TRUE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
@@ -458,6 +458,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL)); /* of one kind of boxes */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &spectral, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-clusters", &clusters, NULL)); /* 0: the device has none */
   PetscCall(PetscStrcmp(backend, "cuda", &device));
   for (PetscInt t = first; t < first + cases; t += step) {
     Box b;
@@ -529,6 +530,9 @@ int main(int argc, char **argv)
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
           if (info.kind == BCR_PLAN_SPLIT) nsplit++;
+          if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT ||
+              info.kind == BCR_PLAN_LEVEL0_CHIP)
+            nclusters++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
@@ -594,6 +598,10 @@ int main(int argc, char **argv)
            "transforms: %d, singular at level 0: %d\n",
            (int)nchip, (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
   if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
+  if (device && !clusters) {
+    printf("plans with clusters of blocks: %d\n", (int)nclusters);
+    if (nclusters) failed++;
+  }
   if (device && cases >= 1000 && step == 1 &&
       (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
