@@ -291,7 +291,8 @@ static const char *box_definite(BCRPlan p, PetscInt i, PetscInt j)
   const double shift = p->singular ? 0 : p->shift + p->fixed;
 
   for (PetscInt k = 0; k < p->n[i]; k++)
-    if (!(shift + p->axis[i].a * p->lambda[i][k] + p->axis[j].a * p->lambda[j][0] > 0))
+    if (!(p->singular && k == p->constant[i]) &&
+        !(shift + p->axis[i].a * p->lambda[i][k] + p->axis[j].a * p->lambda[j][0] > 0))
       return "the shift leaves a mode that is not definite";
   return NULL;
 }
@@ -466,7 +467,6 @@ static const char *cuda_box_product(BCRPlan p)
 
   if (why) return why;
   if (p->dim != 3) return "it is for three dimensions";
-  if (p->singular) return "the operator is singular";
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
   if (p->options.launch[BCR_LAUNCH_STRIPS] > 0) return "strips of level 0 are asked for";
   if (p->transform[p->blocks] != BCR_TRANSFORM_PRODUCT) return "the axis of the blocks is too long for a product";
@@ -631,7 +631,6 @@ static const char *cuda_level0_chip(BCRPlan p)
   if (why) return why;
   if (p->rowsby != BCR_TRANSFORM_SINE || BCRPlanCudaEven(p) || !p->limits.cuda->box((int)p->n[0] + 1))
     return "rows have no sine transform of its kernels";
-  if (p->singular) return "the operator is singular";
   if (p->along >= 0) return "rows go on on other ranks";
   if (BCREndIsPeriodic(p->axis[p->blocks].end[0])) return "lines over separators are rings";
   if (!p->separators.n) return "there is no separator";

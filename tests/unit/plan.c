@@ -423,16 +423,17 @@ static PetscErrorCode means(void)
     BCRPlanKind kind;
     PetscBool lines;
   } problem[] = {
-    {2, {4096, 4096, 1}, "pp",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {1024, 1024, 1}, "cc",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {4096, 251, 1},  "pc",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {1025, 1023, 1}, "nn",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {1025, 1024, 1}, "np",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {1024, 1025, 1}, "cn",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {158, 129, 1},   "mm",  BCR_PLAN_LEVEL0,  PETSC_TRUE },
-    {2, {20, 1025, 1},   "cn",  BCR_PLAN_FOURIER, PETSC_FALSE},
-    {3, {20, 20, 300},   "pcn", BCR_PLAN_FOURIER, PETSC_FALSE},
-    {3, {256, 256, 100}, "ppc", BCR_PLAN_RING,    PETSC_TRUE }
+    {2, {4096, 4096, 1}, "pp",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1024, 1024, 1}, "cc",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {4096, 251, 1},  "pc",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1025, 1023, 1}, "nn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1025, 1024, 1}, "np",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1024, 1025, 1}, "cn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {158, 129, 1},   "mm",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {20, 1025, 1},   "cn",  BCR_PLAN_FOURIER,     PETSC_FALSE},
+    {3, {20, 20, 300},   "pcn", BCR_PLAN_FOURIER,     PETSC_FALSE},
+    {3, {90, 81, 75},    "ccc", BCR_PLAN_BOX_PRODUCT, PETSC_TRUE },
+    {3, {256, 256, 100}, "ppc", BCR_PLAN_RING,        PETSC_TRUE }
   };
 
   PetscFunctionBegin;

@@ -390,7 +390,7 @@ static PetscErrorCode stage_planes(BCRDeviceCore c, BCRStream stream, const BCRS
   (void)stage;
   (void)w;
   if (c->kind == BCR_PLAN_BOX_PRODUCT)
-    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->plan->blocks], c->single, u));
+    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->plan->blocks], &c->chipmean, c->single, u));
   else if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCallBCRCuda(BCRCudaBoxSolve(stream, &c->chip, c->single, c->D));
   else PetscCall(BCRDeviceBoxPlanes(c->box, stream, u));
   PetscFunctionReturn(PETSC_SUCCESS);

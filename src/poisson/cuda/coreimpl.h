@@ -76,6 +76,7 @@ struct _n_BCRDeviceCore {
   const int *extraof;
   double *septab, *border; /* border: BCRCudaSepLines */
   BCRCudaBoxPlanes chip;   /* LEVEL0_CHIP: planes of separators; BOX_PRODUCT: planes */
+  BCRCudaBoxMean chipmean; /* BOX_PRODUCT */
   const void *chiproots;
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */

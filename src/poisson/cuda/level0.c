@@ -84,10 +84,20 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
   r.n = (int)p->n[0];
   r.ring = BCREndIsPeriodic(x->end[0]);
   r.nk = (int)p->n[p->blocks];
-  r.pin = -1;
+  r.pin = c->chipmean.pin = -1;
   r.ax = z->a;
   r.ay = x->a;
   for (int e = 0; e < 2; e++) r.end[e] = x->end[e];
+  if (p->singular) {
+    r.pin = (int)p->constant[p->blocks];
+    while (BCRDevicePlaneMode(c, r.pinplane) != p->constant[p->across]) r.pinplane++;
+    c->chipmean.pin = r.pin;
+    c->chipmean.plane = r.pinplane;
+    c->chipmean.solution = BCRPlanMeanInLines(p);
+    c->chipmean.removed = c->scalars;
+    c->chipmean.removedfactor =
+      p->norm[p->blocks][r.pin] * (BCRDeviceAcrossDoubles(c) ? 0.5 : 1) * p->norm[p->across][p->constant[p->across]];
+  }
   PetscCall(lines_tables(c, &r, x->a, p->lambda[p->blocks], p->norm[p->blocks], &tab));
   c->chip.tab = tab;
   PetscFunctionReturn(PETSC_SUCCESS);
