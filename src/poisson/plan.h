@@ -151,9 +151,6 @@ struct _n_BCRPlan {
     PetscBool stays;            /* planes stay on chip while ranks exchange */
   } box;                        /* BOX, BOX_PASSES */
   struct {
-    PetscBool asked, fits;
-  } chip; /* LEVEL0_CHIP */
-  struct {
     PetscBool asked[2], fits[2]; /* planes of axes 0 and 1, or 0 and 2: whether there are kernels */
     PetscInt axis[3];            /* of the planes, of the lines; SPLIT: 0, 1, 2 */
   } ring;                        /* RING, SPLIT */
@@ -209,7 +206,7 @@ static inline PetscBool BCRPlanAddsUp(const BCRAxis *a)
 static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
 {
   return kind == BCR_PLAN_LEVEL0 || kind == BCR_PLAN_POLES || kind == BCR_PLAN_LEVEL0_SMALL ||
-             kind == BCR_PLAN_LEVEL0_CHIP || kind == BCR_PLAN_LEVEL0_ROWS
+             kind == BCR_PLAN_LEVEL0_ROWS
            ? PETSC_TRUE
            : PETSC_FALSE;
 }

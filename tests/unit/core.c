@@ -14,10 +14,10 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache or with divided
+   with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
-                nrings = 0, nmean = 0, nspectral = 0, nclusters = 0, ngeneral[4] = {0};
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
+                nmean = 0, nspectral = 0, nclusters = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -526,12 +526,10 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
           } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
 #endif
-          if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
           if (info.kind == BCR_PLAN_SPLIT) nsplit++;
-          if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT ||
-              info.kind == BCR_PLAN_LEVEL0_CHIP)
+          if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT)
             nclusters++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
@@ -594,16 +592,16 @@ int main(int argc, char **argv)
          (int)ngeneral[3], (int)nrings);
   if (cases >= 1000 && step == 1 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
-    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
+    printf("radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
            "transforms: %d, singular at level 0: %d\n",
-           (int)nchip, (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
+           (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
   if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
   if (device && !clusters) {
     printf("plans with clusters of blocks: %d\n", (int)nclusters);
     if (nclusters) failed++;
   }
   if (device && cases >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
+      (spectral ? nspectral == 0 : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

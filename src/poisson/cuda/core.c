@@ -188,7 +188,6 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceProductTables(c));
     break;
   case BCR_PLAN_LEVEL0_SMALL:
-  case BCR_PLAN_LEVEL0_CHIP:
   case BCR_PLAN_LEVEL0_ROWS:
   case BCR_PLAN_LEVEL0:
     PetscCall(BCRDeviceLevel0Tables(c));
@@ -390,8 +389,7 @@ static PetscErrorCode stage_planes(BCRDeviceCore c, BCRStream stream, const BCRS
   (void)stage;
   (void)w;
   if (c->kind == BCR_PLAN_BOX_PRODUCT)
-    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->plan->blocks], &c->chipmean, c->single, u));
-  else if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCallBCRCuda(BCRCudaBoxSolve(stream, &c->chip, c->single, c->D));
+    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->planes, &c->matrix[c->plan->blocks], &c->planesmean, c->single, u));
   else PetscCall(BCRDeviceBoxPlanes(c->box, stream, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
