@@ -2829,45 +2829,50 @@ static PetscErrorCode View(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+typedef struct {
+  const char *name;
+  PetscErrorCode (*run)(void);
+} Part;
+
+#define PART(f) \
+  { \
+    #f, f \
+  }
+static const Part parts[] = {PART(AllPairs),        PART(MatrixTypes), PART(Mirror),   PART(Corners),    PART(Names),
+                             PART(AxisEigenvalues), PART(Rounded),     PART(Extremes), PART(Tolerances), PART(View)};
+/* That compare and fit, for which threads are an option */
+static const Part threaded[] = {PART(RandomProblems), PART(Components), PART(Uneven),     PART(Again),
+                                PART(Left),           PART(Missing),    PART(OneEntry),   PART(OneColumn),
+                                PART(Errors),         PART(Fits),       PART(FitNumbers), PART(Choices),
+                                PART(FitPlanes),      PART(FitLayers),  PART(FitFaults)};
+
+/* -only NAME: one part alone */
+static PetscErrorCode Run(const Part *part, const char *only)
+{
+  PetscFunctionBegin;
+  if (!*only || !strcmp(only, part->name)) PetscCall(part->run());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
+  char only[32] = "";
+
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-share", &share, NULL));
-  PetscCall(AllPairs());
-  PetscCall(MatrixTypes());
-  PetscCall(Mirror());
-  PetscCall(Corners());
-  PetscCall(Names());
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(parts); i++) PetscCall(Run(&parts[i], only));
   for (int threads = 1; threads < 4; threads += 2) { /* which compare and fit: several where there is CUDA only */
 #if defined(PETSCBCR_HAVE_CUDA)
     PetscCall(PetscOptionsSetValue(NULL, "-bcr_read_threads", threads > 1 ? "3" : "1"));
 #else
     if (threads > 1) break;
 #endif
-    PetscCall(RandomProblems());
-    PetscCall(Components());
-    PetscCall(Uneven());
-    PetscCall(Again());
-    PetscCall(Left());
-    PetscCall(Missing());
-    PetscCall(OneEntry());
-    PetscCall(OneColumn());
-    PetscCall(Errors());
-    PetscCall(Fits());
-    PetscCall(FitNumbers());
-    PetscCall(Choices());
-    PetscCall(FitPlanes());
-    PetscCall(FitLayers());
-    PetscCall(FitFaults());
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(threaded); i++) PetscCall(Run(&threaded[i], only));
   }
-  PetscCall(AxisEigenvalues());
-  PetscCall(Rounded());
-  PetscCall(Extremes());
-  PetscCall(Tolerances());
-  PetscCall(View());
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
 }
