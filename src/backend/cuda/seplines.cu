@@ -93,11 +93,9 @@ static __device__ __forceinline__ double over_chunks(double v)
 
 /* The constant that leaves the sum of the solution at zero, from what all blocks have stored: by the block of the pinned
    mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
-   of this one by their right-hand sides, and of the pinned mode's block what the eliminated rows have, of which `early` is
-   this thread's. g: the plane */
+   of this one by their right-hand sides. g: the plane */
 template <typename T, int MODES>
-static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, double early,
-                                                int warps)
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
 {
   __shared__ double parts[WARPS];
   __shared__ int all;
@@ -123,8 +121,11 @@ static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, 
     __threadfence();
     if (threadIdx.x == 0) *p.count = 0;
     for (int q = threadIdx.x; q < (int)gridDim.x; q += blockDim.x) sum += __ldcg(p.parts + q);
-  } else sum = early;
+  }
+  total = 0;
   g += p.pin;
+  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) total += p.sums[q];
+  sum += p.sumfactor * total;
   for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x) sum += p.weights[i] * (double)__ldcg(g + i * p.ld);
   sum = over_chunks<1>(sum);
   if (lane == 0) parts[w] = sum;
@@ -198,17 +199,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   /* the whole block knows */
   const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
-  double early = 0; /* what sep_mean() will want, while the rows come */
 
-  if (pinned && p.weights)
-    for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) early += p.sumfactor * p.sums[q];
   if (SINGULAR && p.ends && p.pinplane == (int)blockIdx.y) {
     double sum = 0;
 
 #pragma unroll
     for (int i = 0; i < K; i++) sum += x[i];
     if (p.periodic && ch == 0) sum += gl;
-    sum = over_chunks<1>((k < p.nk ? p.ends[k] * sum : 0) + early);
+    sum = over_chunks<1>(k < p.nk ? p.ends[k] * sum : 0);
     if (lane == 0) ended[w] = sum;
   }
   if (pinned) {
@@ -389,8 +387,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
-    sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, early, nw);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
@@ -466,13 +463,9 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
 
   if (k < p.nk) v = sep_long_line(p, g, red, k);
   if (p.weights && p.pinplane == (int)blockIdx.y) {
-    double early = 0;
-
-    if ((int)blockIdx.x == p.pin / LONG_MODES)
-      for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) early += p.sumfactor * p.sums[q];
-    v = over_chunks<1>(v + early);
+    v = over_chunks<1>(v);
     if (threadIdx.x == 0) ended = v;
-    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, early, 1);
+    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1);
   }
   if (red.window.n) window_done(red.window.turn);
 }
