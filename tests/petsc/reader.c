@@ -1472,6 +1472,50 @@ static PetscErrorCode Missing(void)
 
 /* ---- one entry that is wrong ---- */
 
+/* T of general axes whose diagonals add up to zero at one node, where the matrix has something else: its row is no multiple
+   of the operator's. Two unknowns along an axis are general without anything that says so */
+static PetscErrorCode NoDiagonal(void)
+{
+  PetscFunctionBegin;
+  for (int trial = 0; trial < 40; trial++) {
+    const PetscInt nx = 2 + trial % 4, ny = 2 + trial / 4 % 2, x0 = Pick((int)nx), y0 = Pick((int)ny);
+    PetscInt dof, x[5], y[3];
+    double diff = 0, factor = 1;
+    DM da;
+    Mat A;
+    BCROperator *ops;
+
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, 1, 1, 1, 1,
+                           NULL, NULL, &da));
+    PetscCall(DMSetUp(da));
+    PetscCall(DMCreateMatrix(da, &A));
+    for (PetscInt i = 0; i < nx; i++) x[i] = i == x0 ? -3 : 4 + Pick(4);
+    for (PetscInt j = 0; j < ny; j++) y[j] = j == y0 ? 3 : 8 + Pick(4);
+    for (PetscInt j = 0; j < ny; j++)
+      for (PetscInt i = 0; i < nx; i++) {
+        const PetscInt row = i + nx * j;
+
+        PetscCall(MatSetValue(A, row, row, i == x0 && j == y0 ? 5 : (PetscScalar)(x[i] + y[j]), INSERT_VALUES));
+        if (i > 0) PetscCall(MatSetValue(A, row, row - 1, -1, INSERT_VALUES));
+        if (i < nx - 1) PetscCall(MatSetValue(A, row, row + 1, -1, INSERT_VALUES));
+        if (j > 0) PetscCall(MatSetValue(A, row, row - nx, -1, INSERT_VALUES));
+        if (j < ny - 1) PetscCall(MatSetValue(A, row, row + nx, -1, INSERT_VALUES));
+      }
+    PetscCall(Assemble(A));
+    PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
+    for (PetscInt i = 0; i < ops[0].axis[0].n * ops[0].axis[1].n && ops[0].rowscale; i++)
+      if (!(ops[0].rowscale[i] > 0 && ops[0].rowscale[i] < PETSC_MAX_REAL)) factor = (double)ops[0].rowscale[i];
+    if (!strcmp(ops[0].fit, "exact")) PetscCall(Difference(da, A, dof, ops, &diff));
+    Report((PetscBool)(factor == 1 && diff < TOL),
+           "%d x %d, no diagonal at %d, %d: fit %s, row factor %g, differs by %g", (int)nx, (int)ny, (int)x0, (int)y0,
+           ops[0].fit, factor, diff);
+    PetscCall(BCROperatorDestroy(dof, &ops));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode OneEntry(void)
 {
   int trial;
@@ -2842,9 +2886,9 @@ static const Part parts[] = {PART(AllPairs),        PART(MatrixTypes), PART(Mirr
                              PART(AxisEigenvalues), PART(Rounded),     PART(Extremes), PART(Tolerances), PART(View)};
 /* That compare and fit, for which threads are an option */
 static const Part threaded[] = {PART(RandomProblems), PART(Components), PART(Uneven),     PART(Again),
-                                PART(Left),           PART(Missing),    PART(OneEntry),   PART(OneColumn),
-                                PART(Errors),         PART(Fits),       PART(FitNumbers), PART(Choices),
-                                PART(FitPlanes),      PART(FitLayers),  PART(FitFaults)};
+                                PART(Left),           PART(Missing),    PART(NoDiagonal), PART(OneEntry),
+                                PART(OneColumn),      PART(Errors),     PART(Fits),       PART(FitNumbers),
+                                PART(Choices),        PART(FitPlanes),  PART(FitLayers),  PART(FitFaults)};
 
 /* -only NAME: one part alone */
 static PetscErrorCode Run(const Part *part, const char *only)
