@@ -258,6 +258,8 @@ function(petscbcr_add_program_tests)
       set(emulated "LD_PRELOAD=$<TARGET_FILE:bcr_emulator>")
       add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 15 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-split COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -step 128 -cases 129 -use_gpu_aware_mpi 0)
+      # a device with 40 MB of second-level cache and no clusters of blocks
+      add_test(NAME emulated-a100 COMMAND ${CMAKE_COMMAND} -E env ${emulated} BCR_EMULATOR_MODEL=a100 $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -cases 1 -clusters 0 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-spectral COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -spectral -cases 6 -use_gpu_aware_mpi 0)
       # singular, node-centred Neumann ends along rows: the constant that is removed
       add_test(NAME emulated-removed COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -spectral -first 2 -step 128 -cases 131 -use_gpu_aware_mpi 0)
@@ -265,7 +267,7 @@ function(petscbcr_add_program_tests)
       add_test(NAME emulated-lines COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_tridevice> -sanitizer -use_gpu_aware_mpi 0)
       add_test(NAME emulated-windows COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_windows> -quick -use_gpu_aware_mpi 0)
       add_test(NAME emulated-survey COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_survey> -use_gpu_aware_mpi 0)
-      foreach(name core split spectral removed solver lines windows survey)
+      foreach(name core split a100 spectral removed solver lines windows survey)
         petscbcr_set_test_properties(emulated-${name} LABELS cuda ranks1)
       endforeach()
       # four ranks share the emulated device; case 17 is singular, in two solves whose shift is rounding alone

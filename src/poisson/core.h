@@ -27,7 +27,6 @@ typedef enum {
   BCR_PLAN_RING,  /* planes transformed both ways through the second-level cache, a line across them for each mode */
   BCR_PLAN_BOX_PRODUCT,  /* BOX by products on the tensor cores */
   BCR_PLAN_LEVEL0_SMALL, /* level 0 and the transform of the separators in one kernel */
-  BCR_PLAN_LEVEL0_CHIP,  /* level 0 of whole rows, planes of separators on chip */
   BCR_PLAN_LEVEL0_ROWS,  /* level 0 of whole rows, in place */
   BCR_PLAN_POLES,        /* level 0, the separators transformed along `blocks`, sums over poles along axis 0 */
   BCR_PLAN_LEVEL0,       /* level 0, the separators transformed along axis 0, a line over them for each mode */

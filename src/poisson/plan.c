@@ -9,10 +9,10 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {"none",        "point",       "line",         "recursive",   "reduction",
-                                    "box",         "split",       "ring",         "box-product", "level0-small",
-                                    "level0-chip", "level0-rows", "level0-poles", "level0",      "box-passes",
-                                    "fourier",     "spectral",    "BCRPlanKind",  "BCR_PLAN_",   NULL};
+const char *const BCRPlanKinds[] = {"none",        "point",        "line",      "recursive",   "reduction",
+                                    "box",         "split",        "ring",      "box-product", "level0-small",
+                                    "level0-rows", "level0-poles", "level0",    "box-passes",  "fourier",
+                                    "spectral",    "BCRPlanKind",  "BCR_PLAN_", NULL};
 const char *const BCRTransformKinds[] = {
   "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
   "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
@@ -551,6 +551,8 @@ static void stages_spectral(BCRPlan p, double N)
 PetscBool BCRPlanMeanInLines(BCRPlan p)
 {
   if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
+  if (p->kind == BCR_PLAN_BOX_PRODUCT)
+    return BCRPlanAddsUp(&p->axis[p->blocks]) && BCRPlanAddsUp(&p->axis[p->across]) ? PETSC_TRUE : PETSC_FALSE;
   return BCRPlanIsRing(p->kind) || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
 }
 
@@ -564,8 +566,13 @@ static void plan_stages(BCRPlan p)
       : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
                line = 5; /* line: flops of an unknown */
+  PetscBool constant = p->limits.cuda && p->singular && p->dim > 1 && p->kind == BCR_PLAN_FOURIER
+                         ? PETSC_TRUE
+                         : PETSC_FALSE; /* from the line of the constant modes, as all others add up to zero */
   double N = 1, sep = 0;
 
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (d != p->line && !BCRPlanAddsUp(&p->axis[d])) constant = PETSC_FALSE;
   p->nstages = 0;
   for (PetscInt d = 0; d < p->dim; d++) N *= (double)p->n[d];
   if (BCRPlanIsLevel0(p->kind)) sep = (double)p->separators.n * (double)p->n[0] * (double)p->nplanes;
@@ -621,8 +628,7 @@ static void plan_stages(BCRPlan p)
     case BCR_PLAN_POLES:
     case BCR_PLAN_LEVEL0:
     case BCR_PLAN_LEVEL0_SMALL:
-    case BCR_PLAN_LEVEL0_ROWS:
-    case BCR_PLAN_LEVEL0_CHIP: {
+    case BCR_PLAN_LEVEL0_ROWS: {
       const PetscInt t = p->kind == BCR_PLAN_POLES ? p->blocks : 0;
       const double nt = p->kind == BCR_PLAN_POLES ? (double)p->separators.n : (double)p->n[0],
                    rows = sep / nt *
@@ -634,15 +640,11 @@ static void plan_stages(BCRPlan p)
       /* level 0 of radix 8 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column */
       if (!back) {
         stage_add(p, BCR_STAGE_REDUCE, p->blocks, b, N + sep, N / 8 * 62);
-        if (p->kind == BCR_PLAN_LEVEL0_CHIP) stage_add(p, BCR_STAGE_PLANES, 0, b, 2 * sep, 2 * rows + line * sep);
-        else {
-          stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
-          if (p->kind == BCR_PLAN_POLES) stage_add(p, BCR_STAGE_POLES, 0, b, 2 * sep, (8. * BCR_POLES + 2) * sep);
-          else stage_add(p, BCR_STAGE_LINES, p->blocks, b, 2 * sep, line * sep);
-        }
+        stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
+        if (p->kind == BCR_PLAN_POLES) stage_add(p, BCR_STAGE_POLES, 0, b, 2 * sep, (8. * BCR_POLES + 2) * sep);
+        else stage_add(p, BCR_STAGE_LINES, p->blocks, b, 2 * sep, line * sep);
       } else {
-        if (p->kind != BCR_PLAN_LEVEL0_CHIP)
-          stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
+        stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
         if (mean)
           stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, 3 * N / (double)p->nplanes, 2 * N / (double)p->nplanes);
@@ -663,12 +665,14 @@ static void plan_stages(BCRPlan p)
                     N / (double)p->n[d] * transform_flops(p, p->transform[d], d));
       }
       if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      if (!back && constant)
+        stage_add(p, BCR_STAGE_MEAN, p->line, PETSC_FALSE, 3 * (double)p->n[p->line], 2 * (double)p->n[p->line]);
       break;
     }
   }
   if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
   else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
-  if (p->singular && p->dim && !mean && !BCRPlanMeanInLines(p))
+  if (p->singular && p->dim && !mean && !constant && !BCRPlanMeanInLines(p))
     stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 
@@ -852,16 +856,14 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
                     p->label[p->across], p->label[p->blocks], p->label[0]));
     break;
   case BCR_PLAN_LEVEL0_SMALL:
-  case BCR_PLAN_LEVEL0_CHIP:
   case BCR_PLAN_LEVEL0_ROWS:
   case BCR_PLAN_POLES:
   case BCR_PLAN_LEVEL0:
     PetscCall(PetscSNPrintf(
       text, size,
       "%sblock rows along %c: radix %" PetscInt_FMT " in physical space, then %" PetscInt_FMT
-      " separators%s transformed along %c%s, %s for each mode",
-      pre, p->label[p->blocks], p->radix, p->separators.n, p->kind == BCR_PLAN_LEVEL0_CHIP ? " on chip:" : "",
-      p->label[p->kind == BCR_PLAN_POLES ? p->blocks : 0],
+      " separators transformed along %c%s, %s for each mode",
+      pre, p->label[p->blocks], p->radix, p->separators.n, p->label[p->kind == BCR_PLAN_POLES ? p->blocks : 0],
       p->rowsby == BCR_TRANSFORM_PRODUCT || p->rowsby == BCR_TRANSFORM_DENSE ? " (as a matrix product)" : "",
       p->kind == BCR_PLAN_POLES ? "the poles' lines"
       : p->indefinite           ? "a line, with pivoting where it is not definite,"

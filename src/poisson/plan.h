@@ -52,7 +52,7 @@ typedef enum {
   BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
   BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
   BCR_STAGE_MEAN,      /* the mean of a singular operator's solution; axis >= 0: that of the plane of the constant mode
-                          along it, before it is transformed back */
+                          along it, or (FOURIER) of that mode's line along it, before it is transformed back */
   BCR_STAGE_DIVIDE,    /* SPECTRAL: modes over the symbol */
   BCR_STAGE_EXCHANGE,  /* SPECTRAL: rows of all modes for all rows of some, or back */
   BCR_STAGES
@@ -151,9 +151,6 @@ struct _n_BCRPlan {
     PetscBool stays;            /* planes stay on chip while ranks exchange */
   } box;                        /* BOX, BOX_PASSES */
   struct {
-    PetscBool asked, fits;
-  } chip; /* LEVEL0_CHIP */
-  struct {
     PetscBool asked[2], fits[2]; /* planes of axes 0 and 1, or 0 and 2: whether there are kernels */
     PetscInt axis[3];            /* of the planes, of the lines; SPLIT: 0, 1, 2 */
   } ring;                        /* RING, SPLIT */
@@ -209,7 +206,7 @@ static inline PetscBool BCRPlanAddsUp(const BCRAxis *a)
 static inline PetscBool BCRPlanIsLevel0(BCRPlanKind kind)
 {
   return kind == BCR_PLAN_LEVEL0 || kind == BCR_PLAN_POLES || kind == BCR_PLAN_LEVEL0_SMALL ||
-             kind == BCR_PLAN_LEVEL0_CHIP || kind == BCR_PLAN_LEVEL0_ROWS
+             kind == BCR_PLAN_LEVEL0_ROWS
            ? PETSC_TRUE
            : PETSC_FALSE;
 }

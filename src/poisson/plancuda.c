@@ -113,6 +113,10 @@ static const RowsWay rows_ways[] = {
   {BCR_TRANSFORM_CONVOLVE, rows_convolve}
 };
 
+/* Unknowns of such lines up to which a product takes no longer: of 12 half as long, of 40 1.08 times as long
+   (h200_plans.csv) */
+#define ACROSS_LEAST 32
+
 /* Along axis d of lines that are neighbours in memory, in order of speed; lines of strided unknowns cost more by other
    kernels */
 static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
@@ -122,6 +126,7 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
   BCRCudaRowFft plan;
 
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
+  if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
   return p->transform[d];
@@ -224,8 +229,7 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
 enum {
   BOX_MOST = 32768,   /* unknowns of an axis: indices of the kernels */
   BOX_OPEN_LEAST = 4, /* rows between two interfaces: each end takes two */
-  /* Unknowns along rows that the whole box stays on chip for; of longer ones separators alone are solved there
-     (LEVEL0_CHIP, commit 4c5302a). The limit was not measured apart */
+  /* Unknowns along rows that the whole box stays on chip for: there are no kernels for more */
   BOX_ROWS_MOST = 255,
   /* Length of the transform in a plane where ranks wait for one another in the kernel: larger planes wait longer than two
      more passes take. docs/ranks.md has times of 127^3; those of larger boxes were not kept */
@@ -291,7 +295,8 @@ static const char *box_definite(BCRPlan p, PetscInt i, PetscInt j)
   const double shift = p->singular ? 0 : p->shift + p->fixed;
 
   for (PetscInt k = 0; k < p->n[i]; k++)
-    if (!(shift + p->axis[i].a * p->lambda[i][k] + p->axis[j].a * p->lambda[j][0] > 0))
+    if (!(p->singular && k == p->constant[i]) &&
+        !(shift + p->axis[i].a * p->lambda[i][k] + p->axis[j].a * p->lambda[j][0] > 0))
       return "the shift leaves a mode that is not definite";
   return NULL;
 }
@@ -466,7 +471,6 @@ static const char *cuda_box_product(BCRPlan p)
 
   if (why) return why;
   if (p->dim != 3) return "it is for three dimensions";
-  if (p->singular) return "the operator is singular";
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
   if (p->options.launch[BCR_LAUNCH_STRIPS] > 0) return "strips of level 0 are asked for";
   if (p->transform[p->blocks] != BCR_TRANSFORM_PRODUCT) return "the axis of the blocks is too long for a product";
@@ -612,35 +616,6 @@ static const char *cuda_level0_rows(BCRPlan p)
   return level0_whole(p, &l) ? NULL : "no planes of rows that a block has room for";
 }
 
-void BCRPlanCudaChip(BCRPlan p, BCRCudaBoxPlanes *planes)
-{
-  memset(planes, 0, sizeof(*planes));
-  planes->kind = BCR_CUDA_BOX_ROWS;
-  planes->N = (int)p->n[0] + 1;
-  planes->n = (int)p->separators.n;
-  planes->planes = (int)p->nplanes;
-}
-
-/* Planes of separators stay on chip while they are transformed along x, solved and transformed back, where a cluster of
-   blocks has room for one */
-static const char *cuda_level0_chip(BCRPlan p)
-{
-  const char *why = cuda_level0_rows(p);
-  BCRCudaBoxPlanes planes;
-
-  if (why) return why;
-  if (p->rowsby != BCR_TRANSFORM_SINE || BCRPlanCudaEven(p) || !p->limits.cuda->box((int)p->n[0] + 1))
-    return "rows have no sine transform of its kernels";
-  if (p->singular) return "the operator is singular";
-  if (p->along >= 0) return "rows go on on other ranks";
-  if (BCREndIsPeriodic(p->axis[p->blocks].end[0])) return "lines over separators are rings";
-  if (!p->separators.n) return "there is no separator";
-  BCRPlanCudaChip(p, &planes);
-  if (!p->chip.asked) p->chip.fits = p->limits.cuda->boxfits(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
-  p->chip.asked = PETSC_TRUE;
-  return p->chip.fits ? NULL : "planes of separators do not stay on chip";
-}
-
 static const char *cuda_fourier(BCRPlan p)
 {
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
@@ -664,7 +639,6 @@ static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_RING,         cuda_ring             },
   {BCR_PLAN_BOX_PRODUCT,  cuda_box_product      },
   {BCR_PLAN_LEVEL0_SMALL, cuda_level0_small     },
-  {BCR_PLAN_LEVEL0_CHIP,  cuda_level0_chip      },
   {BCR_PLAN_LEVEL0_ROWS,  cuda_level0_rows      },
   {BCR_PLAN_LEVEL0,       cuda_level0           },
   {BCR_PLAN_BOX_PASSES,   cuda_box_passes       },

@@ -53,9 +53,8 @@ PETSC_INTERN void BCRPlanLimitsCuda(const BCRPlanCuda *cuda, BCRPlanLimits *limi
 PETSC_INTERN void BCRPlanCudaTransforms(BCRPlan plan);
 /* A box of planes of the plan (BOX, BOX_PASSES), of which the tables are not yet there */
 PETSC_INTERN void BCRPlanCudaBox(BCRPlan plan, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes);
-/* The same for BOX_PRODUCT, and for the separators of LEVEL0_CHIP */
+/* The same for BOX_PRODUCT */
 PETSC_INTERN void BCRPlanCudaProduct(BCRPlan plan, BCRCudaBoxPlanes *planes);
-PETSC_INTERN void BCRPlanCudaChip(BCRPlan plan, BCRCudaBoxPlanes *planes);
 
 /* Planes of RING, or of SPLIT, without tables and memory */
 PETSC_INTERN PetscBool BCRPlanCudaRing(BCRPlan plan, PetscBool split, BCRCudaRing *ring);

@@ -11,6 +11,7 @@
 
   Environment:
     BCR_EMULATOR_DEVICES  devices of a process (1)
+    BCR_EMULATOR_MODEL    h200, h100, a100: what they say that they have (h200)
     BCR_EMULATOR_MEMORY   bytes of memory (4 GiB)
     BCR_EMULATOR_PTX      a file with the PTX of all modules (cuobjdump -ptx), instead of what the programs have
     BCR_EMULATOR_TRACE    1: prints every launch
@@ -38,12 +39,20 @@
 
 #define API extern "C" __attribute__((visibility("default")))
 
-/* A device: compute capability 9.0. A cluster of blocks lies in one of the groups of multiprocessors */
-static const int ARCHITECTURE = 90, GROUPS = 8, GROUP_SMS[GROUPS] = {16, 16, 16, 16, 16, 16, 18, 18}, SMS = 132;
-static const int THREADS_SM = 2048, THREADS_BLOCK = 1024, BLOCKS_SM = 32, REGISTERS = 65536, CLUSTER_PORTABLE = 8,
-                 CLUSTER_MOST = 16;
-static const int SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_SM = 228 << 10, SHARED_RESERVED = 1 << 10;
-static const int GRID_X = INT_MAX, GRID_YZ = 65535, L2 = 60 << 20, CONSTANT = 64 << 10;
+/* What a device says that it has. A cluster of blocks lies in one of the groups of multiprocessors; cluster: blocks at
+   most, where larger ones than portable are allowed. All run PTX for compute capability 9.0 */
+struct Model {
+  const char *key, *name;
+  int capability, sms, groups[8], cluster, portable, shared_sm, L2;
+};
+static const Model MODELS[] = {
+  {"h200", "NVIDIA H200 (emulated)", 90, 132, {16, 16, 16, 16, 16, 16, 18, 18}, 16, 8, 228 << 10, 60 << 20},
+  {"h100", "NVIDIA H100 (emulated)", 90, 132, {16, 16, 16, 16, 16, 16, 18, 18}, 16, 8, 228 << 10, 50 << 20},
+  {"a100", "NVIDIA A100 (emulated)", 80, 108, {16, 16, 16, 16, 16, 14, 14, 0},  1,  1, 164 << 10, 40 << 20}
+};
+static const int ARCHITECTURE = 90, THREADS_SM = 2048, THREADS_BLOCK = 1024, BLOCKS_SM = 32, REGISTERS = 65536;
+static const int SHARED_DEFAULT = 48 << 10, SHARED_RESERVED = 1 << 10;
+static const int GRID_X = INT_MAX, GRID_YZ = 65535, CONSTANT = 64 << 10;
 static const size_t GUARD = 512;       /* bytes before and behind an allocation; its alignment, too */
 static const size_t MAPPED = 16 << 20; /* from so many bytes on, by mmap() */
 static const size_t SHARED = 2 << 20;  /* allocations of multiples of these, below MAPPED, can be mapped by others */
@@ -134,6 +143,7 @@ struct State {
   size_t used = 0, total = (size_t)4 << 30;
   unsigned long allocations = 0;
   int devices = 1, device = 0;
+  const Model *model = MODELS;
   bool trace = false, given = false; /* given: PTX by BCR_EMULATOR_PTX, read */
   cudaError_t last = cudaSuccess, pending = cudaSuccess, sticky = cudaSuccess;
 
@@ -142,6 +152,8 @@ struct State {
     const char *value;
 
     if ((value = getenv("BCR_EMULATOR_DEVICES"))) devices = atoi(value);
+    for (const Model &m : MODELS)
+      if ((value = getenv("BCR_EMULATOR_MODEL")) && !strcmp(value, m.key)) model = &m;
     if ((value = getenv("BCR_EMULATOR_MEMORY"))) total = strtoull(value, NULL, 10);
     if ((value = getenv("BCR_EMULATOR_TRACE"))) trace = atoi(value) != 0;
   }
@@ -487,7 +499,7 @@ static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, v
   if (block.x * block.y * block.z > (unsigned)emu_kernel_max_threads(e)) return done(cudaErrorInvalidValue);
   if (shared > (size_t)(k->dynamic_shared < 0 ? SHARED_DEFAULT - (int)emu_kernel_static_shared(e) : k->dynamic_shared))
     return done(cudaErrorInvalidValue);
-  if (!clusters || clusters > (unsigned)(k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE))
+  if (!clusters || clusters > (unsigned)(k->large_clusters ? state().model->cluster : state().model->portable))
     return done(cudaErrorInvalidClusterSize);
   if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) return done(cudaErrorInvalidClusterSize);
   n.type = cudaGraphNodeTypeKernel;
@@ -1162,16 +1174,18 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
   if (device < 0 || device >= state().devices) return done(cudaErrorInvalidDevice);
   *p = {};
-  snprintf(p->name, sizeof(p->name), "NVIDIA H200 (emulated)");
+  const Model *m = state().model;
+
+  snprintf(p->name, sizeof(p->name), "%s", m->name);
   memcpy(p->uuid.bytes, "emulated device", 15); /* that of another process is the same */
   p->uuid.bytes[15] = (char)device;
-  p->major = ARCHITECTURE / 10;
-  p->minor = ARCHITECTURE % 10;
+  p->major = m->capability / 10;
+  p->minor = m->capability % 10;
   p->totalGlobalMem = state().total;
   p->totalConstMem = CONSTANT;
   p->sharedMemPerBlock = SHARED_DEFAULT;
-  p->sharedMemPerBlockOptin = SHARED_OPTIN;
-  p->sharedMemPerMultiprocessor = SHARED_SM;
+  p->sharedMemPerBlockOptin = (size_t)(m->shared_sm - SHARED_RESERVED);
+  p->sharedMemPerMultiprocessor = (size_t)m->shared_sm;
   p->reservedSharedMemPerBlock = SHARED_RESERVED;
   p->regsPerBlock = REGISTERS;
   p->regsPerMultiprocessor = REGISTERS;
@@ -1184,47 +1198,49 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
   p->maxThreadsDim[2] = 64;
   p->maxGridSize[0] = GRID_X;
   p->maxGridSize[1] = p->maxGridSize[2] = GRID_YZ;
-  p->multiProcessorCount = SMS;
-  p->l2CacheSize = L2;
+  p->multiProcessorCount = m->sms;
+  p->l2CacheSize = m->L2;
   p->memoryBusWidth = 6144;
   p->asyncEngineCount = 3;
   p->concurrentKernels = p->unifiedAddressing = p->canMapHostMemory = p->streamPrioritiesSupported =
-    p->memoryPoolsSupported = p->clusterLaunch = 1;
+    p->memoryPoolsSupported = 1;
+  p->clusterLaunch = m->cluster > 1;
   p->globalL1CacheSupported = p->localL1CacheSupported = 1;
   p->textureAlignment = 512;
   return done(cudaSuccess);
 }
 API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
 {
+  static const Model *const m = state().model;
   static const std::map<cudaDeviceAttr, int> known = {
-    {cudaDevAttrComputeCapabilityMajor,           ARCHITECTURE / 10},
-    {cudaDevAttrComputeCapabilityMinor,           ARCHITECTURE % 10},
-    {cudaDevAttrMultiProcessorCount,              SMS              },
-    {cudaDevAttrMaxSharedMemoryPerBlock,          SHARED_DEFAULT   },
-    {cudaDevAttrMaxSharedMemoryPerBlockOptin,     SHARED_OPTIN     },
-    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, SHARED_SM        },
-    {cudaDevAttrReservedSharedMemoryPerBlock,     SHARED_RESERVED  },
-    {cudaDevAttrMaxRegistersPerBlock,             REGISTERS        },
-    {cudaDevAttrMaxRegistersPerMultiprocessor,    REGISTERS        },
-    {cudaDevAttrMaxThreadsPerBlock,               THREADS_BLOCK    },
-    {cudaDevAttrMaxThreadsPerMultiProcessor,      THREADS_SM       },
-    {cudaDevAttrMaxBlocksPerMultiprocessor,       BLOCKS_SM        },
-    {cudaDevAttrMaxGridDimX,                      GRID_X           },
-    {cudaDevAttrMaxGridDimY,                      GRID_YZ          },
-    {cudaDevAttrMaxGridDimZ,                      GRID_YZ          },
-    {cudaDevAttrWarpSize,                         32               },
-    {cudaDevAttrL2CacheSize,                      L2               },
-    {cudaDevAttrMemoryPoolsSupported,             1                },
-    {cudaDevAttrClusterLaunch,                    1                },
-    {cudaDevAttrUnifiedAddressing,                1                },
-    {cudaDevAttrConcurrentKernels,                1                },
-    {cudaDevAttrStreamPrioritiesSupported,        1                },
-    {cudaDevAttrManagedMemory,                    0                },
-    {cudaDevAttrPageableMemoryAccess,             0                },
-    {cudaDevAttrConcurrentManagedAccess,          0                },
-    {cudaDevAttrCooperativeLaunch,                0                },
-    {cudaDevAttrComputeMode,                      0                },
-    {cudaDevAttrIntegrated,                       0                }
+    {cudaDevAttrComputeCapabilityMajor,           m->capability / 10            },
+    {cudaDevAttrComputeCapabilityMinor,           m->capability % 10            },
+    {cudaDevAttrMultiProcessorCount,              m->sms                        },
+    {cudaDevAttrMaxSharedMemoryPerBlock,          SHARED_DEFAULT                },
+    {cudaDevAttrMaxSharedMemoryPerBlockOptin,     m->shared_sm - SHARED_RESERVED},
+    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, m->shared_sm                  },
+    {cudaDevAttrReservedSharedMemoryPerBlock,     SHARED_RESERVED               },
+    {cudaDevAttrMaxRegistersPerBlock,             REGISTERS                     },
+    {cudaDevAttrMaxRegistersPerMultiprocessor,    REGISTERS                     },
+    {cudaDevAttrMaxThreadsPerBlock,               THREADS_BLOCK                 },
+    {cudaDevAttrMaxThreadsPerMultiProcessor,      THREADS_SM                    },
+    {cudaDevAttrMaxBlocksPerMultiprocessor,       BLOCKS_SM                     },
+    {cudaDevAttrMaxGridDimX,                      GRID_X                        },
+    {cudaDevAttrMaxGridDimY,                      GRID_YZ                       },
+    {cudaDevAttrMaxGridDimZ,                      GRID_YZ                       },
+    {cudaDevAttrWarpSize,                         32                            },
+    {cudaDevAttrL2CacheSize,                      m->L2                         },
+    {cudaDevAttrMemoryPoolsSupported,             1                             },
+    {cudaDevAttrClusterLaunch,                    m->cluster > 1                },
+    {cudaDevAttrUnifiedAddressing,                1                             },
+    {cudaDevAttrConcurrentKernels,                1                             },
+    {cudaDevAttrStreamPrioritiesSupported,        1                             },
+    {cudaDevAttrManagedMemory,                    0                             },
+    {cudaDevAttrPageableMemoryAccess,             0                             },
+    {cudaDevAttrConcurrentManagedAccess,          0                             },
+    {cudaDevAttrCooperativeLaunch,                0                             },
+    {cudaDevAttrComputeMode,                      0                             },
+    {cudaDevAttrIntegrated,                       0                             }
   };
   const auto a = known.find(attribute);
 
@@ -1250,7 +1266,7 @@ API cudaError_t cudaFuncSetAttribute(const void *f, cudaFuncAttribute attribute,
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
   switch (attribute) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize:
-    if (value < 0 || (size_t)value + emu_kernel_static_shared(e) > (size_t)SHARED_OPTIN)
+    if (value < 0 || (size_t)value + emu_kernel_static_shared(e) > (size_t)(state().model->shared_sm - SHARED_RESERVED))
       return done(cudaErrorInvalidValue);
     k->dynamic_shared = value;
     break;
@@ -1298,7 +1314,7 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *bloc
   if (threads < 1) return done(cudaErrorInvalidValue);
   if (threads > a.maxThreadsPerBlock || shared > (size_t)a.maxDynamicSharedSizeBytes) return done(cudaSuccess);
   *blocks = std::min({BLOCKS_SM, THREADS_SM / ((threads + 31) / 32 * 32),
-                      (int)((size_t)SHARED_SM / (shared + a.sharedSizeBytes + SHARED_RESERVED))});
+                      (int)((size_t)state().model->shared_sm / (shared + a.sharedSizeBytes + SHARED_RESERVED))});
   return done(cudaSuccess);
 }
 API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t shared)
@@ -1318,9 +1334,9 @@ API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *f, con
                                                       c->dynamicSmemBytes);
   if (e != cudaSuccess) return done(e);
   const int size = (int)(cluster.x * cluster.y * cluster.z);
-  if (size < 1 || size > (k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE))
+  if (size < 1 || size > (k->large_clusters ? state().model->cluster : state().model->portable))
     return done(cudaErrorInvalidClusterSize);
-  for (int g = 0; g < GROUPS; g++) *clusters += GROUP_SMS[g] * blocks / size;
+  for (int sms : state().model->groups) *clusters += sms * blocks / size;
   return done(cudaSuccess);
 }
 

@@ -14,10 +14,10 @@
 #include <string.h>
 
 /* solves with separators transformed across: regular and singular, by across_names; on a device:
-   with separators solved on chip, with radix 16 at level 0, with planes through the second-level cache or with divided
+   with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0, nring = 0, nsplit = 0,
-                nrings = 0, nmean = 0, nspectral = 0, ngeneral[4] = {0};
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
+                nmean = 0, nspectral = 0, nclusters = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -67,13 +67,21 @@ typedef struct {
   size_t size;
 } Box;
 
-/* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind */
+/* Planes for a device that divides their transform along axis 1: axes 0 and 1 periodic or cell-centred of a kind. Half of
+   the planes are not square */
 static void box_split(Box *b)
 {
-  static const PetscInt sizes[] = {128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512},
+  static const PetscInt sizes[] =
+    {
+      128, 128, 160, 192, 256, 288, 320, 384, 400, 448, 512
+  },
+                        others[][2] = {{128, 256}, {256, 128}, {128, 160}, {128, 320}, {192, 256}, {256, 192},
+                                       {160, 200}, {192, 240}, {384, 256}, {256, 512}, {512, 128}, {512, 192}},
                         across[] = {49, 64, 61, 72, 75, 83, 96, 128};
   static const BCREnd ends[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
-  const PetscInt n = sizes[lrand48() % 11];
+  const PetscInt square = sizes[lrand48() % 11], *other = others[lrand48() % PETSC_STATIC_ARRAY_LENGTH(others)];
+  const PetscBool rectangle = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt n[2] = {rectangle ? other[0] : square, rectangle ? other[1] : square};
 
   b->dim = 3;
   b->lowest = 0;
@@ -81,7 +89,7 @@ static void box_split(Box *b)
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 
-    b->n[d] = x->n = d < 2 ? n : across[lrand48() % (n <= 192 ? 8 : 3)];
+    b->n[d] = x->n = d < 2 ? n[d] : across[lrand48() % (n[0] * n[1] <= 192 * 192 ? 8 : 3)];
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
     x->end[0] = x->end[1] = ends[lrand48() % (d < 2 ? 3 : 4)];
     for (int e = 0; e < 2 && d == 2 && !BCREndIsPeriodic(x->end[0]); e++) x->end[e] = (BCREnd)(lrand48() % 4);
@@ -442,7 +450,7 @@ int main(int argc, char **argv)
   PetscInt cases = 1500, first = 0, step = 1;
   double worst[2] = {0, 0};
   char backend[8] = "cpu";
-  PetscBool device = PETSC_FALSE;
+  PetscBool device = PETSC_FALSE, clusters = PETSC_TRUE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
@@ -450,6 +458,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL)); /* of one kind of boxes */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &spectral, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-clusters", &clusters, NULL)); /* 0: the device has none */
   PetscCall(PetscStrcmp(backend, "cuda", &device));
   for (PetscInt t = first; t < first + cases; t += step) {
     Box b;
@@ -518,10 +527,11 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
           } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
 #endif
-          if (info.kind == BCR_PLAN_LEVEL0_CHIP) nchip++;
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
           if (info.kind == BCR_PLAN_SPLIT) nsplit++;
+          if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT)
+            nclusters++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
@@ -583,12 +593,16 @@ int main(int argc, char **argv)
          (int)ngeneral[3], (int)nrings);
   if (cases >= 1000 && step == 1 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
-    printf("separators on chip: %d solves, radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
+    printf("radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
            "transforms: %d, singular at level 0: %d\n",
-           (int)nchip, (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
+           (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
   if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
+  if (device && !clusters) {
+    printf("plans with clusters of blocks: %d\n", (int)nclusters);
+    if (nclusters) failed++;
+  }
   if (device && cases >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 : nchip == 0 || nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
+      (spectral ? nspectral == 0 : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

@@ -496,9 +496,8 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCu
   cluster_wait();
 }
 
-/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place. EXTRA: of
-   rows' right-hand sides */
-template <typename T, int N, int PAIRS, int A, int MINB, int EXTRA>
+/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */
+template <typename T, int N, int PAIRS, int A, int MINB>
 __global__ void __launch_bounds__(Rows<T, N, PAIRS, A>::NT, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
 {
   typedef Rows<T, N, PAIRS, A> R;
@@ -511,21 +510,7 @@ __global__ void __launch_bounds__(Rows<T, N, PAIRS, A>::NT, MINB) box_rows(BCRCu
   /* there is no mode 0 */
   for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0);
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
-  if constexpr (EXTRA) {
-    /* as Rows::load() */
-    const int pair = min((int)threadIdx.x / R::S::FIRST, PAIRS - 1),
-              of[2] = {pair < rows ? p.extraof[rank * K + pair] : -1,
-                       pair + PAIRS < rows ? p.extraof[rank * K + pair + PAIRS] : -1};
-    const T *extra = (const T *)p.extra + blockIdx.y * p.extraplane - 1;
-
-    R::transform(
-      [&](int i, int j) {
-        const int e = of[i == pair ? 0 : 1];
-
-        return (i < rows ? u[i * p.ld + j] : (T)0) + (e < 0 ? (T)0 : extra[e * p.extrald + j]);
-      },
-      sm, (const T *)p.roots);
-  } else R::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+  R::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
   cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1),
                             (T *)(sm + R::BYTES), [&](int q, int i) -> T & { return line[q][i * PITCH]; });
   __syncthreads();

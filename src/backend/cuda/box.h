@@ -30,11 +30,6 @@ typedef struct {
   const double *tab; /* as of BCRCudaSepLines, of N - 1 modes */
   const void *roots; /* BCRCudaBoxRoots() of N, in the work type */
   double *ends;      /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
-  /* BCR_CUDA_BOX_ROWS: row i has the right-hand side in row extraof[i] of extra, if that is not
-     negative, besides its own; or NULL */
-  const int *extraof;
-  const void *extra;
-  ptrdiff_t extrald, extraplane;
   /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where
      open[1]. BCRCudaSepLines has border, the rest is in natural order, (N - 1) planes; interface (mode m at
      interface[-m]) and previous, times a: what Down leaves for the row after and for the row before;

@@ -16,7 +16,6 @@ int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream
   if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<float, 256, 16, 16, 3>(p, u, stream, fits);
   if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<float, 128, 16, 16, 5>(p, u, stream, fits);
   if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 256) return rows_launch<float, 256, 16, 16, 3>(p, u, stream, fits);
-  if (p->kind == BCR_CUDA_BOX_ROWS) return rows_launch<float, 512, 16, 32, 2>(p, u, stream, fits);
   if (p->kind != BCR_CUDA_BOX_MARCH) return fits ? (*fits = 0) : (int)cudaErrorNotSupported;
   if (p->N == 128) return march_launch<float, 128, 8, 4>(p, u, stream, fits);
   if (p->N == 256) return march_launch<float, 256, 8, 4>(p, u, stream, fits);

@@ -80,9 +80,8 @@ static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, 
 {
   typedef Rows<T, N, PAIRS, A> R;
 
-  return cluster_launch(p->extra ? box_rows<T, N, PAIRS, A, MINB, 1> : box_rows<T, N, PAIRS, A, MINB, 0>,
-                        (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), stream,
-                        fits, *p, (T *)u);
+  return cluster_launch(box_rows<T, N, PAIRS, A, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT,
+                        R::BYTES + 2 * N * sizeof(T), stream, fits, *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB>

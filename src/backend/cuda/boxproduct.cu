@@ -17,15 +17,50 @@ enum {
   BOX_SINGLE = 128
 };
 
+/* The line of mode pin loses its mean, of all blocks of the cluster; right: of right-hand sides, whose ends may count half.
+   sum: shared */
+template <typename At>
+static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean &mean, int rank, bool right,
+                                double *sum, At at)
+{
+  const bool own = (int)threadIdx.x == mean.pin;
+  const int rows = min((int)BOX_W, p.n - rank * BOX_W);
+
+  if (own) {
+    double s = 0;
+
+    for (int i = 0; i < rows; i++) {
+      const int row = rank * BOX_W + i;
+
+      s += (right && ((row == 0 && p.half[0]) || (row == p.n - 1 && p.half[1])) ? 0.5 : 1) * at(i);
+    }
+    *sum = s;
+  }
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
+  if (own) {
+    double s = 0;
+
+    for (int q = 0; q < (int)gridDim.x; q++) s += cluster_read(sum, q);
+    s /= p.n - (right ? 0.5 * (p.half[0] + p.half[1]) : 0);
+    if (right && rank == 0) *mean.removed = s * mean.removedfactor;
+    for (int i = 0; i < rows; i++) at(i) -= s;
+  }
+  __syncwarp();
+}
+
 template <typename T, int KIND>
 __global__ void __launch_bounds__(BOX_MODES, 2)
-  box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
+  box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, BCRCudaBoxMean mean, T *u)
 {
   constexpr int W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
   extern __shared__ __align__(16) char sm[];
+  __shared__ double sums[2];
   double *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
   const int rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
-  const bool here = (int)threadIdx.x % W < p.n - rank * W;
+  const bool here = (int)threadIdx.x % W < p.n - rank * W,
+             pinned = mean.pin >= 0 && (int)blockIdx.y == mean.plane; /* the whole cluster */
 
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
@@ -40,9 +75,16 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     __syncthreads();
     if (synthesis) break;
     const int row = product_row<KIND>(m, 1, min(k, n - 1));
+    const auto line = [&](int i) -> double & { return lines[product_at<W>(row, i)]; };
 
+    if (pinned) box_mean(p, mean, rank, true, sums, line);
     cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n,
-                                           E, [&](int, int i) -> double & { return lines[product_at<W>(row, i)]; });
+                                           E, [&](int, int i) -> double & { return line(i); });
+    if (pinned && mean.solution) {
+      cluster_wait();
+      box_mean(p, mean, rank, false, sums + 1, line);
+      cluster_arrive();
+    }
     if (KIND == BCR_CUDA_PRODUCT_ONE) { /* the way back is the same transform */
       __syncthreads();
       for (int e = threadIdx.x; 2 * (e / W) < n; e += blockDim.x) {
@@ -60,34 +102,38 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
 }
 
 template <typename T, int KIND>
-static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t stream, int *fits)
+static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
+                  cudaStream_t stream, int *fits)
 {
   const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * BOX_W + 2 * BOX_MODES) * sizeof(double);
 
   return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes,
-                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, stream, fits, *p, *m, (T *)u);
+                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, stream, fits, *p, *m, mean, (T *)u);
 }
 template <typename T>
-static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t stream, int *fits)
+static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
+                      cudaStream_t stream, int *fits)
 {
-  if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, u, stream, fits);
-  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, stream, fits)
-                                         : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, stream, fits);
+  if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, mean, u, stream, fits);
+  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, mean, u, stream, fits)
+                                         : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, mean, u, stream, fits);
 }
 
 int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single)
 {
   int fits = 0;
 
-  if (m->n <= (single ? BOX_SINGLE : BOX_DOUBLE)) BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, NULL, NULL, &fits));
+  if (m->n <= (single ? BOX_SINGLE : BOX_DOUBLE))
+    BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, {}, NULL, NULL, &fits));
   return fits;
 }
 
-int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single, void *u)
+int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean *mean,
+                      int single, void *u)
 {
   int error = 0;
 
   if (p->planes < 1) return 0;
-  BCR_CUDA_TYPE(single, error = launch_any<T>(p, m, u, bcr_stream(stream), NULL));
+  BCR_CUDA_TYPE(single, error = launch_any<T>(p, m, *mean, u, bcr_stream(stream), NULL));
   return error;
 }

@@ -35,10 +35,16 @@ BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m
 /* boxproduct.cu: planes of a box, in place, between transforms across them: a product along one
    axis, of m (its width aside), a line of p->n unknowns along x for each mode, and back; p as for
    BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
+/* A singular operator's line, of mode pin of that plane (pin -1: not singular): its right-hand side loses its mean, which
+   times removedfactor goes to removed; and its solution, if that is given */
+typedef struct {
+  int pin, plane, solution;
+  double removedfactor, *removed;
+} BCRCudaBoxMean;
 /* planes that the device has room for at a time */
 BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single);
-BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single,
-                                   void *u);
+BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m,
+                                   const BCRCudaBoxMean *mean, int single, void *u);
 
 #if defined(__cplusplus)
 }

@@ -35,13 +35,13 @@ static int ring_info(int n, RingInfo *i)
 #undef CASE_AS
 }
 
-int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int n, double *w)
+int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int d, double *w)
 {
-  if (ring->split.N1) return bcr_split_roots(n, single != 0, w);
+  if (ring->split.N1) return bcr_split_roots(ring, single != 0, d, w);
 #define CASE(N, ...) \
   case N: \
     return ring_roots<RingLength<N, __VA_ARGS__>>(w);
-  switch (n) {
+  switch (ring->axis[d].len) {
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE)
   default:

@@ -66,9 +66,9 @@ struct RingLength {
     return s;
   }
   /* HALF: e^(-i pi k/(2 n)); ANGLES: e^(-i pi k/n); TURNS: e^(-i pi r/(2 G)); FOURTH: e^(-i pi (4 k + 1)/(8 n)), odd k: e^(-i
-     pi (4 k - 1)/(8 n)); WHOLE: e^(-2 pi i k/n) */
+     pi (4 k - 1)/(8 n)) */
   static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
-                       WHOLE = FOURTH + N, ROOTS = WHOLE + N;
+                       ROOTS = FOURTH + N;
   static constexpr int FIRST = 9,
                        FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
   static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
@@ -605,9 +605,34 @@ static __device__ __forceinline__ int ring_row(const RingArgs<T> &a, int pair, b
   return pair + (second ? a.y.n / 2 : 0);
 }
 
+/* Between two cell-centred ends neighbours in memory are places i and n - 1 - i of the order of the transform: w[m] of
+   the latter go to the thread that has them, as v[H + ...], or come from there (put) */
+template <typename T, class X>
+static __device__ __forceinline__ void rows_mirror(Cplx<T> *sm, int t, bool put, Cplx<T> *w, Cplx<T> *v)
+{
+  constexpr int H = X::E / 2;
+
+  if constexpr (X::WARP) {
+#pragma unroll
+    for (int m = 0; m < H; m++) {
+      const Cplx<T> c = put ? v[X::E - 1 - m] : w[m],
+                    d = {__shfl_xor_sync(0xffffffffu, c.x, X::G - 1), __shfl_xor_sync(0xffffffffu, c.y, X::G - 1)};
+
+      *(put ? &w[m] : &v[X::E - 1 - m]) = d;
+    }
+  } else {
+    if (put) ring_sync<X>();
+#pragma unroll
+    for (int m = 0; m < H; m++) sm[put ? t + m * X::G : X::N / 2 - 1 - t - m * X::G] = put ? v[m + H] : w[m];
+    ring_sync<X>();
+#pragma unroll
+    for (int m = 0; m < H; m++) *(put ? &w[m] : &v[m + H]) = sm[put ? X::N / 2 - 1 - t - m * X::G : t + m * X::G];
+    if (!put) ring_sync<X>();
+  }
+}
+
 /* Numbers of the pair of rows, a + i b, in the order of the transform; single: row a is not there, r0 is row b. last:
-   number n of COSINES, of thread 0. sm: between two cell-centred ends neighbours in memory are numbers i and n - 1 - i of
-   that order, of which the second goes to the thread that has it */
+   number n of COSINES, of thread 0 */
 template <typename T, class X, int ENDS>
 static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r0, const T *r1, bool single,
                                                 Cplx<T> *sm, int t, Cplx<T> *v, Cplx<T> *last)
@@ -633,15 +658,14 @@ static __device__ __forceinline__ void rows_get(const RingArgs<T> &a, const T *r
   } else {
     ring_get_pairs<H>((const Cplx<T> *)r0 + t, X::G, a.fpairs, once, v);
     ring_get_pairs<H>((const Cplx<T> *)r1 + t, X::G, a.fpairs, once, v + H);
+    Cplx<T> w[H];
+
 #pragma unroll
     for (int m = 0; m < H; m++) {
-      sm[X::N / 2 - 1 - t - m * X::G] = {so * v[m].y, so * sb * v[m + H].y};
+      w[m] = {so * v[m].y, so * sb * v[m + H].y};
       v[m].y = sb * v[m + H].x;
     }
-    ring_sync<X>();
-#pragma unroll
-    for (int m = 0; m < H; m++) v[m + H] = sm[t + m * X::G];
-    ring_sync<X>();
+    rows_mirror<T, X>(sm, t, false, w, v);
   }
   if (ENDS && single) {
 #pragma unroll
@@ -675,17 +699,14 @@ static __device__ __forceinline__ void rows_put(const RingArgs<T> &a, T *r0, T *
       ring_put(r1 + X::N, sb * last.y, once);
     }
   } else {
-    ring_sync<X>();
-#pragma unroll
-    for (int m = 0; m < H; m++) sm[t + m * X::G] = v[m + H];
-    ring_sync<X>();
+    Cplx<T> w[H];
+
+    rows_mirror<T, X>(sm, t, true, w, v);
     if (!here) return;
 #pragma unroll
     for (int m = 0; m < H; m++) {
-      const Cplx<T> w = sm[X::N / 2 - 1 - t - m * X::G];
-
-      v[m + H] = {sb * v[m].y, so * sb * w.y};
-      v[m].y = so * w.x;
+      v[m + H] = {sb * v[m].y, so * sb * w[m].y};
+      v[m].y = so * w[m].x;
     }
     ring_put_pairs<H>((Cplx<T> *)r0 + t, X::G, a.upairs, once, v);
     ring_put_pairs<H>((Cplx<T> *)r1 + t, X::G, a.upairs, once, v + H);

@@ -64,13 +64,13 @@ typedef struct {
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
 BCR_CUDA_API int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *ring);
-/* The same for a divided transform: planes of equal sides, not of node-centred ends, and lines that
-   segments of its kernels have room for. Modes are apart */
+/* The same for a divided transform: not of node-centred ends, and lines that segments of its kernels have room for. Modes
+   are apart */
 BCR_CUDA_API int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *ring);
 BCR_CUDA_API size_t BCRCudaRingBytes(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
-/* for transforms of length len: how many complex numbers, and these, as pairs of doubles, if w is given */
-BCR_CUDA_API int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int len, double *w);
+/* for transforms along axis d: how many complex numbers, and these, as pairs of doubles, if w is given */
+BCR_CUDA_API int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int d, double *w);
 /* what the transforms there and back multiply an axis with */
 BCR_CUDA_API double BCRCudaRingFactor(const BCRCudaRingAxis *axis);
 /* sigma[2 columns column]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 -

@@ -42,7 +42,6 @@ static inline int ring_roots(double *w)
   for (int k = 0; k < P::N; k++, n++) ring_root(k, 2LL * P::N, w + 2 * n);
   for (int r = 0; r < 4 * P::G; r++, n++) ring_root(r, 4LL * P::G, w + 2 * n);
   for (int k = 0; k < P::N; k++, n++) ring_root(4 * k + (k % 2 ? -1 : 1), 16LL * P::N, w + 2 * n);
-  for (int k = 0; k < P::N; k++, n++) ring_root(k, P::N, w + 2 * n);
   return n;
 }
 
@@ -99,8 +98,8 @@ static int ring_launch_any(const RingArgs<T> &a, int back, int big, int blocks, 
               : ring_launch<T, 0, 0, ENDS>(a, blocks, threads, bytes, stream, fits);
 }
 
-/* Of the divided transform (split.cu): roots; planes; lines; which modes its numbers are */
-int bcr_split_roots(int n, int single, double *w);
+/* Of the divided transform (split.cu): roots of axis d; planes; lines; which modes its numbers are */
+int bcr_split_roots(const BCRCudaRing *r, int single, int d, double *w);
 int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
                         cudaStream_t stream);
 int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w, cudaStream_t stream);

@@ -78,6 +78,10 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
     v[4] = v[6] = mu / around;
     v[7] = v[6] * p1 / around;
+    if (pin) { /* what goes round is such that the last unknown is zero */
+      v[3] = -1. / n;
+      v[4] = v[6] = v[7] = 0;
+    }
     for (int i = 0; i < BCR_CUDA_SEP_TAB; i++) tab[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB + i) * r.nk + k] = v[i];
     return;
   }

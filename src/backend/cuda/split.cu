@@ -1,49 +1,53 @@
 /* ring.h: the transform along y divided (split.cuh): which kernels, shapes, modes */
 #include "ringlaunch.cuh"
 #include "splitlaunch.cuh"
+#include <vector>
 
 enum {
   SPLIT_CLUSTER = 16,  /* blocks at most */
   SPLIT_ONCE = 1 << 28 /* bytes of modes of which less than a fifth has room in the second-level cache */
 };
 
-/* N1, or 0; where half roots are among the roots */
-static int split_factor(int n, int single, int *half)
+/* of x */
+static int split_roots_rows(int n, int N1, int single, double *w)
 {
-#define CASE(BYTES, N, N1, BLOCKS, ...) \
-  if (n == N && single == (BYTES == sizeof(float))) { \
-    *half = RingLength<N, __VA_ARGS__>::HALF; \
-    return N1; \
-  }
+#define CASE(BYTES, N, N1_, BLOCKS, ...) \
+  if (n == N && N1 == N1_ && single == (BYTES == sizeof(float))) return ring_roots<RingLength<N, __VA_ARGS__>>(w);
   SPLIT_LENGTHS(CASE)
 #undef CASE
   return 0;
 }
 
-int bcr_split_roots(int n, int single, double *w)
+/* of y: [y0][k1], what split_planes() multiplies by: e^(-2 pi i y0 k1/n), between cell-centred ends with the part of w_k
+   that depends on k1, where modes of columns are not pairs; SplitLinesArgs::middle */
+int bcr_split_roots(const BCRCudaRing *r, int single, int d, double *w)
 {
-#define CASE(BYTES, N, N1, BLOCKS, ...) \
-  if (n == N && single == (BYTES == sizeof(float))) return ring_roots<RingLength<N, __VA_ARGS__>>(w);
-  SPLIT_LENGTHS(CASE)
-#undef CASE
-  return 0;
+  const int n = r->axis[d].len, N1 = r->split.N1;
+
+  if (d == 0) return split_roots_rows(n, N1, single, w);
+  for (int i = 0; w && i < n; i++) {
+    const int k1 = i % N1, more = r->axis[d].ends == BCR_CUDA_RING_CELL && 2 * k1 != N1;
+
+    ring_root((4LL * (i / N1) + more) * k1, 4LL * n, w + 2 * i);
+  }
+  if (w) ring_root(N1 / 2, 4LL * n, w + 2 * n);
+  return n + 1;
 }
 
 template <typename T>
 static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void *w, cudaStream_t stream, int *clusters)
 {
-  const int n = r->axis[0].len, N2 = n / r->split.N1;
+  const int n = r->axis[1].len, N2 = n / r->split.N1;
   SplitLinesArgs<T> a;
 
   memset(&a, 0, sizeof(a));
   a.w = (Cplx<T> *)w;
-  a.roots = (const T *)r->axis[1].roots;
-  (void)split_factor(n, sizeof(T) == sizeof(float), &a.half);
+  a.middle = (const Cplx<T> *)r->axis[1].roots + n;
   a.n = r->nz;
   a.rows = r->nz / (r->split.cluster * r->split.segments);
   a.more = r->nz % (r->split.cluster * r->split.segments);
   a.N1 = r->split.N1;
-  a.columns = n / 2 / r->split.columns;
+  a.columns = r->axis[0].len / 2 / r->split.columns;
   a.items = a.N1 * a.columns;
   a.cluster = r->split.cluster;
   a.owned = (N2 * r->split.columns + a.cluster - 1) / a.cluster;
@@ -72,20 +76,46 @@ int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *
   int shift = 0;
 
   while (1 << shift < r->split.columns) shift++;
-  return single ? bcr_split_planes(ring_args<float>(r, f, w, u), back, shift, stream)
-                : bcr_split_planes(ring_args<double>(r, f, w, u), back, shift, stream);
+  return single ? bcr_split_planes(ring_args<float>(r, f, w, u), r->split.N1, back, shift, stream)
+                : bcr_split_planes(ring_args<double>(r, f, w, u), r->split.N1, back, shift, stream);
 }
 
-/* A row of SPLIT_SHAPES for one type */
+/* N1, and a row of SPLIT_SHAPES for one type */
 struct SplitChoice {
-  int N2, columns, segments, blocks, cluster = 0, clusters = 0;
+  int N1, N2, columns, segments, blocks, cluster = 0, clusters = 0;
   double cost = 0;
 
-  SplitChoice(int N2_, int columns_, int segments_, int blocks_)
-      : N2(N2_), columns(columns_), segments(segments_), blocks(blocks_)
+  SplitChoice(int N1_, int N2_, int columns_, int segments_, int blocks_)
+      : N1(N1_), N2(N2_), columns(columns_), segments(segments_), blocks(blocks_)
   {
   }
+  void use(BCRCudaRing *r) const
+  {
+    r->split.N1 = N1;
+    r->split.columns = columns;
+    r->split.segments = segments;
+    r->split.cluster = cluster;
+    r->split.clusters = clusters;
+  }
 };
+
+static std::vector<SplitChoice> split_choices(const int n[3], int single)
+{
+  std::vector<SplitChoice> list;
+  const auto shapes = [&](int N1) {
+#define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
+  if (n[1] == N1 * N2 && (single ? FBLOCKS : DBLOCKS)) \
+    list.push_back(SplitChoice(N1, N2, COLUMNS, SEGMENTS, single ? FBLOCKS : DBLOCKS));
+    SPLIT_SHAPES(CASE)
+#undef CASE
+  };
+
+#define CASE(BYTES, N, N1, ...) \
+  if (n[0] == N && (BYTES == sizeof(float)) == (single != 0)) shapes(N1);
+  SPLIT_LENGTHS(CASE)
+#undef CASE
+  return list;
+}
 
 /* Of the shapes that have room for the lines the first one that keeps the device busy for no more
    than a quarter longer than the best does (single precision: no longer), in tiles that a
@@ -94,15 +124,9 @@ struct SplitChoice {
    One block alone cannot send to itself */
 int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 {
-#define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
-  SplitChoice(N2, COLUMNS, SEGMENTS, single ? FBLOCKS : DBLOCKS),
-  SplitChoice shapes[] = {SPLIT_SHAPES(CASE)};
-#undef CASE
+  std::vector<SplitChoice> choices = split_choices(n, single);
   double best = 0;
-  int half;
-  const int N1 = split_factor(n[0], single != 0, &half);
 
-  if (!N1 || n[0] != n[1]) return 0;
   for (int d = 0; d < 2; d++) {
     if (r->axis[d].ends != BCR_CUDA_RING_PERIODIC && r->axis[d].ends != BCR_CUDA_RING_CELL) return 0;
     r->axis[d].n = r->axis[d].len = n[d];
@@ -112,17 +136,14 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
   r->columns = n[0] / 2;
   r->column = n[1];
   r->modes = (ptrdiff_t)n[0] * n[1];
-  r->split.N1 = N1;
-  for (SplitChoice &s : shapes) {
-    const int items = n[0] / 2 / s.columns * N1;
+  for (SplitChoice &s : choices) {
+    const int items = n[0] / 2 / s.columns * s.N1;
     int clusters = 0, rounds;
 
     s.cluster = (n[2] + s.N2 * s.segments - 1) / (s.N2 * s.segments);
-    if (s.N2 != n[1] / N1 || !s.blocks || s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
+    if (s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
     if (n[2] / (s.cluster * s.segments) < s.N2 - s.N2 / 4) continue; /* SplitShape */
-    r->split.columns = s.columns;
-    r->split.segments = s.segments;
-    r->split.cluster = s.cluster;
+    s.use(r);
     if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
                 : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
         clusters < 1) {
@@ -131,17 +152,14 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
     }
     rounds = (items + clusters - 1) / clusters;
     s.clusters = (items + rounds - 1) / rounds;
-    s.cost = (double)rounds * s.blocks * s.columns * s.segments;
+    s.cost = (double)rounds * s.blocks * s.columns * s.segments * s.N2 * s.N2;
     if (best == 0 || s.cost < best) best = s.cost;
   }
-  for (const SplitChoice &s : shapes) {
-    if (s.cost == 0 || s.cost > (single ? 1 : 1.25) * best) continue;
-    r->split.columns = s.columns;
-    r->split.segments = s.segments;
-    r->split.cluster = s.cluster;
-    r->split.clusters = s.clusters;
-    return 1;
-  }
+  for (const SplitChoice &s : choices)
+    if (s.cost > 0 && s.cost <= (single ? 1 : 1.25) * best) {
+      s.use(r);
+      return 1;
+    }
   r->split.N1 = r->apart = 0;
   return 0;
 }

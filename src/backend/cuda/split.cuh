@@ -86,9 +86,11 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
 
 /* ---- planes ---- */
 
-/* Bytes of a number, number n of unknowns of an axis, N1, blocks for which a multiprocessor should
-   have registers, and the transform along x (RingLength) */
+/* Bytes of a number, number of unknowns along x, N1 of those along y, blocks for which a
+   multiprocessor should have registers, and the transform along x (RingLength). Of those with the
+   same x the first ones are preferred */
 #define SPLIT_LENGTHS(CASE) \
+  CASE(8, 128, 16, 8, 16, 16, 8) \
   CASE(8, 128, 8, 16, 16, 16, 8) \
   CASE(8, 160, 10, 8, 20, 20, 4, 2) \
   CASE(8, 192, 12, 5, 12, 12, 4, 4) \
@@ -99,6 +101,13 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
   CASE(8, 400, 20, 2, 20, 20, 20) \
   CASE(8, 448, 28, 1, 28, 28, 4, 4) \
   CASE(8, 512, 16, 2, 16, 16, 8, 4) \
+  CASE(8, 192, 16, 3, 12, 12, 4, 4) \
+  CASE(8, 256, 8, 6, 16, 16, 16) \
+  CASE(8, 256, 12, 4, 16, 16, 16) \
+  CASE(8, 384, 16, 3, 24, 24, 4, 4) \
+  CASE(8, 512, 8, 4, 16, 16, 8, 4) \
+  CASE(8, 512, 12, 2, 16, 16, 8, 4) \
+  CASE(4, 128, 16, 8, 16, 16, 8) \
   CASE(4, 128, 8, 16, 16, 16, 8) \
   CASE(4, 160, 10, 10, 20, 20, 4, 2) \
   CASE(4, 192, 12, 8, 12, 12, 4, 4) \
@@ -108,17 +117,23 @@ static __device__ __forceinline__ void split_pair(Cplx<T> &lo, Cplx<T> &hi)
   CASE(4, 384, 24, 3, 24, 24, 4, 4) \
   CASE(4, 400, 20, 3, 20, 20, 20) \
   CASE(4, 448, 28, 2, 28, 28, 4, 4) \
-  CASE(4, 512, 16, 4, 32, 32, 16)
+  CASE(4, 512, 16, 4, 32, 32, 16) \
+  CASE(4, 192, 16, 6, 12, 12, 4, 4) \
+  CASE(4, 256, 8, 16, 16, 16, 16) \
+  CASE(4, 256, 12, 10, 16, 16, 16) \
+  CASE(4, 384, 16, 4, 24, 24, 4, 4) \
+  CASE(4, 512, 8, 8, 32, 32, 16) \
+  CASE(4, 512, 12, 5, 32, 32, 16)
 
 /* shift: 2^shift columns of an item */
 template <typename T, class X, int N1, int BLOCKS, int BACK>
 __global__ void __launch_bounds__(N1 / 2 * X::G, BLOCKS) split_planes(RingArgs<T> a, int shift)
 {
-  constexpr int H = N1 / 2, N2 = X::N / N1, Q = X::N / 2;
+  constexpr int H = N1 / 2, Q = X::N / 2;
   extern __shared__ __align__(128) char split_shared[];
   Cplx<T> *sm = (Cplx<T> *)split_shared, *z, last = {0, 0}; /* last: of ends that this has not */
-  const int row = (int)threadIdx.x / X::G, t = (int)threadIdx.x % X::G, y0 = (int)blockIdx.x % N2,
-            plane = (int)blockIdx.x / N2, pair = y0 + N2 * row, columns = 1 << shift;
+  const int row = (int)threadIdx.x / X::G, t = (int)threadIdx.x % X::G, N2 = (int)gridDim.x, y0 = (int)blockIdx.x,
+            plane = (int)blockIdx.y, pair = y0 + N2 * row, columns = 1 << shift;
   const bool cell = a.x.ends == BCR_CUDA_RING_CELL, real = cell || a.y.ends == BCR_CUDA_RING_CELL;
   const unsigned long long once = ring_passes();
   const T *xroots = (const T *)a.x.roots, *yroots = (const T *)a.y.roots;
@@ -171,7 +186,7 @@ __global__ void __launch_bounds__(N1 / 2 * X::G, BLOCKS) split_planes(RingArgs<T
     }
 #pragma unroll
     for (int i = 1; i < N1; i++) {
-      const Cplx<T> e = load_root<1>(yroots, X::WHOLE + y0 * (two && i > H ? N1 - i : i));
+      const Cplx<T> e = load_root<1>(yroots, y0 * N1 + (two && i > H ? N1 - i : i));
 
       v[i] = v[i] * (BACK ? conjugate(e) : e);
     }
@@ -214,8 +229,7 @@ template <typename T>
 struct SplitLinesArgs {
   Cplx<T> *w;
   const Cplx<T> *tab;
-  const T *roots;                /* of y */
-  int half;                      /* where half roots are among those */
+  const Cplx<T> *middle;         /* e^(-i pi N1/(4 n)), n of y */
   int n, rows, more;             /* rows of a line; of a segment, and how many of the first segments have one more */
   int N1, items, cluster, owned; /* items; blocks of a cluster; slots that a block owns at most */
   int columns;                   /* items of a k1 */
@@ -272,8 +286,10 @@ static __device__ __forceinline__ void split_modes(const SplitLinesArgs<T> &a, i
     }
     return;
   }
-  const int first = k1 > H ? a.N1 - k1 : k1;
-  const auto root = [&](int k2) { return load_root<1>(a.roots, a.half + first + a.N1 * k2); };
+  const Cplx<T> middle = *a.middle, w1 = {k1 ? middle.x : (T)1, !k1 ? (T)0 : BACK ? -middle.y : middle.y};
+  /* back: their conjugates */
+  const auto part = [&](int k2) { return Cplx<T>{(T)turns<4 * N>.c[k2], (T)(BACK ? 1 : -1) * (T)turns<4 * N>.s[k2]}; };
+  const auto root = [&](int k2) { return k2 ? w1 * part(k2) : w1; }; /* of k1 + N1 k2 */
   const auto cosine =
     [&](int k2, Cplx<T> p,
         Cplx<T>
@@ -281,7 +297,7 @@ static __device__ __forceinline__ void split_modes(const SplitLinesArgs<T> &a, i
                const Cplx<T> w = root(k2);
                const T h = (T)0.5;
 
-               if (BACK) return conjugate(w) * (first || k2 ? Cplx<T>{p.x + q.y, p.y - q.x} : p);
+               if (BACK) return w * (k1 || k2 ? Cplx<T>{p.x + q.y, p.y - q.x} : p);
                return Cplx<T>{h * (w.x * (p.x + q.x) - w.y * (p.y - q.y)), h * (w.x * (p.y + q.y) - w.y * (q.x - p.x))};
     };
   const auto both = [&](int i, int j) {
@@ -293,7 +309,7 @@ static __device__ __forceinline__ void split_modes(const SplitLinesArgs<T> &a, i
 
   if (!whole) {
 #pragma unroll
-    for (int k = 0; k < N; k++) v[k] = v[k] * (BACK ? conjugate(root(k)) : root(k));
+    for (int k = 1; k < N; k++) v[k] = v[k] * part(k);
   } else if (k1 == 0) {
     v[0] = cosine(0, v[0], v[0]);
     v[N / 2] = cosine(N / 2, v[N / 2], v[N / 2]);

@@ -1,9 +1,9 @@
 /* split.cuh in double precision */
 #include "splitlaunch.cuh"
 
-int bcr_split_planes(const RingArgs<double> &a, int back, int shift, cudaStream_t stream)
+int bcr_split_planes(const RingArgs<double> &a, int N1, int back, int shift, cudaStream_t stream)
 {
-  return split_planes_any(a, back, shift, stream);
+  return split_planes_any(a, N1, back, shift, stream);
 }
 int bcr_split_lines(const SplitLinesArgs<double> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
                     int *clusters)

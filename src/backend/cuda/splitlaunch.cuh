@@ -24,7 +24,7 @@ static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t str
     cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, kernel, dim3((unsigned)(a.nz * (X::N / N1))), N1 / 2 * X::G, bytes, stream, a, shift);
+  return bcr_launch(1, kernel, dim3((unsigned)(a.y.len / N1), (unsigned)a.nz), N1 / 2 * X::G, bytes, stream, a, shift);
 }
 
 /* clusters given: how many of them have room on the device, and no launch */
@@ -56,13 +56,13 @@ static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t
 }
 
 template <typename T>
-static int split_planes_any(const RingArgs<T> &a, int back, int shift, cudaStream_t stream)
+static int split_planes_any(const RingArgs<T> &a, int N1, int back, int shift, cudaStream_t stream)
 {
-#define CASE(BYTES, N, N1, BLOCKS, ...) \
+#define CASE(BYTES, N, N1_, BLOCKS, ...) \
   if constexpr (sizeof(T) == BYTES) \
-    if (a.x.len == N) \
-      return back ? split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 1>(a, shift, stream) \
-                  : split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1, BLOCKS, 0>(a, shift, stream);
+    if (a.x.len == N && N1 == N1_) \
+      return back ? split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1_, BLOCKS, 1>(a, shift, stream) \
+                  : split_planes_launch<T, RingLength<N, __VA_ARGS__>, N1_, BLOCKS, 0>(a, shift, stream);
   SPLIT_LENGTHS(CASE)
 #undef CASE
   return (int)cudaErrorNotSupported;
@@ -82,8 +82,8 @@ static int split_lines_any(const SplitLinesArgs<T> &a, int N2, int columns, int 
   return (int)cudaErrorNotSupported;
 }
 
-int bcr_split_planes(const RingArgs<double> &a, int back, int shift, cudaStream_t stream);
-int bcr_split_planes(const RingArgs<float> &a, int back, int shift, cudaStream_t stream);
+int bcr_split_planes(const RingArgs<double> &a, int N1, int back, int shift, cudaStream_t stream);
+int bcr_split_planes(const RingArgs<float> &a, int N1, int back, int shift, cudaStream_t stream);
 int bcr_split_lines(const SplitLinesArgs<double> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,
                     int *clusters);
 int bcr_split_lines(const SplitLinesArgs<float> &a, int N2, int columns, int segments, int grid, cudaStream_t stream,

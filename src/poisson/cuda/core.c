@@ -188,7 +188,6 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceProductTables(c));
     break;
   case BCR_PLAN_LEVEL0_SMALL:
-  case BCR_PLAN_LEVEL0_CHIP:
   case BCR_PLAN_LEVEL0_ROWS:
   case BCR_PLAN_LEVEL0:
     PetscCall(BCRDeviceLevel0Tables(c));
@@ -390,8 +389,7 @@ static PetscErrorCode stage_planes(BCRDeviceCore c, BCRStream stream, const BCRS
   (void)stage;
   (void)w;
   if (c->kind == BCR_PLAN_BOX_PRODUCT)
-    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->plan->blocks], c->single, u));
-  else if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCallBCRCuda(BCRCudaBoxSolve(stream, &c->chip, c->single, c->D));
+    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->planes, &c->matrix[c->plan->blocks], &c->planesmean, c->single, u));
   else PetscCall(BCRDeviceBoxPlanes(c->box, stream, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -442,7 +440,7 @@ PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
 
   *box = BCRDeviceCoreBox(c);
   *at = 0;
-  if (d < 0) return PETSC_FALSE;
+  if (d < 0 || c->kind == BCR_PLAN_FOURIER) return PETSC_FALSE;
   while (BCRDevicePlaneMode(c, k) != c->plan->constant[d]) k++;
   box->n[d] = 1;
   *at = (size_t)k * (size_t)c->plan->stride[d] * c->size;
@@ -456,10 +454,25 @@ static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRSta
   void *v;
 
   PetscFunctionBegin;
-  (void)stage;
-  (void)w;
-  (void)BCRDeviceCoreMean(c, &box, &at);
-  v = (char *)u + at;
+  if (c->kind == BCR_PLAN_FOURIER &&
+      stage->axis >= 0) { /* the line of the constant modes, before it is transformed back */
+    const PetscBool work = w->at == c->work ? PETSC_TRUE : PETSC_FALSE;
+    ptrdiff_t stride = 1;
+
+    box = BCRDeviceCoreBox(c);
+    at = 0;
+    for (PetscInt d = 0; d < c->plan->dim; d++) {
+      if (work) box.stride[d] = stride;
+      stride *= c->plan->n[d];
+      if (d == stage->axis) continue;
+      at += (size_t)c->plan->constant[d] * (size_t)box.stride[d] * c->size;
+      box.n[d] = 1;
+    }
+    v = (char *)w->at + at;
+  } else {
+    (void)BCRDeviceCoreMean(c, &box, &at);
+    v = (char *)u + at;
+  }
   PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, c->scalars + 2));
   PetscCallBCRCuda(
     BCRCudaAddValue(stream, &box, c->single, v, v, c->scalars + 2, -1. / ((double)box.n[0] * box.n[1] * box.n[2])));

@@ -75,8 +75,8 @@ struct _n_BCRDeviceCore {
   void *D, *D2, *extra; /* separators; D2: where their transform is not in place; what strips' first separators get */
   const int *extraof;
   double *septab, *border; /* border: BCRCudaSepLines */
-  BCRCudaBoxPlanes chip;   /* LEVEL0_CHIP: planes of separators; BOX_PRODUCT: planes */
-  const void *chiproots;
+  BCRCudaBoxPlanes planes; /* BOX_PRODUCT */
+  BCRCudaBoxMean planesmean;
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
 

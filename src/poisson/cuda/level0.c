@@ -80,16 +80,26 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
-  BCRPlanCudaProduct(p, &c->chip);
+  BCRPlanCudaProduct(p, &c->planes);
   r.n = (int)p->n[0];
   r.ring = BCREndIsPeriodic(x->end[0]);
   r.nk = (int)p->n[p->blocks];
-  r.pin = -1;
+  r.pin = c->planesmean.pin = -1;
   r.ax = z->a;
   r.ay = x->a;
   for (int e = 0; e < 2; e++) r.end[e] = x->end[e];
+  if (p->singular) {
+    r.pin = (int)p->constant[p->blocks];
+    while (BCRDevicePlaneMode(c, r.pinplane) != p->constant[p->across]) r.pinplane++;
+    c->planesmean.pin = r.pin;
+    c->planesmean.plane = r.pinplane;
+    c->planesmean.solution = BCRPlanMeanInLines(p);
+    c->planesmean.removed = c->scalars;
+    c->planesmean.removedfactor =
+      p->norm[p->blocks][r.pin] * (BCRDeviceAcrossDoubles(c) ? 0.5 : 1) * p->norm[p->across][p->constant[p->across]];
+  }
   PetscCall(lines_tables(c, &r, x->a, p->lambda[p->blocks], p->norm[p->blocks], &tab));
-  c->chip.tab = tab;
+  c->planes.tab = tab;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -316,7 +326,7 @@ static PetscErrorCode strips_tables(BCRDeviceCore c)
 static PetscErrorCode level0_workspace(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  const PetscBool whole = c->kind == BCR_PLAN_LEVEL0_ROWS || c->kind == BCR_PLAN_LEVEL0_CHIP ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool whole = c->kind == BCR_PLAN_LEVEL0_ROWS ? PETSC_TRUE : PETSC_FALSE;
   size_t plane;
 
   PetscFunctionBegin;
@@ -334,54 +344,25 @@ static PetscErrorCode level0_workspace(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* LEVEL0_CHIP: planes of separators */
-static PetscErrorCode chip_tables(BCRDeviceCore c)
-{
-  BCRCudaBoxPlanes *p = &c->chip;
-
-  PetscFunctionBegin;
-  BCRPlanCudaChip(c->plan, p);
-  p->ld = c->ldd;
-  p->plane = c->level0.dplane;
-  if (c->strips > 1 || c->level0.g0 || c->level0.g1 < c->plan->ngroups) {
-    p->extraof = c->extraof;
-    p->extra = c->extra;
-    p->extrald = c->ldd;
-    p->extraplane = c->level0.eplane;
-  }
-  if (!c->chiproots) {
-    const int n = BCRCudaBoxRoots(p->N, NULL);
-    double *w;
-
-    PetscCall(PetscMalloc1(2 * n, &w));
-    (void)BCRCudaBoxRoots(p->N, w);
-    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &c->chiproots));
-    PetscCall(PetscFree(w));
-  }
-  p->roots = c->chiproots;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Lines over the separators, of the modes as the transform of the rows has them */
 static PetscErrorCode separators_tables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const BCRDeviceOrder *o = &c->roworder;
-  const PetscBool chip = c->kind == BCR_PLAN_LEVEL0_CHIP ? PETSC_TRUE : PETSC_FALSE;
   BCRCudaSepRows r;
   double *lambda, *norm;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
-  if (!chip) PetscCall(border_tables(c));
-  r.nk = (int)(chip ? p->n[0] : o->count);
+  PetscCall(border_tables(c));
+  r.nk = o->count;
   PetscCall(PetscMalloc2(r.nk, &lambda, r.nk, &norm));
-  for (PetscInt k = 0; k < r.nk; k++) { /* on chip in natural order, each transform twice too large */
-    const int m = chip ? (int)k : o->mode[k];
+  for (PetscInt k = 0; k < r.nk; k++) {
+    const int m = o->mode[k];
 
     lambda[k] = p->lambda[0][PetscMax(m, 0)];
-    norm[k] = m < 0 ? 0 : (chip ? 0.25 : o->norm[k]) * p->norm[0][m];
+    norm[k] = m < 0 ? 0 : o->norm[k] * p->norm[0][m];
   }
   r.periodic = BCREndIsPeriodic(y->end[0]);
   r.n = (int)p->separators.n - r.periodic;
@@ -397,7 +378,6 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
   r.border = c->border;
   PetscCall(lines_tables(c, &r, y->a, lambda, norm, &c->septab));
   PetscCall(PetscFree2(lambda, norm));
-  c->chip.tab = c->septab;
   c->sep.n = r.n;
   c->sep.nk = r.nk;
   c->sep.planes = r.planes;
@@ -429,7 +409,7 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
 PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  const PetscBool whole = c->kind == BCR_PLAN_LEVEL0_ROWS || c->kind == BCR_PLAN_LEVEL0_CHIP ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool whole = c->kind == BCR_PLAN_LEVEL0_ROWS ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt ntab = p->nplanes * 3 * BCR_CUDA_LEVEL0_TAB(BCR_CUDA_LEVEL0_MOST(p->radix));
   BCRCudaLevel0 *l = &c->level0;
   BCRPlanCudaShape shape;
@@ -455,7 +435,6 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   l->sub = p->singular ? c->scalars + 1 : NULL;
   l->subfactor = 1;
   l->subplane = 0;
-  if (c->kind == BCR_PLAN_LEVEL0_CHIP) PetscCall(chip_tables(c));
   PetscCall(separators_tables(c));
   PetscCall(mean_tables(c, &shape));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -478,7 +457,7 @@ static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
 
 static PetscBool whole_rows(BCRDeviceCore c)
 {
-  return c->kind == BCR_PLAN_LEVEL0_ROWS || c->kind == BCR_PLAN_LEVEL0_CHIP ? PETSC_TRUE : PETSC_FALSE;
+  return c->kind == BCR_PLAN_LEVEL0_ROWS ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Where f is read and u written. The substitution back needs f to the end: one plane in place goes to the work array */

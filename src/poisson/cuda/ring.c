@@ -16,13 +16,14 @@ static PetscErrorCode ring_create(BCRDeviceCore c)
   PetscCheck(BCRPlanCudaRing(p, p->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r), PETSC_COMM_SELF,
              PETSC_ERR_PLIB, "Planes had kernels when the plan was made");
   for (int d = 0; d < 2; d++) {
-    const int n = BCRCudaRingRoots(&r, c->single, r.axis[d].len, NULL);
+    const int n = BCRCudaRingRoots(&r, c->single, d, NULL);
     double *w;
 
-    if (c->ring.axis[d].len == r.axis[d].len) r.axis[d].roots = c->ring.axis[d].roots;
+    if (c->ring.axis[d].len == r.axis[d].len && c->ring.split.N1 == r.split.N1)
+      r.axis[d].roots = c->ring.axis[d].roots; /* of another shift */
     if (r.axis[d].roots) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
-    (void)BCRCudaRingRoots(&r, c->single, r.axis[d].len, w);
+    (void)BCRCudaRingRoots(&r, c->single, d, w);
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &r.axis[d].roots));
     PetscCall(PetscFree(w));
   }
