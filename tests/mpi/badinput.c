@@ -414,7 +414,7 @@ static PetscErrorCode NaturalOrder(void)
 static PetscErrorCode Ways(Case *c, PCBCRPoissonBackend backend, PCBCRPoissonTransport transport, const char error[],
                            const char *const words[2])
 {
-  PetscReal difference;
+  PetscReal difference = 0;
   char *text;
   PC pc;
 
