@@ -478,7 +478,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (size > 4) cases = 120;
+  if (size > 4) cases = size > 7 ? 12 : 120;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
