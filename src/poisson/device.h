@@ -64,6 +64,14 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream
 /* Of a singular operator behind BorderEnd(), which leaves out the mean and what follows it: what of u the mean is to be
    made zero of, `at` its first byte. True: the plane of the constant mode, whose others add up to zero; false: all of u */
 PETSC_INTERN PetscBool BCRDeviceCoreMean(BCRDeviceCore core, BCRCudaBox *box, size_t *at);
+/* True: the lines know what this rank's rows have in the sum of the solution (BCRPlanMeanOfRanks()). Then in place of
+   BorderEnd(): the lines, which leave it in *sum; with that of all ranks there, factor * *sum is added to the solution, and
+   what follows */
+PETSC_INTERN PetscBool BCRDeviceCoreMeanOfRanks(BCRDeviceCore core);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore core, BCRStream stream, const double *interface,
+                                                   const double *before, const double *mean, double *sum);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderAdd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
+                                                   const double *mean, const double *sum, double factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderFinish(BCRDeviceCore core, BCRStream stream, void *u);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u,
                                                      const BCRCudaBorderRows *rows, const double *received, int part,

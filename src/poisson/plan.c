@@ -556,6 +556,16 @@ PetscBool BCRPlanMeanInLines(BCRPlan p)
   return BCRPlanIsRing(p->kind) || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* Where the ends of the rows have half of a weight all modes have a part in the sum, and it is not done */
+PetscBool BCRPlanMeanOfRanks(BCRPlan p)
+{
+  if (!p->singular || !p->limits.cuda || !(p->open[0] || p->open[1]) || p->kind != BCR_PLAN_LEVEL0 || p->dim != 2 ||
+      p->separators.n < 1)
+    return PETSC_FALSE;
+  return BCREndGetRule(p->axis[0].end[0]).weight == 1 && BCREndGetRule(p->axis[0].end[1]).weight == 1 ? PETSC_TRUE
+                                                                                                      : PETSC_FALSE;
+}
+
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
@@ -672,7 +682,7 @@ static void plan_stages(BCRPlan p)
   }
   if (p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda) stages_spectral_cuda(p, N);
   else if (p->kind == BCR_PLAN_SPECTRAL) stages_spectral(p, N);
-  if (p->singular && p->dim && !mean && !constant && !BCRPlanMeanInLines(p))
+  if (p->singular && p->dim && !mean && !constant && !BCRPlanMeanInLines(p) && !BCRPlanMeanOfRanks(p))
     stage_add(p, BCR_STAGE_MEAN, -1, PETSC_FALSE, 3 * N, 2 * N);
 }
 

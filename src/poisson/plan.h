@@ -185,6 +185,8 @@ PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 
 /* Whether the kernels of the lines see to the mean of a singular operator's solution, on a device */
 PETSC_INTERN PetscBool BCRPlanMeanInLines(BCRPlan plan);
+/* The same of rows that go on on other ranks: the lines know their part of the sum */
+PETSC_INTERN PetscBool BCRPlanMeanOfRanks(BCRPlan plan);
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 /* The same with the two axes: coefficients of 1, T of the rows, T of the block rows and their product, in unit coupling */

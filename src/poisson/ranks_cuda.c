@@ -48,6 +48,7 @@ typedef struct {
   BCRCudaBox box, interior;
   void *w;             /* two solves: right-hand sides */
   PetscBool meanplane; /* the mean of a solution is that of the plane of its constant mode */
+  PetscBool meanlines; /* it is known to the lines */
   /* lines: rows beside interfaces [2][nmodes]; rowmodes: own interface row [nmodes], what the row before gets or is
      [nmodes], a mean; sent, received: of TO_PARTS and FROM_PARTS; sums: of each part */
   double *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums;
@@ -397,20 +398,24 @@ static PetscErrorCode device_local(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A singular operator: the mean of the solution is that of planes of the constant mode if all ranks have such planes. Its
-   shift, and so its plan, is the same for good */
+/* A singular operator: the mean of the solution is that of planes of the constant mode if all ranks have such planes, or
+   known to lines. Its shift, and so its plan, is the same for good */
 static PetscErrorCode mean_plane(BCRRanks r)
 {
   DeviceRanks *d = state(r);
-  PetscMPIInt plane = 1;
+  PetscMPIInt has[2] = {1, 1}; /* such planes, such lines */
   BCRCudaBox box;
   size_t at;
 
   PetscFunctionBegin;
   if (!r->singular) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->p.mine >= 0) plane = r->core && BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at) ? 1 : 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &plane, 1, MPI_INT, MPI_MIN, r->comm));
-  d->meanplane = plane ? PETSC_TRUE : PETSC_FALSE;
+  if (r->p.mine >= 0) {
+    has[0] = r->core && BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at) ? 1 : 0;
+    has[1] = r->core && BCRDeviceCoreMeanOfRanks((BCRDeviceCore)r->core) ? 1 : 0;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, has, 2, MPI_INT, MPI_MIN, r->comm));
+  d->meanplane = has[0] ? PETSC_TRUE : PETSC_FALSE;
+  d->meanlines = has[1] ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -555,8 +560,8 @@ static PetscErrorCode device_tables(BCRRanks r)
   DeviceRanks *d = state(r);
 
   PetscFunctionBegin;
-  PetscCheck(!d->meanplane || r->p.mine < 0 || r->pass == BCR_PASS_ONE, PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "A plan with the mean of a plane is not solved in one pass");
+  PetscCheck(!(d->meanplane || d->meanlines) || r->p.mine < 0 || r->pass == BCR_PASS_ONE, PETSC_COMM_SELF,
+             PETSC_ERR_PLIB, "A plan that knows the mean of its solution is not solved in one pass");
   PetscCall(border_messages(r));
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->pass == BCR_PASS_TWO) PetscCall(two_arrays(r));
@@ -762,6 +767,20 @@ static PetscErrorCode device_reduce(BCRRanks r, void *stream, PetscInt batch, vo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of what each part has in its scalars[SUM], the same on all of them */
+static PetscErrorCode sum_parts(BCRRanks r, BCRStream stream)
+{
+  DeviceRanks *d = state(r);
+
+  PetscFunctionBegin;
+  if (d->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &d->numbers, d->scalars + SUM));
+  else {
+    PetscCall(exchange(r, stream, SUMS));
+    PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, d->sums, d->scalars + SUM));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, const void *f, void *u)
 {
   DeviceRanks *d = state(r);
@@ -776,6 +795,13 @@ static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, cons
     PetscCall(BCRDeviceCoreBorderBack(core, stream, f, u));
     break;
   case BCR_PASS_ONE:
+    if (d->meanlines) {
+      PetscCall(BCRDeviceCoreBorderSum(core, stream, x, x + r->nmodes, d->scalars + REMOVED, d->scalars + SUM));
+      PetscCall(sum_parts(r, stream));
+      PetscCall(
+        BCRDeviceCoreBorderAdd(core, stream, f, u, d->scalars + REMOVED, d->scalars + SUM, -1. / (double)r->p.n));
+      break;
+    }
     PetscCall(BCRDeviceCoreBorderEnd(core, stream, f, u, x, x + r->nmodes, r->singular ? d->scalars + REMOVED : NULL));
     if (!d->meanplane) PetscCall(BCRDeviceCoreBorderFinish(core, stream, u));
     break;
@@ -794,18 +820,14 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
   void *v;
 
   PetscFunctionBegin;
-  if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.mine < 0 || d->meanlines) PetscFunctionReturn(PETSC_SUCCESS);
   if (d->meanplane) {
     (void)BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at);
     n *= (double)box.n[0] * box.n[1] * box.n[2] / ((double)d->box.n[0] * d->box.n[1] * d->box.n[2]);
   }
   v = (char *)u + at;
   PetscCallBCRCuda(BCRCudaSum(stream, &box, d->single, v, NULL, d->scalars + PARTIAL, d->scalars + SUM));
-  if (d->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &d->numbers, d->scalars + SUM));
-  else {
-    PetscCall(exchange(r, stream, SUMS));
-    PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, d->sums, d->scalars + SUM));
-  }
+  PetscCall(sum_parts(r, stream));
   PetscCallBCRCuda(BCRCudaAddValue(stream, &box, d->single, v, v, d->scalars + SUM, -1. / n));
   if (d->meanplane) PetscCall(BCRDeviceCoreBorderFinish((BCRDeviceCore)r->core, stream, u));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2,9 +2,13 @@
   ranks: 2 3 4
 
   What is wrong on one rank, or is not the same on all: the same error on every rank, which names
-  the rank at fault, and no hang.
+  the rank at fault, and no hang. CUDA devices that only some ranks have, and NCCL where it is not to be had: an error on all
+  ranks for who asks for them, else the next way, which PCView() names. -devices: these alone
 */
 #include "distribute.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "src/poisson/solver.h"
+#endif
 
 static PetscMPIInt rank, size;
 
@@ -405,21 +409,106 @@ static PetscErrorCode NaturalOrder(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSCBCR_HAVE_CUDA)
+/* A solver as asked for; auto: the solution of one rank, and what PCView() has to say, of two one */
+static PetscErrorCode Ways(Case *c, PCBCRPoissonBackend backend, PCBCRPoissonTransport transport, const char error[],
+                           const char *const words[2])
+{
+  PetscReal difference = 0;
+  char *text;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(CasePC(c->da, c->A, &pc));
+  PetscCall(PCBCRPoissonSetBackend(pc, backend));
+  PetscCall(PCBCRPoissonSetTransport(pc, transport));
+  if (error) CheckError(PCSetUp(pc), PETSC_ERR_SUP, error);
+  else {
+    PetscCall(VecSet(c->x, 7));
+    PetscCall(PCApply(pc, c->b, c->x));
+    PetscCall(CaseDifference(c, c->x, c->y1, &difference));
+    Check(difference <= (sizeof(PetscReal) < sizeof(double) ? (PetscReal)5e-4 : (PetscReal)1e-11),
+          "%s: differs from one rank by %g", words[0], (double)difference);
+    PetscCall(TestViewText((PetscObject)pc, &text));
+    Check(!text[0] || strstr(text, words[0]) || strstr(text, words[1]), "PCView() has neither %s nor %s: %s", words[0],
+          words[1], text);
+    free(text);
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Ranks with a device and ranks without one; all with one, and NCCL refused: these share it, or there is none */
+static PetscErrorCode Devices(void)
+{
+  static const char *const host[2] = {"backend: cpu", "backend: cpu"}, *const nccl[2] = {"transport: nccl", "NCCL"};
+  const TestProblem p = {
+    .dim = 2, .n = {24, 40},
+         .dof = 1, .ends = "ddcc", .a = {1,  2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  const int mine = BCRSolverHaveDevice(NULL) ? 1 : 0;
+  PetscInt parts[3] = {1, (PetscInt)size, 1};
+  int all;
+  Case c;
+  PC one;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  PetscCall(CaseCreate(&p, &c));
+  PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+  PetscCall(CasePC(c.da1, c.A1, &one));
+  PetscCall(PCBCRPoissonSetBackend(one, PCBCRPOISSON_BACKEND_CPU));
+  PetscCall(PCApply(one, c.b1, c.y1));
+  PetscCall(PCDestroy(&one));
+  PetscCall(CaseDeal(&c, c.b1, c.b));
+  if (!all) {
+    PetscCall(
+      Ways(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_AUTO, "use -pc_bcrpoisson_backend cpu or auto", NULL));
+    PetscCall(Ways(&c, PCBCRPOISSON_BACKEND_AUTO, PCBCRPOISSON_TRANSPORT_AUTO, NULL, host));
+  } else {
+    PetscErrorCode ierr;
+    TestCaught caught = {0, ""};
+    PC pc;
+
+    PetscCall(CasePC(c.da, c.A, &pc));
+    PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CUDA));
+    PetscCall(PCBCRPoissonSetTransport(pc, PCBCRPOISSON_TRANSPORT_NCCL));
+    PetscCall(PetscPushErrorHandler(TestCatch, &caught));
+    ierr = PCSetUp(pc);
+    PetscCall(PetscPopErrorHandler());
+    Check(!ierr || (caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_bcrpoisson_transport")),
+          "NCCL: error %d, %s", (int)ierr, caught.message);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(Ways(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_AUTO, NULL, nccl));
+  }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
+  PetscBool devices = PETSC_FALSE;
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(Matrices());
-  PetscCall(Layouts());
-  PetscCall(NaturalOrder());
-  PetscCall(RankOptions());
-  PetscCall(RankSetters());
-  PetscCall(Schedules());
-  PetscCall(RightHandSides());
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-devices", &devices, NULL));
+  if (!devices) {
+    PetscCall(Matrices());
+    PetscCall(Layouts());
+    PetscCall(NaturalOrder());
+    PetscCall(RankOptions());
+    PetscCall(RankSetters());
+    PetscCall(Schedules());
+    PetscCall(RightHandSides());
+  }
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(Devices());
+#endif
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return bad;

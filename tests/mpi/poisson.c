@@ -1,5 +1,5 @@
 /*
-  ranks: 1 2 3 4 5 7
+  ranks: 1 2 3 4 5 7 8
   quick: 2
 
   PCBCRPOISSON and KSPBCRPOISSON across ranks, against the same problem on one rank (and PETSc's LU

@@ -3,7 +3,7 @@
   slabs along each axis, cut at random, evenly, into single rows, with ranks that have nothing. The
   solution, put together, against the equations, LAPACK, and the solver on one process.
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
-  ranks: 1 2 3 4 5 7
+  ranks: 1 2 3 4 5 7 8
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "slabs.h"
@@ -478,7 +478,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (size > 4) cases = 120;
+  if (size > 4) cases = size > 7 ? 12 : 120;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));

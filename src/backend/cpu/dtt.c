@@ -636,13 +636,28 @@ static PetscErrorCode BCRDttFourCreate(BCRDtt d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* base: in two steps (dttreal_kernels.h) */
 static PetscErrorCode BCRDttRealCreate(BCRDtt d)
 {
-  const int n = d->n;
+  const int n = d->n, M = n / 8;
   long double c, s;
+  size_t e = 0;
 
   PetscFunctionBegin;
   d->kind = BCR_DTT_REAL;
+  if (n == 64 || n == 128 || n == 256) {
+    d->base = n;
+    PetscCall(BCRTableNew(14 * (size_t)(M / 2 - 1), d->single, &d->in, &d->bytes));
+    for (int k = 1; 2 * k < M; k++)
+      for (int r = 1; r < 8; r++, e += 2) {
+        BCRUnit((PetscInt64)r * k, n, &c, &s);
+        BCRTablePut(d->in, d->single, e, c);
+        BCRTablePut(d->in, d->single, e + 1, s);
+      }
+    d->scratch = (size_t)(M / 2 + 1) * (2 * 8 + 1) / 2 + 1;
+    d->flops = n == 64 ? 552 : (n == 128 ? 1289 : 3045);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRFftCreate(n / 2, d->single, &d->bytes, &d->fft));
   PetscCall(BCRTableNew(2 * (size_t)(n / 4 + 1), d->single, &d->in, &d->bytes));
   for (int k = 0; k <= n / 4; k++) {

@@ -5,6 +5,8 @@
 
 #include "dttsine_kernels.h"
 
+#include "dttreal_kernels.h"
+
 /* pairs of lines x = a + i b to y; z, Z: room for N */
 static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *w)
 {
@@ -584,7 +586,8 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
     else BCRN(Dtt4Cos)(d, f, fs, u, us, w);
     break;
   case BCR_DTT_REAL:
-    (direction ? BCRN(DttRealSynthesis) : BCRN(DttRealAnalysis))(d, f, fs, u, us, w);
+    if (d->base) BCRN(DttReal)(d, direction, f, fs, u, us, (vec *)w);
+    else (direction ? BCRN(DttRealSynthesis) : BCRN(DttRealAnalysis))(d, f, fs, u, us, w);
     break;
   case BCR_DTT_SYM:
     BCRN(DttSym)(d, direction, (const cvec *)f, (cvec *)u, w);

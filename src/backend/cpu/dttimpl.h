@@ -92,7 +92,8 @@ typedef enum {
   BCR_DTT_FOUR,  /* type IV of even length n: a complex FFT of length n/2 between two twists */
   /* odd period N = 2n + 1, 2n - 1: two lines as real and imaginary part of a symmetric sequence of length N */
   BCR_DTT_SYM,
-  /* periodic of even length n: a complex FFT of length n/2 of the even and odd elements as real and imaginary part */
+  /* periodic of even length n: a complex FFT of length n/2 of the even and odd elements as real and imaginary part; of
+     length 64, 128 or 256 in two steps, see dttreal_kernels.h */
   BCR_DTT_REAL,
   /* two lines as real and imaginary part of a sequence of length n: periodic and types II to IV of odd length */
   BCR_DTT_PAIR
@@ -126,10 +127,11 @@ struct _n_BCRDtt {
   int odd;          /* sums of sines; SYM: of the reduced form */
   int half[2];      /* the analysis halves the first, last input */
   int flip;         /* TWO, PAIR: the analysis is type III, the transpose */
-  int nsplit, base; /* ONE: base is the length that is left */
+  int nsplit, base; /* ONE: base is the length that is left; REAL: 64, 128, 256, or 0: by the FFT */
   BCRDttSplit split[BCR_FFT_LEVELS];
   int *perm, *pos; /* PAIR; SYM: a_i, b_j */
-  /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; REAL: half of cos, sin of 2 pi k/n; SCALE: phi_0(0) */
+  /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; REAL: half of cos, sin of 2 pi k/n, or cos and sin of
+     2 pi rk/n; SCALE: phi_0(0) */
   void *in, *rot;
   /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h */
   void *sine;

@@ -35,6 +35,16 @@ BCR_INLINE real dttsine32(int n)
   return n % 64 < 32 ? s[m > 16 ? 32 - m : m] : -s[m > 16 ? 32 - m : m];
 }
 
+/* sine transform of length 4 of three rows */
+BCR_INLINE void sine3(vec *x)
+{
+  const vec p = (x[0] + x[2]) * (real)0.70710678118654752440, d = x[0] - x[2], h = x[1];
+
+  x[0] = p + h;
+  x[1] = d;
+  x[2] = p - h;
+}
+
 /* sine transform of length 8 of the seven rows x[0..6]: x[j-1] = sum_p sin(j p pi/8) x[p-1] */
 BCR_INLINE void sine7(vec *x)
 {
@@ -341,13 +351,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
 #pragma GCC unroll 8
     for (int r = 1; r < H; r++) x[r - 1] = T[2 * r];
     if (H == 8) sine7(x);
-    else {
-      const vec p = (x[0] + x[2]) * (real)0.70710678118654752440, d = x[0] - x[2], h = x[1];
-
-      x[0] = p + h;
-      x[1] = d;
-      x[2] = p - h;
-    }
+    else sine3(x);
 #pragma GCC unroll 8
     for (int q = 1; q < H; q++) dttsinestore(u + M * q * us, x[q - 1], nv, PART);
 #pragma GCC unroll 8

@@ -1,13 +1,16 @@
 /* Parts of boxes from one array to another: see carry.h */
 #include "common.cuh"
 #include "carry.h"
-/* None of these was measured apart */
+
+/* BLOCKS of all parts, LEAST of each: as many as 128 multiprocessors have at a time, so that parts that go to other
+   devices are on their way together with those that stay */
 enum {
   THREADS = 256,
   EACH = 4, /* words of a row that a thread has on their way at a time */
   CHUNK = EACH * BCR_WARP,
-  LINE = 128,   /* bytes of a line of memory */
-  BLOCKS = 1024 /* of a part, at most */
+  LINE = 128, /* bytes of a line of memory */
+  BLOCKS = 1024,
+  LEAST = 64
 };
 
 /* Warps have chunks of rows, which begin where lines of memory do on the side that may be another device's; rows of fewer
@@ -53,9 +56,9 @@ static __global__ void __launch_bounds__(THREADS)
 int BCRCudaCarry(BCRStream stream, int word, int n, const BCRCudaPart *parts, ptrdiff_t most, int fetch,
                  const void *from, void *to)
 {
-  const dim3 grid(bcr_blocks(most, THREADS * EACH, BLOCKS), (unsigned)n);
-
   if (n < 1) return 0;
+  const dim3 grid(bcr_blocks(most, THREADS * EACH, BLOCKS / n > LEAST ? BLOCKS / n : LEAST), (unsigned)n);
+
   if (word == 8)
     carry_parts<<<grid, THREADS, 0, bcr_stream(stream)>>>(parts, fetch, (const unsigned long long *)from,
                                                           (unsigned long long *)to);

@@ -462,7 +462,7 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   double v = 0;
 
   if (k < p.nk) v = sep_long_line(p, g, red, k);
-  if (p.weights && p.pinplane == (int)blockIdx.y) {
+  if (p.weights && !p.border && p.pinplane == (int)blockIdx.y) {
     v = over_chunks<1>(v);
     if (threadIdx.x == 0) ended = v;
     sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1);
@@ -615,4 +615,50 @@ int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const
   BCR_CUDA_TYPE(single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a,
                                            interface, previous));
   return error;
+}
+
+enum {
+  SUM_THREADS = 512 /* the one block of sep_sum(). Not measured apart */
+};
+
+/* as sep_mean() does it */
+template <typename T>
+__global__ void __launch_bounds__(SUM_THREADS) sep_sum(BCRCudaSepLines p, const T *g, double *sum)
+{
+  __shared__ double parts[SUM_THREADS / 32];
+  const int rows = p.n + p.open[0] + p.open[1];
+  double v = 0;
+
+  for (int q = threadIdx.x; q < p.nsums; q += SUM_THREADS) v += p.sums[q];
+  v *= p.sumfactor;
+  for (int i = threadIdx.x; i < rows; i += SUM_THREADS) v += p.weights[i] * (double)g[p.pin + i * p.ld];
+  v = over_chunks<1>(v);
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
+  __syncthreads();
+  if (threadIdx.x) return;
+  v = -p.sumfactor * p.sumones * (double)(T)(p.removed[0] / p.removedfactor * p.subfactor); /* as f loses it */
+  for (int q = 0; q < SUM_THREADS / 32; q++) v += parts[q];
+  *sum = v;
+}
+
+int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double *sum)
+{
+  BCR_CUDA_TYPE(single, sep_sum<<<1, SUM_THREADS, 0, bcr_stream(stream)>>>(*p, (const T *)g, sum));
+  return bcr_done();
+}
+
+template <typename T>
+__global__ void sep_add(BCRCudaSepLines p, T *g, const double *sum, double factor)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i < p.n + p.open[0] + p.open[1]) g[p.pin + i * p.ld] = (T)((double)g[p.pin + i * p.ld] + factor * *sum);
+}
+
+int BCRCudaSepAdd(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const double *sum, double factor)
+{
+  const unsigned blocks = bcr_blocks(p->n + p->open[0] + p->open[1], BCR_THREADS, 0x7fffffff);
+
+  BCR_CUDA_TYPE(single, sep_add<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(*p, (T *)g, sum, factor));
+  return bcr_done();
 }

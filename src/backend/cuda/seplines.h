@@ -29,7 +29,8 @@ typedef struct {
   double *removed;
   /* the solution of that mode gets a constant so that the sum over all `rows` rows of the plane, the eliminated ones too,
      is zero: of the separators with weights [n + periodic], and sumfactor times what is left of the nsums numbers
-     (BCRCudaLevel0.sums) less sumones times removed[1]. NULL: it is left open */
+     (BCRCudaLevel0.sums) less sumones times removed[1]. NULL: it is left open. Open ends: weights [n + open[0] +
+     open[1]], for BCRCudaSepSum() */
   const double *weights, *sums;
   int nsums, rows;
   double sumfactor, sumones;
@@ -63,6 +64,11 @@ BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int
    (previous), times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
                                 double *interface, double *previous);
+/* open ends, singular, solved: *sum = what this part's rows have in the sum of the mode's solution, by weights and sums;
+   and the constant factor * *sum is added to the solution of all of its separators and the rows beyond */
+BCR_CUDA_API int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double *sum);
+BCR_CUDA_API int BCRCudaSepAdd(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const double *sum,
+                               double factor);
 
 #if defined(__cplusplus)
 }

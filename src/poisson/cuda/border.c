@@ -61,6 +61,18 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The lines over the separators, with solutions in rows of other ranks */
+static PetscErrorCode border_lines(BCRDeviceCore c, BCRStream stream, const double *interface, const double *before,
+                                   const double *mean)
+{
+  PetscFunctionBegin;
+  c->sep.after = interface;
+  c->sep.before = before;
+  c->sep.removed = (double *)mean;
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, BCRDeviceSeparators(c)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u,
                                       const double *interface, const double *before, const double *mean)
 {
@@ -69,10 +81,30 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
     PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, interface, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  c->sep.after = interface;
-  c->sep.before = before;
-  c->sep.removed = (double *)mean;
-  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, BCRDeviceSeparators(c)));
+  PetscCall(border_lines(c, stream, interface, before, mean));
+  PetscCall(border_end(c, stream, f, u, mean));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRDeviceCoreMeanOfRanks(BCRDeviceCore c)
+{
+  return BCRPlanMeanOfRanks(c->plan);
+}
+
+PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore c, BCRStream stream, const double *interface, const double *before,
+                                      const double *mean, double *sum)
+{
+  PetscFunctionBegin;
+  PetscCall(border_lines(c, stream, interface, before, mean));
+  PetscCallBCRCuda(BCRCudaSepSum(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderAdd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *mean,
+                                      const double *sum, double factor)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaSepAdd(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum, factor));
   PetscCall(border_end(c, stream, f, u, mean));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -169,7 +169,9 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The numbers with which the line of the constant mode leaves the mean of the solution at zero: docs/method.md, section 8 */
+/* The numbers with which the line of the constant mode leaves the mean of the solution at zero: docs/method.md, section 8.
+   Rows of other ranks beyond an end: with which it adds up its own rows, the row after among them; the one before is another
+   rank's, of which half of the first group's rows are left */
 static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape)
 {
   const BCRPlan p = c->plan;
@@ -184,7 +186,7 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
 
   PetscFunctionBegin;
   c->sep.weights = c->sep.ends = NULL;
-  if (!BCRPlanMeanInLines(p)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCRPlanMeanInLines(p) && !BCRPlanMeanOfRanks(p)) PetscFunctionReturn(PETSC_SUCCESS);
   while (o->mode[constant] != 0) constant++;
   BCRDevicePlaneNumbers(c, 0, &shift, &scale);
   c->sep.nsums = (int)(tiles * warps * (c->strips + (c->level0.g0 > 0) + (c->level0.g1 < p->ngroups)));
@@ -202,10 +204,10 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   }
   c->sep.sumones = (double)p->n[0] * (sum[1] + sum[2] + (double)(p->ngroups - 2) * sum[0]);
   /* half of the rows on either side, all of those at an end */
-  PetscCall(PetscMalloc1(n, &weights));
+  PetscCall(PetscMalloc1(n + 2, &weights));
   for (PetscInt s = 0; s < n; s++) {
-    const double before = s ? 0.5 * (double)rows->gap : (ring ? 0.5 : 1) * (double)rows->gapend[0],
-                 after = s < n - 1 ? 0.5 * (double)rows->gap : (double)rows->gapend[1];
+    const double before = s ? 0.5 * (double)rows->gap : (ring || p->open[0] ? 0.5 : 1) * (double)rows->gapend[0],
+                 after = s < n - 1 ? 0.5 * (double)rows->gap : (p->open[1] ? 0.5 : 1) * (double)rows->gapend[1];
 
     weights[s] = 1 + before + after;
   }
@@ -213,7 +215,9 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
     weights[n - 1] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
     weights[n - 2] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
   }
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, weights, &c->sep.weights));
+  weights[n] = 1 + 0.5 * (double)rows->gapend[1];
+  weights[n + (p->open[1] ? 1 : 0)] = p->open[0] ? 0.5 * (double)rows->gapend[0] : weights[n];
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n + 2, weights, &c->sep.weights));
   PetscCall(PetscFree(weights));
   if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
     PetscCall(ends_tables(c, scale, c->sep.sumfactor));
