@@ -1,0 +1,201 @@
+/*
+  Which fit PCBCRPOISSON takes by itself. Estimates of the condition number (src/operator/fit.c) are rough, so fits are
+  compared where much may be gained: a few steps of GMRES with each on a right-hand side of random numbers.
+*/
+#include "bcrpoisson.h"
+
+#define BCR_RIVALS_STEPS 8     /* of each fit, at most */
+#define BCR_RIVALS_FEW   8     /* iterations that nobody tries to better */
+#define BCR_RIVALS_LAG   10    /* a residual so many times that of the best fit is of another one */
+#define BCR_RIVALS_RTOL  1e-8  /* what iterations are predicted for */
+#define BCR_RIVALS_DENSE 512.0 /* unknowns along axes that are transformed by eigenvectors, for twice the time */
+
+/* The residuals of a fit, the first one 1, and of the best one so far; n of them */
+typedef struct {
+  PetscInt n, best;
+  PetscReal norm[BCR_RIVALS_STEPS + 1], than[BCR_RIVALS_STEPS + 1], first;
+} Trial;
+
+static PetscErrorCode apply_trial(PC shell, Vec x, Vec y)
+{
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(PCShellGetContext(shell, &pc));
+  PetscCall(PCApply_BCRPoisson(pc, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode stop_trial(KSP ksp, PetscInt it, PetscReal norm, KSPConvergedReason *reason, void *ctx)
+{
+  Trial *t = (Trial *)ctx;
+
+  PetscFunctionBegin;
+  (void)ksp;
+  if (it == 0) t->first = norm;
+  t->norm[it] = t->first > 0 ? norm / t->first : 0;
+  t->n = it;
+  *reason = KSP_CONVERGED_ITERATING;
+  if (it == BCR_RIVALS_STEPS || !(t->norm[it] > (PetscReal)BCR_RIVALS_RTOL) ||
+      (it >= 3 && t->norm[it] > BCR_RIVALS_LAG * t->than[PetscMin(it, t->best)]))
+    *reason = KSP_CONVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numbers of a unit interval around zero, the same on any ranks */
+static PetscErrorCode set_random(PC pc, Vec v)
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCRGrid *g = &bcr->place.grid;
+  PetscInt first, n;
+  PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(v, &first, &n));
+  n -= first;
+  PetscCall(VecGetArrayWrite(v, &a));
+  for (PetscInt i = 0; i < n; i++) {
+    const PetscInt node = i / g->dof;
+    uint64_t r = (uint64_t)(first + i);
+
+    if (!bcr->place.ordered)
+      r = (uint64_t)(i % g->dof + g->dof * (g->lo[0] + node % g->n[0] +
+                                            g->N[0] * (g->lo[1] + node / g->n[0] % g->n[1] +
+                                                       g->N[1] * (g->lo[2] + node / g->n[0] / g->n[1]))));
+    r = (r + 1) * UINT64_C(0x9E3779B97F4A7C15); /* splitmix64, S. Vigna */
+    r = (r ^ (r >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    r = (r ^ (r >> 27)) * UINT64_C(0x94D049BB133111EB);
+    a[i] = (PetscScalar)((PetscReal)(r >> 40) / 16777216 - (PetscReal)0.5);
+  }
+  PetscCall(VecRestoreArrayWrite(v, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A few steps with the fit that there is now. Collective */
+static PetscErrorCode try_fit(PC pc, Trial *t)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscBool followed = bcr->followed;
+  PetscBool singular = BCRPoissonSingular(pc), given;
+  KSP ksp;
+  PC shell;
+  Vec b, x;
+
+  PetscFunctionBegin;
+  PetscCall(BCRPoissonNullSpaceGiven(pc, &given));
+  PetscCall(MatCreateVecs(pc->pmat, &x, &b));
+  PetscCall(set_random(pc, b));
+  if (singular || given) {
+    PetscCall(VecCopy(b, x));
+    PetscCall(MatMult(pc->pmat, x, b));
+  }
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)pc), &ksp));
+  PetscCall(KSPSetOperators(ksp, pc->pmat, pc->pmat));
+  PetscCall(KSPSetType(ksp, KSPGMRES));
+  PetscCall(KSPGMRESSetRestart(ksp, BCR_RIVALS_STEPS));
+  PetscCall(KSPSetConvergenceTest(ksp, stop_trial, t, NULL));
+  PetscCall(KSPSetTolerances(ksp, 0, 0, PETSC_MAX_REAL, BCR_RIVALS_STEPS));
+  PetscCall(KSPGetPC(ksp, &shell));
+  PetscCall(PCSetType(shell, PCSHELL));
+  PetscCall(PCShellSetContext(shell, pc));
+  PetscCall(PCShellSetApply(shell, apply_trial));
+  t->n = 0;
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  bcr->followed = followed;
+  bcr->removed = bcr->told = 0;
+  pc->failedreason = PC_NOERROR;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iterations that these steps promise, or, of fits with dense products, how long they take in iterations of others */
+static double predict(const PC_BCRPoisson *bcr, const Trial *t)
+{
+  const double decay = -log((double)PetscMax(t->norm[t->n], PETSC_SQRT_MACHINE_EPSILON * PETSC_SQRT_MACHINE_EPSILON));
+  double dense = 0;
+
+  for (PetscInt c = 0; c < bcr->dof; c++) {
+    double rest, n = 0;
+    const PetscInt line = BCRAxesLine(bcr->ops[c].dim, bcr->ops[c].axis, &rest);
+
+    for (PetscInt d = 0; d < 3; d++)
+      if (bcr->ops[c].axis[d].lower && d != line) n += (double)bcr->ops[c].axis[d].n;
+    dense = PetscMax(dense, n);
+  }
+  return decay > 0 ? -log(BCR_RIVALS_RTOL) * (double)t->n / decay * (1 + dense / BCR_RIVALS_DENSE) : PETSC_MAX_REAL;
+}
+
+/* Whether a component is fitted, by its bound alone so far */
+static PetscBool is_open(const BCROperator *op)
+{
+  return (PetscBool)(op->rivals && !op->prefer);
+}
+
+/* Components that are open take what[c], or, where they do not have this fit, what they had */
+static void prefer(PC_BCRPoisson *bcr, BCRFit fit, const int rivals[], const int had[])
+{
+  for (PetscInt c = 0; c < bcr->dof; c++) {
+    if (!had[c]) continue;
+    bcr->ops[c].prefer = rivals[c] >> fit & 1 ? (int)fit : had[c];
+    bcr->ops[c].preferred = 0;
+  }
+}
+
+PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
+{
+  static const BCRFit fits[] = {BCR_FIT_UNIFORM, BCR_FIT_STRETCHED, BCR_FIT_PROFILE, BCR_FIT_AVERAGE};
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt open = 0;
+  int *rivals, *had, best = 0, now = 0, all = 0;
+  double least;
+  Trial t, leader;
+
+  PetscFunctionBegin;
+  if (bcr->fit != PCBCRPOISSON_FIT_AUTO || bcr->turn) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < bcr->dof; c++) open += is_open(&bcr->ops[c]) ? 1 : 0;
+  if (!open) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(&t, sizeof(t)));
+  for (PetscInt i = 0; i <= BCR_RIVALS_STEPS; i++) t.than[i] = PETSC_MAX_REAL / BCR_RIVALS_LAG;
+  t.best = BCR_RIVALS_STEPS;
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscCalloc2(bcr->dof, &rivals, bcr->dof, &had), BCR_NO_MEMORY));
+  for (PetscInt c = 0; c < bcr->dof; c++) {
+    if (!is_open(&bcr->ops[c])) continue;
+    rivals[c] = bcr->ops[c].rivals;
+    had[c] = bcr->ops[c].taken;
+    all |= rivals[c];
+  }
+  PetscCall(try_fit(pc, &t));
+  leader = t;
+  least = predict(bcr, &t);
+  PetscCall(PetscInfo(pc, "Fit %s takes %g iterations, as its first ones promise\n", bcr->ops[0].fit, least));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(fits) && least > BCR_RIVALS_FEW; k++) {
+    double its;
+
+    if (!(all >> fits[k] & 1)) continue;
+    prefer(bcr, fits[k], rivals, had);
+    PetscCall(plan(pc));
+    now = (int)fits[k];
+    PetscCall(PetscArraycpy(t.than, leader.norm, BCR_RIVALS_STEPS + 1));
+    t.best = leader.n;
+    PetscCall(try_fit(pc, &t));
+    its = predict(bcr, &t);
+    PetscCall(PetscInfo(pc, "Fit %s would take %g\n", bcr->ops[0].fit, its));
+    if (!(its < least)) continue;
+    least = its;
+    leader = t;
+    best = now;
+  }
+  if (best != now) {
+    prefer(bcr, (BCRFit)best, rivals, had);
+    PetscCall(plan(pc));
+  }
+  for (PetscInt c = 0; c < bcr->dof; c++) {
+    if (!had[c]) continue;
+    bcr->ops[c].prefer = bcr->ops[c].taken;
+    bcr->ops[c].preferred = bcr->ops[c].bound;
+  }
+  PetscCall(PetscFree2(rivals, had));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
