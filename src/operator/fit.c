@@ -24,7 +24,8 @@
 #include "fitimpl.h"
 #include <math.h>
 
-#define BCR_FIT_LAYERS_LEAST  4 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_LEAST  2 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_DEVICE 4 /* the same of a matrix on a device, which would be brought to the host */
 #define BCR_FIT_LAYERS_SPREAD 2 /* nor stretched axes where scales leave no more of the couplings' spread */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
@@ -253,7 +254,7 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
                                          const BCRFitResult *scaled, BCRFitProfile *profile, BCRFitStretch *stretch)
 {
   const BCRFitResult *taken = F->scaled ? scaled : average;
-  const PetscBool look = (PetscBool)(taken->bound >= BCR_FIT_LAYERS_LEAST);
+  const PetscBool look = (PetscBool)(taken->bound >= (F->A->device ? BCR_FIT_LAYERS_DEVICE : BCR_FIT_LAYERS_LEAST));
   PetscBool along = (PetscBool)(fit == BCR_FIT_PROFILE || (fit == BCR_FIT_AUTO && look)), /* a profile */
     across = (PetscBool)(fit == BCR_FIT_STRETCHED || (look && (fit == BCR_FIT_AUTO || fit == BCR_FIT_SCALED) &&
                                                       scaled->spread > BCR_FIT_LAYERS_SPREAD));
@@ -379,8 +380,8 @@ static PetscErrorCode BCRFitClose(BCRFitData *F)
 /* Whether the fit that auto prefers is what it was chosen for */
 static PetscBool BCRFitPreferred(const BCROperator *op)
 {
-  return (PetscBool)(op->taken == op->prefer && (op->preferred == 0 || (op->bound <= 2 * op->preferred &&
-                                                                        op->preferred <= 2 * op->bound)));
+  return (PetscBool)(op->taken == op->prefer &&
+                     (op->preferred == 0 || (op->bound <= 2 * op->preferred && op->preferred <= 2 * op->bound)));
 }
 
 /* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again, and
