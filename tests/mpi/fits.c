@@ -158,6 +158,7 @@ static PetscErrorCode Matrix(const Field *f, DM *da, Mat *A, PetscBool *singular
   PetscCall(DMDASetStencilType(*da, DMDA_STENCIL_STAR));
   PetscCall(DMDASetStencilWidth(*da, 1));
   PetscCall(DMDASetDof(*da, 1));
+  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMDAGetCorners(*da, &first[0], &first[1], &first[2], &count[0], &count[1], &count[2]));
