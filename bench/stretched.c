@@ -134,8 +134,8 @@ static PetscErrorCode Dgemm(PetscInt n, double *speed)
 }
 
 /* First of all solves, the fastest of them, and what that leaves */
-static PetscErrorCode Measure(Mat A, const char name[], KSPType type, PCType pctype, double copy, double box, double flops,
-                              Vec b, Vec x, double *best)
+static PetscErrorCode Measure(Mat A, const char name[], KSPType type, PCType pctype, double copy, double box,
+                              double flops, Vec b, Vec x, double *best)
 {
   KSP ksp;
   PC pc;
@@ -177,10 +177,11 @@ static PetscErrorCode Measure(Mat A, const char name[], KSPType type, PCType pct
   PetscCall(VecNorm(x, NORM_INFINITY, &norm[2]));
   PetscCall(MatNorm(A, NORM_INFINITY, &norm[3]));
   if (flops > 0) (void)snprintf(of, sizeof(of), ", %.0f %% of dgemm's speed", 100 * flops / *best);
-  printf("  %-12s set-up %8.1f ms, solve %8.2f ms (the first %.2f), %7.1f copies, %.2f boxes%s, %d iterations, backward "
-         "error %.1e\n",
-         name, 1e3 * setup, 1e3 * *best, 1e3 * first, *best / copy, *best / (box > 0 ? box : *best), of, (int)its,
-         (double)(norm[0] / (norm[1] + norm[2] * norm[3])));
+  printf(
+    "  %-12s set-up %8.1f ms, solve %8.2f ms (the first %.2f), %7.1f copies, %.2f boxes%s, %d iterations, backward "
+    "error %.1e\n",
+    name, 1e3 * setup, 1e3 * *best, 1e3 * first, *best / copy, *best / (box > 0 ? box : *best), of, (int)its,
+    (double)(norm[0] / (norm[1] + norm[2] * norm[3])));
   fflush(stdout);
   PetscCall(VecDestroy(&r));
   PetscCall(KSPDestroy(&ksp));
