@@ -1,5 +1,5 @@
 /*
-  ranks: 1 2 3
+  ranks: 1 2 3 5
   quick: 1
 
   PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh
