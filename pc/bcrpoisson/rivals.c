@@ -172,45 +172,54 @@ static double predict(const PC_BCRPoisson *bcr, const Trial *t)
   return decay > 0 ? -log(BCR_RIVALS_RTOL) * (double)t->n / decay * (1 + dense / BCR_RIVALS_DENSE) : PETSC_MAX_REAL;
 }
 
-/* Whether a component is fitted, by its bound alone so far */
+/* Whether auto has taken a fit by its bound alone so far */
 static PetscBool is_open(const BCROperator *op)
 {
-  return (PetscBool)(op->rivals && !op->prefer);
+  return (PetscBool)(op->bounds[op->taken] > 0 && !op->prefer);
 }
 
-/* Components that are open take what[c], or, where they do not have this fit, what they had */
-static void prefer(PC_BCRPoisson *bcr, BCRFit fit, const int rivals[], const int had[])
+/* What is known of a component before the first trial */
+typedef struct {
+  PetscBool open;
+  int taken;
+  PetscReal bounds[8];
+} Known;
+
+/* Components that are open take this fit, or, where they do not have it, what they had */
+static void prefer(PC_BCRPoisson *bcr, int fit, const Known known[])
 {
   for (PetscInt c = 0; c < bcr->dof; c++) {
-    if (!had[c]) continue;
-    bcr->ops[c].prefer = rivals[c] >> fit & 1 ? (int)fit : had[c];
+    if (!known[c].open) continue;
+    bcr->ops[c].prefer = known[c].bounds[fit] > 0 ? fit : known[c].taken;
     bcr->ops[c].preferred = 0;
   }
 }
 
-PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
+/* Whether a fit may be so much better than the one that takes so many iterations: bounds decide where these are few, and of no
+   use where there are many (tests/mpi/fits.c) */
+static PetscBool is_rival(const PC_BCRPoisson *bcr, int fit, const Known known[], double its)
 {
-  static const BCRFit fits[] = {BCR_FIT_UNIFORM, BCR_FIT_STRETCHED, BCR_FIT_PROFILE, BCR_FIT_AVERAGE};
+  const double most = PetscMax(16, pow(4, (its - BCR_RIVALS_FEW) / 4));
+
+  for (PetscInt c = 0; c < bcr->dof; c++)
+    if (known[c].open && fit != known[c].taken && known[c].bounds[fit] > 0 &&
+        (its > 4 * BCR_RIVALS_FEW || (double)known[c].bounds[fit] <= most * (double)known[c].bounds[known[c].taken]))
+      return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
+static PetscErrorCode compare_fits(PC pc, PetscErrorCode (*plan)(PC), Known known[])
+{
+  static const int fits[] = {BCR_FIT_UNIFORM, BCR_FIT_STRETCHED, BCR_FIT_PROFILE, BCR_FIT_AVERAGE};
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscInt open = 0;
-  int *rivals, *had, best = 0, now = 0, all = 0;
+  int best = -1, now = -1; /* -1: what bounds have said */
   double least;
   Trial t, leader;
 
   PetscFunctionBegin;
-  if (bcr->fit != PCBCRPOISSON_FIT_AUTO || bcr->turn) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt c = 0; c < bcr->dof; c++) open += is_open(&bcr->ops[c]) ? 1 : 0;
-  if (!open) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(&t, sizeof(t)));
   for (PetscInt i = 0; i <= BCR_RIVALS_STEPS; i++) t.than[i] = PETSC_MAX_REAL / BCR_RIVALS_LAG;
   t.best = BCR_RIVALS_STEPS;
-  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscCalloc2(bcr->dof, &rivals, bcr->dof, &had), BCR_NO_MEMORY));
-  for (PetscInt c = 0; c < bcr->dof; c++) {
-    if (!is_open(&bcr->ops[c])) continue;
-    rivals[c] = bcr->ops[c].rivals;
-    had[c] = bcr->ops[c].taken;
-    all |= rivals[c];
-  }
   PetscCall(try_fit(pc, &t));
   leader = t;
   least = predict(bcr, &t);
@@ -218,10 +227,10 @@ PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(fits) && least > BCR_RIVALS_FEW; k++) {
     double its;
 
-    if (!(all >> fits[k] & 1)) continue;
-    prefer(bcr, fits[k], rivals, had);
+    if (!is_rival(bcr, fits[k], known, least)) continue;
+    now = fits[k];
+    prefer(bcr, now, known);
     PetscCall(plan(pc));
-    now = (int)fits[k];
     PetscCall(PetscArraycpy(t.than, leader.norm, BCR_RIVALS_STEPS + 1));
     t.best = leader.n;
     PetscCall(try_fit(pc, &t));
@@ -232,15 +241,34 @@ PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
     leader = t;
     best = now;
   }
-  if (best != now) {
-    prefer(bcr, (BCRFit)best, rivals, had);
-    PetscCall(plan(pc));
-  }
+  if (best == now) PetscFunctionReturn(PETSC_SUCCESS);
+  prefer(bcr, PetscMax(best, 0), known);
+  PetscCall(plan(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt open = 0;
+  Known *known;
+
+  PetscFunctionBegin;
+  if (bcr->fit != PCBCRPOISSON_FIT_AUTO || bcr->turn) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt c = 0; c < bcr->dof; c++) open += is_open(&bcr->ops[c]) ? 1 : 0;
+  if (!open) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscCalloc1(bcr->dof, &known), BCR_NO_MEMORY));
   for (PetscInt c = 0; c < bcr->dof; c++) {
-    if (!had[c]) continue;
+    known[c].open = is_open(&bcr->ops[c]);
+    known[c].taken = bcr->ops[c].taken;
+    PetscCall(PetscArraycpy(known[c].bounds, bcr->ops[c].bounds, PETSC_STATIC_ARRAY_LENGTH(known[c].bounds)));
+  }
+  BCRCallElse(compare_fits(pc, plan, known), (void)PetscFree(known));
+  for (PetscInt c = 0; c < bcr->dof; c++) {
+    if (!known[c].open) continue;
     bcr->ops[c].prefer = bcr->ops[c].taken;
     bcr->ops[c].preferred = bcr->ops[c].bound;
   }
-  PetscCall(PetscFree2(rivals, had));
+  PetscCall(PetscFree(known));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -262,7 +262,9 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
   PetscFunctionBegin;
   F->op->taken = F->scaled ? BCR_FIT_UNIFORM : BCR_FIT_AVERAGE;
   F->op->bound = (PetscReal)taken->own;
-  F->op->rivals = (average->there ? 1 << BCR_FIT_AVERAGE : 0) | (scaled->there ? 1 << BCR_FIT_UNIFORM : 0);
+  PetscCall(PetscArrayzero(F->op->bounds, PETSC_STATIC_ARRAY_LENGTH(F->op->bounds)));
+  if (fit == BCR_FIT_AUTO && average->there) F->op->bounds[BCR_FIT_AVERAGE] = (PetscReal)(2 * average->bound);
+  if (fit == BCR_FIT_AUTO && scaled->there) F->op->bounds[BCR_FIT_UNIFORM] = (PetscReal)scaled->bound;
   if (!along && !across) PetscFunctionReturn(PETSC_SUCCESS);
   /* new values of a matrix whose layers were of no use, with nearly the same bound, stay on the device */
   if (F->device && fit != BCR_FIT_PROFILE && fit != BCR_FIT_STRETCHED && F->op->lookedfit == (int)fit &&
@@ -279,7 +281,8 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
              "operator (three nodes or more along every axis, not periodic, couplings of one sign; x with a radix or "
              "schedule): use auto, scaled or average");
   if (across) PetscCall(BCRFitStretchTry(F, stretch));
-  F->op->rivals |= (profile->axis >= 0 ? 1 << BCR_FIT_PROFILE : 0) | (stretch->there ? 1 << BCR_FIT_STRETCHED : 0);
+  if (fit == BCR_FIT_AUTO && profile->axis >= 0) F->op->bounds[BCR_FIT_PROFILE] = (PetscReal)(2 * profile->bound);
+  if (fit == BCR_FIT_AUTO && stretch->there) F->op->bounds[BCR_FIT_STRETCHED] = (PetscReal)(2 * stretch->bound);
   /* A bound cannot say that there is none: PETSC_INFINITY is a number, below half of a bound that has overflowed */
   along = (PetscBool)(profile->axis >= 0 && (fit == BCR_FIT_PROFILE || profile->bound < 0.5 * taken->bound));
   across = (PetscBool)(stretch->there && (fit == BCR_FIT_STRETCHED || stretch->bound < 0.5 * taken->bound));
@@ -407,7 +410,6 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(BCRFitChoose(F, what, known, &average, &scaled));
   PetscCall(BCRFitChooseLayers(F, what, &average, &scaled, &profile, &stretch));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
-  F->op->rivals = what == BCR_FIT_AUTO ? F->op->rivals & ~(1 << F->op->taken) : 0;
   if (what != fit && !BCRFitPreferred(F->op)) {
     F->op->prefer = 0;
     F->scaled = PETSC_FALSE;
