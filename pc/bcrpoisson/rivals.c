@@ -199,7 +199,7 @@ static void prefer(PC_BCRPoisson *bcr, int fit, const Known known[])
    use where there are many (tests/mpi/fits.c) */
 static PetscBool is_rival(const PC_BCRPoisson *bcr, int fit, const Known known[], double its)
 {
-  const double most = PetscMax(16, pow(4, (its - BCR_RIVALS_FEW) / 4));
+  const double most = PetscMax(64, pow(4, (its - BCR_RIVALS_FEW) / 4));
 
   for (PetscInt c = 0; c < bcr->dof; c++)
     if (known[c].open && fit != known[c].taken && known[c].bounds[fit] > 0 &&
