@@ -103,7 +103,7 @@ PETSC_EXTERN const char *const PCBCRPoissonOperatorSources[];
   PCBCRPoissonFit - what `PCBCRPOISSON` does with a matrix that is not separable
 
   Values:
-+ `PCBCRPOISSON_FIT_AUTO`    - (`auto`) `scaled`, `average` or `profile`, whichever promises the smallest condition number
++ `PCBCRPOISSON_FIT_AUTO`    - (`auto`) `scaled`, `average` or `profile`, whichever a few steps with each promise the fewest iterations of
 . `PCBCRPOISSON_FIT_SCALED`  - (`scaled`) scales rows and columns so that the couplings become as constant as they can, then fits;
                                axes may be stretched
 . `PCBCRPOISSON_FIT_AVERAGE` - (`average`) uses the mean coupling of each axis and the mean of what is left as shift

@@ -159,6 +159,9 @@ static inline PetscErrorCode BCRPoissonNullSpaceGiven(PC pc, PetscBool *given)
 }
 /* user.c, collective: the operator that the user describes, the same for each component */
 PETSC_INTERN PetscErrorCode BCRPoissonUserOperator(PC pc);
+/* rivals.c: where fits were chosen by their bounds, they are tried; plan(): the operators and a solver for them, once more.
+   Collective */
+PETSC_INTERN PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC));
 /* ponds.c: of the matrix, collective; removes the mean from v on each, sum[n] is what it was the mean of */
 PETSC_INTERN PetscErrorCode BCRPondsFind(Mat A, BCRPonds *ponds);
 PETSC_INTERN PetscErrorCode BCRPondsRemove(const BCRPonds *ponds, Vec v, PetscScalar sum[]);

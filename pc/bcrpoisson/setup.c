@@ -517,20 +517,13 @@ static PetscErrorCode view_plan(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Takes what is there of a grid and makes a solver for it. vecs: there is nothing to wait for any more; b, x: vectors that are at
-   hand, or NULL */
-static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
+/* The operators on the grid that is there, and a solver for them */
+static PetscErrorCode read_and_plan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
 
   PetscFunctionBegin;
-  PetscCall(PetscBCRCitePoisson());
-  PetscCall(BCROptionsCheckSame(pc));
-  PetscCall(set_grid(pc, b, x));
-  if (bcr->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
-  if (bcr->place.none) PetscCall(BCRPlaceRefuse(pc, &bcr->place));
-
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
   /* a fit that was chosen by name is what is wanted */
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
@@ -576,6 +569,23 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
                       done ? "New values, same plan" : "New plan", bcr->place.text, bcr->ops[0].fit,
                       (double)bcr->ops[0].deviation, BCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "",
                       bcr->info.core.plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Takes what is there of a grid and makes a solver for it. vecs: there is nothing to wait for any more; b, x: vectors that are at
+   hand, or NULL */
+static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBCRCitePoisson());
+  PetscCall(BCROptionsCheckSame(pc));
+  PetscCall(set_grid(pc, b, x));
+  if (bcr->place.none && !vecs) PetscFunctionReturn(PETSC_SUCCESS); /* the first vectors may have one */
+  if (bcr->place.none) PetscCall(BCRPlaceRefuse(pc, &bcr->place));
+  PetscCall(read_and_plan(pc));
+  PetscCall(BCRPoissonCompareFits(pc, read_and_plan));
   PetscCall(view_plan(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

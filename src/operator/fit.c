@@ -24,7 +24,8 @@
 #include "fitimpl.h"
 #include <math.h>
 
-#define BCR_FIT_LAYERS_LEAST  4 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_LEAST  2 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_DEVICE 4 /* the same of a matrix on a device, which would be brought to the host */
 #define BCR_FIT_LAYERS_SPREAD 2 /* nor stretched axes where scales leave no more of the couplings' spread */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
@@ -170,7 +171,8 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
   PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
   PetscCall(BCRFitShift(F, r, (double)lowest, size));
   op->shift = (PetscReal)r->shift;
-  r->bound = BCRFitBound(F, r, (double)lowest, size);
+  r->bound = r->own = BCRFitBound(F, r, (double)lowest, size);
+  r->there = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,13 +215,13 @@ static PetscErrorCode BCRFitAverage(BCRFitData *F, BCRFitResult *r, PetscBool *k
 static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, BCRFitResult *average,
                                    BCRFitResult *scaled)
 {
+  const PetscBool named = (PetscBool)(fit == BCR_FIT_SCALED || fit == BCR_FIT_UNIFORM || fit == BCR_FIT_STRETCHED);
   BCRFitRange scales;
   PetscBool better;
 
   PetscFunctionBegin;
-  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, known, average));
-  if (fit != BCR_FIT_SCALED && !(fit == BCR_FIT_AUTO && average->spread < PETSC_INFINITY))
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!named) PetscCall(BCRFitTry(F, known, average));
+  if (!named && !(fit == BCR_FIT_AUTO && average->spread < PETSC_INFINITY)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(&scales, sizeof(scales)));
   F->scaled = PETSC_TRUE;
   /* there on all ranks, or on none */
@@ -236,12 +238,12 @@ static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, B
        jumps) */
     average->bound *= PetscSqrtReal(PetscMax(1, (PetscReal)(scales.hi / scales.lo)) / (PetscReal)average->spread);
     scaled->bound /= PetscSqrtReal((PetscReal)scaled->spread);
-    better = (PetscBool)(fit == BCR_FIT_SCALED || scaled->bound < 2 * average->bound);
+    better = (PetscBool)(named || scaled->bound < 2 * average->bound);
   }
   if (better) PetscFunctionReturn(PETSC_SUCCESS);
   F->scaled = PETSC_FALSE;
   PetscCall(PetscFree(F->S));
-  PetscCall(BCRFitTry(F, (PetscBool)(known || fit != BCR_FIT_SCALED), average));
+  PetscCall(BCRFitTry(F, (PetscBool)(known || !named), average));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,16 +254,21 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
                                          const BCRFitResult *scaled, BCRFitProfile *profile, BCRFitStretch *stretch)
 {
   const BCRFitResult *taken = F->scaled ? scaled : average;
-  const PetscBool look = (PetscBool)(taken->bound >= BCR_FIT_LAYERS_LEAST);
+  const PetscBool look = (PetscBool)(taken->bound >= (F->A->device ? BCR_FIT_LAYERS_DEVICE : BCR_FIT_LAYERS_LEAST));
   PetscBool along = (PetscBool)(fit == BCR_FIT_PROFILE || (fit == BCR_FIT_AUTO && look)), /* a profile */
-    across =
-      (PetscBool)(look && (fit == BCR_FIT_AUTO || fit == BCR_FIT_SCALED) && scaled->spread > BCR_FIT_LAYERS_SPREAD);
+    across = (PetscBool)(fit == BCR_FIT_STRETCHED || (look && (fit == BCR_FIT_AUTO || fit == BCR_FIT_SCALED) &&
+                                                      scaled->spread > BCR_FIT_LAYERS_SPREAD));
 
   PetscFunctionBegin;
+  F->op->taken = F->scaled ? BCR_FIT_UNIFORM : BCR_FIT_AVERAGE;
+  F->op->bound = (PetscReal)taken->own;
+  PetscCall(PetscArrayzero(F->op->bounds, PETSC_STATIC_ARRAY_LENGTH(F->op->bounds)));
+  if (fit == BCR_FIT_AUTO && average->there) F->op->bounds[BCR_FIT_AVERAGE] = (PetscReal)(2 * average->bound);
+  if (fit == BCR_FIT_AUTO && scaled->there) F->op->bounds[BCR_FIT_UNIFORM] = (PetscReal)scaled->bound;
   if (!along && !across) PetscFunctionReturn(PETSC_SUCCESS);
   /* new values of a matrix whose layers were of no use, with nearly the same bound, stay on the device */
-  if (F->device && fit != BCR_FIT_PROFILE && F->op->lookedfit == (int)fit && (double)F->op->looked < 2 * taken->bound &&
-      taken->bound < 2 * (double)F->op->looked)
+  if (F->device && fit != BCR_FIT_PROFILE && fit != BCR_FIT_STRETCHED && F->op->lookedfit == (int)fit &&
+      (double)F->op->looked < 2 * taken->bound && taken->bound < 2 * (double)F->op->looked)
     PetscFunctionReturn(PETSC_SUCCESS);
   if (F->device) {
     F->host = PETSC_TRUE;
@@ -269,14 +276,16 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (along) PetscCall(BCRFitProfileTry(F, average->null, profile));
-  PetscCheck(profile->axis >= 0 || fit != BCR_FIT_PROFILE, F->A->comm, PETSC_ERR_SUP,
+  PetscCheck(profile->axis >= 0 || fit != BCR_FIT_PROFILE || F->op->prefer, F->A->comm, PETSC_ERR_SUP,
              "-pc_bcrpoisson_fit profile: no axis of the preconditioning matrix has layers whose means are a definite "
              "operator (three nodes or more along every axis, not periodic, couplings of one sign; x with a radix or "
              "schedule): use auto, scaled or average");
   if (across) PetscCall(BCRFitStretchTry(F, stretch));
+  if (fit == BCR_FIT_AUTO && profile->axis >= 0) F->op->bounds[BCR_FIT_PROFILE] = (PetscReal)(2 * profile->bound);
+  if (fit == BCR_FIT_AUTO && stretch->there) F->op->bounds[BCR_FIT_STRETCHED] = (PetscReal)(2 * stretch->bound);
   /* A bound cannot say that there is none: PETSC_INFINITY is a number, below half of a bound that has overflowed */
   along = (PetscBool)(profile->axis >= 0 && (fit == BCR_FIT_PROFILE || profile->bound < 0.5 * taken->bound));
-  across = (PetscBool)(stretch->there && stretch->bound < 0.5 * taken->bound);
+  across = (PetscBool)(stretch->there && (fit == BCR_FIT_STRETCHED || stretch->bound < 0.5 * taken->bound));
   if (along && across) {
     along = (PetscBool)(profile->bound <= stretch->bound);
     across = (PetscBool)!along;
@@ -287,8 +296,14 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
   stretch->there = across;
   F->op->looked = along || across ? 0 : (PetscReal)taken->bound;
   F->op->lookedfit = (int)fit;
-  if (across) PetscCall(BCRFitStretchTake(F, stretch));
+  if (across) {
+    F->op->taken = BCR_FIT_STRETCHED;
+    F->op->bound = (PetscReal)stretch->bound;
+    PetscCall(BCRFitStretchTake(F, stretch));
+  }
   if (!along) PetscFunctionReturn(PETSC_SUCCESS);
+  F->op->taken = BCR_FIT_PROFILE;
+  F->op->bound = (PetscReal)profile->bound;
   F->scaled = PETSC_FALSE;
   PetscCall(PetscFree(F->S));
   PetscCall(BCRFitProfileTake(F, profile));
@@ -365,9 +380,18 @@ static PetscErrorCode BCRFitClose(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again */
+/* Whether the fit that auto prefers is what it was chosen for */
+static PetscBool BCRFitPreferred(const BCROperator *op)
+{
+  return (PetscBool)(op->taken == op->prefer &&
+                     (op->preferred == 0 || (op->bound <= 2 * op->preferred && op->preferred <= 2 * op->bound)));
+}
+
+/* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again, and
+   op->prefer unset if that is not what is preferred any more */
 static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 {
+  const BCRFit what = fit == BCR_FIT_AUTO && F->op->prefer ? (BCRFit)F->op->prefer : fit;
   const PetscBool host = F->host;
   BCRFitResult average, scaled;
   BCRFitProfile profile = {.axis = -1};
@@ -388,9 +412,16 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   }
   PetscCall(BCRFitAverage(F, &average, &known));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRFitChoose(F, fit, known, &average, &scaled));
-  PetscCall(BCRFitChooseLayers(F, fit, &average, &scaled, &profile, &stretch));
+  PetscCall(BCRFitChoose(F, what, known, &average, &scaled));
+  PetscCall(BCRFitChooseLayers(F, what, &average, &scaled, &profile, &stretch));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
+  if (what != fit && !BCRFitPreferred(F->op)) {
+    F->op->prefer = 0;
+    F->scaled = PETSC_FALSE;
+    PetscCall(BCRFitProfileDestroy(&profile));
+    PetscCall(BCRFitStretchDestroy(&stretch));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (profile.axis >= 0) worst = profile.worst;
   else if (stretch.there) worst = stretch.worst;
   else PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
@@ -493,7 +524,7 @@ static PetscErrorCode BCRFitClear(const BCRRows *A, PetscInt d, BCRAxis *ax)
 PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData F;
-  PetscBool host;
+  PetscBool host, again;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -518,10 +549,16 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
   PetscCall(BCRFitSign(&F));
   PetscCall(BCRShellOpen(A, BCR_FIT_BESIDE));
   do {
+    const int prefer = op->prefer;
+
     host = F.host;
     ierr = BCRFitCompute(&F, fit);
     PetscCall(BCRFitClose(&F));
-  } while (!ierr && F.host != host);
+    again = (PetscBool)(!ierr && (F.host != host || op->prefer != prefer));
+    for (PetscInt d = 0; d < 3 && again; d++)
+      if (!ierr) ierr = BCRFitClear(A, d, &op->axis[d]);
+    ierr = again ? BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY) : ierr;
+  } while (again && !ierr);
   PetscCall(ierr);
   if (fit == BCR_FIT_EXACT) {
     const PetscInt r = op->devrow, q = op->devcol;

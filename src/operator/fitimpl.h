@@ -66,8 +66,9 @@ struct BCRFitData {
 typedef struct {
   BCRFitRange link[3], left;
   BCRFitTotal total;
-  BCRFitRange near[3], nearleft; /* of this rank */
-  double mean[3], spread, a[3], shift, bound;
+  BCRFitRange near[3], nearleft;                   /* of this rank */
+  double mean[3], spread, a[3], shift, bound, own; /* own: the bound, before it is compared with that of another fit */
+  PetscBool there;
   PetscBool null; /* the shift is zero as the matrix has that null vector */
 } BCRFitResult;
 

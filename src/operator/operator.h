@@ -213,6 +213,14 @@ typedef struct {
      nothing better was found; 0: they were not, or something was */
   PetscReal looked;
   int lookedfit;
+  /* of a fit: which one it is (BCRFit), and what of its bound is its own; by auto: of all that there are the bounds as they
+     were compared, 0: there is none */
+  int taken;
+  PetscReal bound, bounds[8];
+  /* auto takes this fit, whose bound was that when it was chosen, until the bound is another (by more than a factor of
+     two): 0: whatever it is. prefer 0: by bounds */
+  int prefer;
+  PetscReal preferred;
   char fit[16]; /* "exact", "scaled", "average", "profile", "user" */
 } BCROperator;
 

@@ -338,6 +338,8 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   for (PetscInt c = 0; c < nold && nold == *dof && again && !ierr; c++) {
     R.ops[c].looked = old[c].looked;
     R.ops[c].lookedfit = old[c].lookedfit;
+    R.ops[c].prefer = old[c].prefer;
+    R.ops[c].preferred = old[c].preferred;
   }
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);
   ierr = BCRFaultShare(PetscObjectComm((PetscObject)P), ierr, BCR_NO_MEMORY);

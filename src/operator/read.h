@@ -15,7 +15,10 @@ typedef enum {
   BCR_FIT_SCALED,
   BCR_FIT_AVERAGE,
   BCR_FIT_PROFILE,
-  BCR_FIT_EXACT
+  BCR_FIT_EXACT,
+  /* of scaled: what it may be (BCROperator.taken) */
+  BCR_FIT_UNIFORM,
+  BCR_FIT_STRETCHED
 } BCRFit;
 
 /* Remembers a nonzero pattern: which column indices have been checked, so that reading the same

@@ -288,6 +288,7 @@ static PetscErrorCode Forms(void)
     {2, {64, 61, 1},  {100, 100, 1},   10,  "pppp",   BOTH,   PETSC_FALSE, 14},
     {2, {40, 37, 1},  {100, 100, 1},   10,  "ppnd",   ONE,    PETSC_TRUE,  15},
     {2, {5, 37, 1},   {10, 100, 1},    10,  "ppnn",   ONE,    PETSC_FALSE, 25},
+    {2, {3, 37, 1},   {10, 100, 1},    10,  "ppnn",   ONE,    PETSC_FALSE, 25},
     {3, {12, 15, 17}, {100, 10, 100},  10,  "ppppdd", BOTH,   PETSC_FALSE, 15},
     {3, {12, 15, 17}, {1, 100, 1000},  10,  "ddppnn", RANDOM, PETSC_TRUE,  15},
   };

@@ -1,5 +1,5 @@
 /*
-  ranks: 1 2 3
+  ranks: 1 2 3 5
   quick: 1
 
   PCBCRPOISSON with coefficients that vary along two or three axes: read as the matrix, whatever the spacings (tanh
@@ -786,6 +786,106 @@ static PetscErrorCode OnHosts(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the view says the matrix is off by, of what it was read as: rounding, or, of a fit, as much as one entry is */
+static PetscErrorCode Deviation(void)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) {
+    const double wrong = k == 0 ? 0 : k == 1 ? 1e-9 : 1e-3;
+    double off = 0;
+    PetscMPIInt rank;
+    const char *said;
+    char *text;
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2;
+    p.dof = 1;
+    p.scale = 1;
+    p.cut = -1;
+    p.wrong = wrong;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 24;
+      x->spacing = TANH;
+      x->strength = 20;
+      x->end[0] = x->end[1] = 'd';
+      Rows(x);
+    }
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCall(TestOptions("-pc_bcrpoisson_capacitance off", PETSC_TRUE));
+    PetscCall(Make(&p, "double", &da, &A, &pc));
+    PetscCall(TestOptions("-pc_bcrpoisson_capacitance off", PETSC_FALSE));
+    PetscCall(TestViewText((PetscObject)pc, &text));
+    said = strstr(text, "largest relative deviation ");
+    if (said) off = atof(said + strlen("largest relative deviation "));
+    Check(rank > 0 || (said && off < (k ? 1 : 1e-13) && (k < 2 || off > 1e-4)),
+          "an entry is off by %g, which the view has as %g: %s", wrong, off, text);
+    free(text);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Several general axes, one of them with couplings of the wrong sign, all of them or those of one link */
+static PetscErrorCode Negative(void)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 4; k++) {
+    const char *options =
+      k % 2 ? "-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact" : "-pc_bcrpoisson_capacitance off";
+    PetscMPIInt rank;
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2;
+    p.dof = 1;
+    p.scale = 1;
+    p.cut = -1;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 16;
+      x->spacing = TANH;
+      x->strength = 5;
+      x->end[0] = x->end[1] = 'd';
+      Rows(x);
+      for (PetscInt i = 0; i < x->n && d; i++) {
+        if (k < 2 || i == 7) x->up[i] *= -1;
+        if (k < 2 || i == 8) x->low[i] *= -1;
+      }
+    }
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCall(TestOptions(options, PETSC_TRUE));
+    if (k != 2)
+      CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP,
+                 k < 2 ? "mean coupling along y" : "not separable: row ");
+    else {
+      char *text;
+
+      PetscCall(Make(&p, "double", &da, &A, &pc));
+      PetscCall(TestViewText((PetscObject)pc, &text));
+      Check(rank > 0 || (strstr(text, "preconditioner only") && strstr(text, "relative deviation")),
+            "a link of the wrong sign: %s", text);
+      free(text);
+    }
+    PetscCall(TestOptions(options, PETSC_FALSE));
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt rank;
@@ -818,6 +918,10 @@ int main(int argc, char **argv)
     if (host) PetscCall(OnHosts());
     PetscCall(Together());
     PetscCall(Fits());
+    if (sizeof(PetscReal) == sizeof(double)) {
+      PetscCall(Deviation());
+      PetscCall(Negative());
+    }
   }
   if (rank == 0) {
     (void)printf("read exactly, with 0 to 3 general axes: %d %d %d %d; refined: %d; largest backward error %.1e\n",
