@@ -164,8 +164,6 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
   if (ranks && rings)
     return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
            "along an axis that multiply another";
-  if (ranks && (bcr->waves || bcr->product))
-    return "no way for devices of several ranks to solve with box stencils and indefinite operators";
   return condition > BCR_CONDITION_MOST
            ? "no eigenvectors along all axes, which an indefinite operator needs on a device"
            : NULL;

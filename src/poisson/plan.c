@@ -498,7 +498,7 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
 
 PetscBool BCRPlanDividesWithin(BCRPlan p)
 {
-  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[p->dim - 1] == BCR_TRANSFORM_FFT &&
+  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[BCRPlanSpectralLast(p)] == BCR_TRANSFORM_FFT &&
              !(p->waves && p->left_out)
            ? PETSC_TRUE
            : PETSC_FALSE;
@@ -507,16 +507,22 @@ PetscBool BCRPlanDividesWithin(BCRPlan p)
 /* A pass for each transform, and the last axis with the division where there is a kernel for that */
 static void stages_spectral_cuda(BCRPlan p, double N)
 {
-  const PetscInt last = p->dim - 1;
-  const PetscBool within = BCRPlanDividesWithin(p);
+  const PetscInt last = BCRPlanSpectralLast(p);
+  const PetscBool within = BCRPlanDividesWithin(p), ranks = p->along >= 0 ? PETSC_TRUE : PETSC_FALSE;
+  PetscInt order[3], n = 0;
 
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (d != last) order[n++] = d;
+  order[n] = last;
   for (PetscInt i = 0; i < 2 * p->dim; i++) {
-    const PetscInt d = i < p->dim ? i : 2 * p->dim - 1 - i;
+    const PetscInt d = order[i < p->dim ? i : 2 * p->dim - 1 - i];
     const PetscBool back = i < p->dim ? PETSC_FALSE : PETSC_TRUE;
     const double flops = N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
 
+    if (d == last && ranks && !back) stage_add(p, BCR_STAGE_EXCHANGE, last, back, 2 * N, 0);
     if (i == p->dim) stage_add(p, BCR_STAGE_DIVIDE, last, PETSC_FALSE, 2 * N, 5 * N + (within ? 2 * flops : 0));
     if (d != last || !within) stage_add(p, BCR_STAGE_TRANSFORM, d, back, 2 * N, flops);
+    if (d == last && ranks && back) stage_add(p, BCR_STAGE_EXCHANGE, last, back, 2 * N, 0);
   }
 }
 
