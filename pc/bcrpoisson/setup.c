@@ -534,9 +534,7 @@ static PetscErrorCode set_up(PC pc, PetscBool vecs, Vec b, Vec x)
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   /* block cyclic reduction of a given radix has no plan for more */
-  bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
-  bcr->pattern.star = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels ||
-                                  (bcr->backend == PCBCRPOISSON_BACKEND_CUDA && bcr->place.grid.size > 1));
+  bcr->pattern.one = bcr->pattern.star = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   bcr->pattern.device = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
                                     (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));
