@@ -396,6 +396,7 @@ PetscErrorCode BCRCoreTables(BCRCore c)
     PetscCall(PetscMalloc3(n, &s.delta, n, &s.norm, n, &s.alternates));
     BCRCallElse(tables_planes(c, &s), (void)PetscFree3(s.delta, s.norm, s.alternates));
     PetscCall(PetscFree3(s.delta, s.norm, s.alternates));
+    PetscCall(BCRCoreEndsTables(c, &s.lines));
   }
   PetscCall(tables_workspace(c, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
