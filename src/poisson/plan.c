@@ -82,17 +82,21 @@ static void axis_times(BCRAxis *a, PetscReal t)
   }
 }
 
-/* The rows inside are those of a uniform axis of coupling a, to rounding, and rest more on the diagonal */
-static PetscBool axis_uniform(const BCRAxis *x, double *rest)
+PetscBool BCRPlanUniformInside(const BCRAxis *x, double *a, double *rest)
 {
   const PetscInt n = x->n, m = n / 2;
-  const double a = (double)x->lower[m], d = (double)x->diag[m], tol = 16 * (double)PETSC_MACHINE_EPSILON * a;
+  double d, tol;
 
-  *rest = fabs(d - 2 * a) <= tol ? 0 : d - 2 * a;
+  if (!x->lower || n < 4 || BCRAxisIsPeriodic(x)) return PETSC_FALSE;
+  *a = (double)x->lower[m];
+  d = (double)x->diag[m];
+  tol = 16 * (double)PETSC_MACHINE_EPSILON * *a;
+  *rest = fabs(d - 2 * *a) <= tol ? 0 : d - 2 * *a;
   for (PetscInt i = 1; i < n - 1; i++)
-    if (fabs((double)x->lower[i] - a) > tol || fabs((double)x->upper[i] - a) > tol || fabs((double)x->diag[i] - d) > tol)
+    if (fabs((double)x->lower[i] - *a) > tol || fabs((double)x->upper[i] - *a) > tol ||
+        fabs((double)x->diag[i] - d) > tol)
       return PETSC_FALSE;
-  return !BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
+  return PETSC_TRUE;
 }
 
 /* The end whose row is nearest to that one, in couplings of the axis */
@@ -142,9 +146,8 @@ static PetscErrorCode plan_ends(BCRPlan p)
   PetscFunctionBegin;
   for (PetscInt d = 1; d < p->dim; d++) others += p->axis[d].lower ? 1 : 0;
   if (p->limits.cuda || p->single || p->singular || p->product || p->along >= 0 || o->radix || o->nlevels || o->team ||
-      n < 4 || !others || !p->axis[0].lower || BCRAxesTimes(p->dim, p->axis) >= 0 || !axis_uniform(&p->axis[0], &rest))
+      !others || BCRAxesTimes(p->dim, p->axis) >= 0 || !BCRPlanUniformInside(&p->axis[0], &a, &rest))
     PetscFunctionReturn(PETSC_SUCCESS);
-  a = (double)p->axis[0].lower[n / 2];
   PetscCall(PetscArraycpy(axis, p->axis, 3));
   x->lower = x->diag = x->upper = x->weight = NULL;
   x->a = (PetscReal)a;

@@ -198,6 +198,8 @@ PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 PETSC_INTERN void BCRPlanPlaneSymbol(BCRPlan plan, PetscInt k, double c[4]);
 /* Where the lines have numbers t: what they multiply, which is not in that shift then */
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
+/* The rows inside of a general axis are those of a uniform one with that coupling, to rounding, and rest more on the diagonal */
+PETSC_INTERN PetscBool BCRPlanUniformInside(const BCRAxis *axis, double *a, double *rest);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
 
 /* Plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have the constant in

@@ -103,19 +103,27 @@ PetscErrorCode BCRCoreEndsDestroy(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The lines of modes k .. k + count - 1 */
-static BCRLinesGen lines_part(const BCRLinesGen *all, PetscInt k, PetscInt count)
+/* The lines of modes k .. k + count - 1, k the first of a strip */
+static void lines_part(BCRCore c, const BCRPlanePlan *p, PetscInt k, PetscInt count, double *u, ptrdiff_t ld)
 {
-  BCRLinesGen part = *all;
+  BCRLinesGen gen = p->gen;
+  BCRLinesTab tab = p->tab;
 
-  part.nk = count;
-  part.sigma = (const double *)all->sigma + k;
-  part.scale = (const double *)all->scale + k;
-  return part;
+  if (p->general) {
+    gen.nk = count;
+    gen.sigma = (const double *)gen.sigma + k;
+    gen.scale = (const double *)gen.scale + k;
+    c->cpu->lines->general(&gen, 0, u, ld, c->work);
+  } else {
+    tab.nk = count;
+    tab.off += k / c->cpu->lines->strip();
+    tab.nt += k / c->cpu->lines->strip();
+    c->cpu->lines->tabled(&tab, 0, u, ld, c->work);
+  }
 }
 
 /* z of the rows of modes in u */
-static void ends_traces(BCRCore c, const BCRLinesGen *gen, const double *u, ptrdiff_t ld)
+static void ends_traces(BCRCore c, const BCRPlanePlan *p, const double *u, ptrdiff_t ld)
 {
   BCRCoreEnds *e = &c->ends;
   const PetscInt n = c->n[1], width = (PetscInt)c->cpu->lines->strip();
@@ -123,11 +131,10 @@ static void ends_traces(BCRCore c, const BCRLinesGen *gen, const double *u, ptrd
   for (PetscInt i = 0; i < 2 * n; i++) e->z[i] = 0;
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
-    const BCRLinesGen part = lines_part(gen, k, count);
 
     for (PetscInt j = 0; j < n; j++)
       for (PetscInt i = 0; i < count; i++) e->strip[j * width + i] = u[j * ld + k + i];
-    c->cpu->lines->general(&part, 0, e->strip, width, c->work);
+    lines_part(c, p, k, count, e->strip, width);
     for (int a = 0; a < e->n; a++) {
       const double *trace = e->trace[a] + k;
 
@@ -142,13 +149,13 @@ static void ends_traces(BCRCore c, const BCRLinesGen *gen, const double *u, ptrd
   }
 }
 
-void BCRCoreEndsLines(BCRCore c, PetscInt plane, const BCRLinesGen *gen, double scale, double *u, ptrdiff_t ld)
+void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld)
 {
   BCRCoreEnds *e = &c->ends;
   const PetscInt n = c->n[1], width = (PetscInt)c->cpu->lines->strip();
   const double *inverse = e->inverse + 4 * n * plane;
 
-  ends_traces(c, gen, u, ld);
+  ends_traces(c, &c->plane[plane], u, ld);
   BCREigenRows(e->eigen, 0, 0, e->n, e->z, n, e->z, n, c->work);
   for (PetscInt j = 0; j < n; j++) {
     const double z0 = e->z[j], z1 = e->n > 1 ? e->z[n + j] : 0;
@@ -159,7 +166,6 @@ void BCRCoreEndsLines(BCRCore c, PetscInt plane, const BCRLinesGen *gen, double 
   BCREigenRows(e->eigen, 1, 0, e->n, e->z, n, e->z, n, c->work);
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
-    const BCRLinesGen part = lines_part(gen, k, count);
 
     for (int a = 0; a < e->n; a++) {
       const double *source = e->source[a] + k;
@@ -167,6 +173,6 @@ void BCRCoreEndsLines(BCRCore c, PetscInt plane, const BCRLinesGen *gen, double 
       for (PetscInt j = 0; j < n; j++)
         for (PetscInt i = 0; i < count; i++) u[j * ld + k + i] -= source[i] * e->z[a * n + j];
     }
-    c->cpu->lines->general(&part, 0, u + k, ld, c->work);
+    lines_part(c, &c->plane[plane], k, count, u + k, ld);
   }
 }

@@ -134,8 +134,7 @@ PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
    multiplied by scale and norms */
 PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, size_t *work);
 PETSC_INTERN PetscErrorCode BCRCoreEndsDestroy(BCRCore c);
-PETSC_INTERN void BCRCoreEndsLines(BCRCore c, PetscInt plane, const BCRLinesGen *gen, double scale, double *u,
-                                   ptrdiff_t ld);
+PETSC_INTERN void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld);
 /* coresolve.c: a transform along role 1 or 2 of all lines of the box */
 PETSC_INTERN void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u);
 
