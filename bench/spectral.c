@@ -198,7 +198,8 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   for (int k = 0; k < 2; k++) PetscCall(Residual(&s[k], b, x));
   printf("%d^%d: copy %.3f ms\n", (int)n, (int)dim, 1e3 * copy);
   printf("  %-11s  set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %.2f solves of the star, residual %.1e\n",
-         robin == 0 ? "box stencil" : "Robin walls", 1e3 * s[0].setup, 1e3 * s[0].solve, s[0].solve / copy, s[0].solve / s[1].solve, s[0].residual);
+         robin == 0 ? "box stencil" : "Robin walls", 1e3 * s[0].setup, 1e3 * s[0].solve, s[0].solve / copy,
+         s[0].solve / s[1].solve, s[0].residual);
   PetscCall(Plan(&s[0]));
   printf("  star         set-up %8.1f ms, solve %8.2f ms, %6.1f copies, residual %.1e\n", 1e3 * s[1].setup,
          1e3 * s[1].solve, s[1].solve / copy, s[1].residual);

@@ -124,11 +124,12 @@ struct _n_BCRPlan {
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
   BCREigen eigen[3];           /* general axes that are transformed, whose coupling a is 1 here */
   struct {
-    PetscBool there;  /* axis 0 is uniform but for its end rows, and what stands here is the uniform one: cpu/coreends.c */
+    PetscBool
+      there; /* axis 0 is uniform but for its end rows, and what stands here is the uniform one: cpu/coreends.c */
     double row[2][2]; /* what its first and its last row have beside that, and beside it in the row inside */
   } ends;
-  PetscInt constant[3];        /* number of the constant mode of each axis, -1: none, or not singular */
-  PetscInt along;              /* axis whose rows go on, -1: none */
+  PetscInt constant[3]; /* number of the constant mode of each axis, -1: none, or not singular */
+  PetscInt along;       /* axis whose rows go on, -1: none */
   PetscBool open[2];
 
   /* the axes' parts */

@@ -2,6 +2,8 @@
   Poisson across ranks on CUDA devices: the steps of ranks.c with kernels and a BCRTransport. In two solves rows beside
   interfaces are transformed on the device, in double.
 
+  Products of axes, and operators of either sign, exchange within their cores: cuda/share.c.
+
   Each part solves all reduced systems (BCR_COUPLING_WINDOW, BCR_COUPLING_GATHER): a part sends its interface row's
   right-hand sides to the next part, what the row before gets to the part before, and both to all others for the modes
   that reach across a part. One exchange. In a part's 2 nmodes numbers the interface row's come first, the last mode

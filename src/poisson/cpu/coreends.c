@@ -7,6 +7,7 @@
       u = A0^-1 (f - sum_a e_a w_a)
 */
 #include "coreimpl.h"
+#include <string.h>
 
 /* Mode k of axis 0: its entry in row i, and what a one in row i is there, without the norm */
 static double mode_entry(const BCRAxisModes *modes, PetscInt k, PetscInt i)
@@ -132,20 +133,9 @@ static void ends_traces(BCRCore c, const BCRPlanePlan *p, const double *u, ptrdi
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
 
-    for (PetscInt j = 0; j < n; j++)
-      for (PetscInt i = 0; i < count; i++) e->strip[j * width + i] = u[j * ld + k + i];
+    for (PetscInt j = 0; j < n; j++) memcpy(e->strip + j * width, u + j * ld + k, (size_t)count * sizeof(*u));
     lines_part(c, p, k, count, e->strip, width);
-    for (int a = 0; a < e->n; a++) {
-      const double *trace = e->trace[a] + k;
-
-      for (PetscInt j = 0; j < n; j++) {
-        const double *v = e->strip + j * width;
-        double sum = 0;
-
-        for (PetscInt i = 0; i < count; i++) sum += trace[i] * v[i];
-        e->z[a * n + j] += sum;
-      }
-    }
+    for (int a = 0; a < e->n; a++) c->cpu->lines->trace(n, (int)count, e->trace[a] + k, e->strip, width, e->z + a * n);
   }
 }
 
@@ -167,12 +157,7 @@ void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdif
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
 
-    for (int a = 0; a < e->n; a++) {
-      const double *source = e->source[a] + k;
-
-      for (PetscInt j = 0; j < n; j++)
-        for (PetscInt i = 0; i < count; i++) u[j * ld + k + i] -= source[i] * e->z[a * n + j];
-    }
+    for (int a = 0; a < e->n; a++) c->cpu->lines->source(n, (int)count, e->source[a] + k, e->z + a * n, u + k, ld);
     lines_part(c, &c->plane[plane], k, count, u + k, ld);
   }
 }

@@ -36,13 +36,13 @@ typedef struct {
 
 /* FOURIER with ends of rows that are no mirrors: coreends.c */
 typedef struct {
-  int n;                          /* ends that differ, 0: none */
-  double *trace[2], *source[2];   /* [n of rows] of each mode: what g_a^T has of it; what e_a is in it */
-  BCREigen eigen;                 /* of the lines' axis */
-  double *mu;                     /* [n of lines] its eigenvalues */
-  double *inverse;                /* [planes][n of lines][2][2] (I + K)^-1 */
-  double *z;                      /* [2][n of lines] */
-  double *strip;                  /* lines of some modes */
+  int n;                        /* ends that differ, 0: none */
+  double *trace[2], *source[2]; /* [n of rows] of each mode: what g_a^T has of it; what e_a is in it */
+  BCREigen eigen;               /* of the lines' axis */
+  double *mu;                   /* [n of lines] its eigenvalues */
+  double *inverse;              /* [planes][n of lines][2][2] (I + K)^-1 */
+  double *z;                    /* [2][n of lines] */
+  double *strip;                /* lines of some modes */
 } BCRCoreEnds;
 
 struct _n_BCRCore {

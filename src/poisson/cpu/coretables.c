@@ -267,13 +267,11 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
   const double shift = BCRPlanPlaneShift(c->plan, k), scale = BCRPlanPlaneNorm(c->plan, k);
   BCRPlanePlan *p = &c->plane[k];
   BCRLineRows rows = {
-    line->n - (c->border.open[1] ? 1 : 0),
-    {line->end[0], line->end[1]},
-    {0, 0},
-    {0, 0},
-    {0, 0},
-    0,
-    0
+    line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
+           {0,            0           },
+           {0,            0           },
+           {0,            0           },
+           0, 0
   };
   PetscBool ok = PETSC_TRUE, tabled = axis_general(line) ? PETSC_FALSE : PETSC_TRUE;
   double a = (double)line->a, rest = 0;
@@ -287,7 +285,8 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
     if (s->delta[i] < 0) ok = PETSC_FALSE;
   }
   p->general = !ok || c->lines == 0 || !tabled || !(a > 0) ? PETSC_TRUE : PETSC_FALSE;
-  for (PetscInt i = 0; i < across->n && p->general && tabled; i++) s->delta[i] -= rest; /* the lines' own rows have it */
+  for (PetscInt i = 0; i < across->n && p->general && tabled; i++)
+    s->delta[i] -= rest; /* the lines' own rows have it */
   if (p->general) {
     const PetscInt pin = c->singular && (c->dim < 3 || c->lambda[2][k] == 0) ? (c->lines ? c->pinx : c->piny) : -1;
 

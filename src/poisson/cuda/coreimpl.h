@@ -110,7 +110,7 @@ struct _n_BCRDeviceCore {
   int nplaces[3];            /* of modes along each axis */
   BCRDevicePlaces places[2]; /* of this rank's rows; where there are several ranks, of its share of the modes */
   BCRDeviceShare *share;     /* NULL: the box is whole here */
-  double *left;              /* device: what is left out, BCRCudaLeftLargest(); partial sums; those of each rank. NULL: nothing is */
+  double *left; /* device: what is left out, BCRCudaLeftLargest(); partial sums; those of each rank. NULL: nothing is */
 
   /* REDUCTION, RECURSIVE */
   BCRDeviceReduction red;

@@ -90,7 +90,10 @@ int BCRDeviceEigenApply(BCRDeviceCore c, BCRStream stream, PetscInt d, int synth
                         const void *f, const BCRCudaLines *ul, void *u)
 {
   const BCRDeviceEigen *e = &c->eigen;
-  const int n[3] = {d == 0 ? (int)c->plan->n[0] : fl->na, d == 1 ? (int)c->plan->n[1] : d == 0 ? fl->na : fl->nb,
+  const int n[3] = {d == 0 ? (int)c->plan->n[0] : fl->na,
+                    d == 1   ? (int)c->plan->n[1]
+                    : d == 0 ? fl->na
+                             : fl->nb,
                     d == 2 ? (int)c->plan->n[2] : fl->nb};
   const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
   ptrdiff_t fs[3], us[3];

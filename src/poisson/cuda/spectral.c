@@ -88,9 +88,8 @@ PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c)
   s->tol = p->tol;
   s->removed = c->scalars;
   if (p->waves && p->left_out && !c->left)
-    PetscCall(BCRDeviceArenaGet(&c->space,
-                                (2 + 3 * BCR_CUDA_PARTIALS + 3 * (c->share ? c->share->size : 1)) * sizeof(double),
-                                "sums", &c->left));
+    PetscCall(BCRDeviceArenaGet(
+      &c->space, (2 + 3 * BCR_CUDA_PARTIALS + 3 * (c->share ? c->share->size : 1)) * sizeof(double), "sums", &c->left));
   PetscCall(BCRDeviceCoreForget(c, c->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
