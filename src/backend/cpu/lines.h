@@ -60,9 +60,6 @@ typedef struct {
   /* edge[i] = a t[i]/w[i] v[i], what an interface adds to the row beside it, and row[i] = b v[i]; t, w NULL: ones */
   void (*enter)(ptrdiff_t n, int io, double a, const double *t, const double *w, double b, const double *v,
                 double *edge, void *row);
-  /* nk modes of a strip, t of each and u in rows, ld apart, of the work type: z[s] += sum of t u; u -= t z[s] */
-  void (*trace)(ptrdiff_t n, int nk, const void *t, const void *u, ptrdiff_t ld, double *z);
-  void (*source)(ptrdiff_t n, int nk, const void *t, const double *z, void *u, ptrdiff_t ld);
   size_t (*workx)(ptrdiff_t n);
   void (*generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* line k contiguous at u + k*ld */
 } BCRLinesTable;

@@ -371,38 +371,6 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
   }
 }
 
-static void BCRN(lines_trace)(ptrdiff_t n, int nk, const void *t, const void *u, ptrdiff_t ld, double *z)
-{
-  vec w[LNV], x[LNV];
-
-  strip_load(w, t, 0, nk, 0);
-  for (ptrdiff_t s = 0; s < n; s++) {
-    real part[VL] __attribute__((aligned(64)));
-    vec sum = vset1(0);
-    double all = 0;
-
-    strip_load(x, u, s * ld, nk, 0);
-    for (int v = 0; v < LNV; v++) sum += w[v] * x[v];
-    vstore(part, sum);
-    for (int i = 0; i < VL; i++) all += (double)part[i];
-    z[s] += all;
-  }
-}
-
-static void BCRN(lines_source)(ptrdiff_t n, int nk, const void *t, const double *z, void *u, ptrdiff_t ld)
-{
-  vec w[LNV], x[LNV];
-
-  strip_load(w, t, 0, nk, 0);
-  for (ptrdiff_t s = 0; s < n; s++) {
-    const vec zs = vset1((real)z[s]);
-
-    strip_load(x, u, s * ld, nk, 0);
-    for (int v = 0; v < LNV; v++) x[v] -= w[v] * zs;
-    strip_store(u, s * ld, x, nk, 0);
-  }
-}
-
 static void BCRN(lines_general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work)
 {
 #if defined(BCR_REAL_SINGLE)
@@ -569,6 +537,6 @@ static void BCRN(lines_generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_
   lines_generalx_io(t, 0, u, ld, (real *)work);
 }
 
-static const BCRLinesTable BCRN(BCRLines) = {
-  BCRN(lines_strip), BCRN(lines_work),  BCRN(lines_tabled), BCRN(lines_general), BCRN(lines_border),  BCRN(lines_leave),
-  BCRN(lines_enter), BCRN(lines_trace), BCRN(lines_source), BCRN(lines_workx),   BCRN(lines_generalx)};
+static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip),   BCRN(lines_work),   BCRN(lines_tabled),
+                                             BCRN(lines_general), BCRN(lines_border), BCRN(lines_leave),
+                                             BCRN(lines_enter),   BCRN(lines_workx),  BCRN(lines_generalx)};

@@ -104,6 +104,32 @@ PetscErrorCode BCRCoreEndsDestroy(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Numbers that are added up side by side: vectors of any kernel, without their instructions */
+#define SUMS 8
+
+/* z[s] += sum of t u over count modes of a strip */
+static void strip_trace(PetscInt n, PetscInt count, const double *t, const double *u, PetscInt ld, double *z)
+{
+  for (PetscInt s = 0; s < n; s++, u += ld) {
+    double sum[SUMS] = {0}, all = 0;
+    PetscInt i = 0;
+
+    for (; i + SUMS <= count; i += SUMS)
+      for (PetscInt q = 0; q < SUMS; q++) sum[q] += t[i + q] * u[i + q];
+    for (; i < count; i++) all += t[i] * u[i];
+    for (PetscInt q = 0; q < SUMS; q++) all += sum[q];
+    z[s] += all;
+  }
+}
+
+/* u -= t z[s] */
+static void strip_source(PetscInt n, PetscInt count, const double *restrict t, const double *z, double *restrict u,
+                         ptrdiff_t ld)
+{
+  for (PetscInt s = 0; s < n; s++, u += ld)
+    for (PetscInt i = 0; i < count; i++) u[i] -= t[i] * z[s];
+}
+
 /* The lines of modes k .. k + count - 1, k the first of a strip */
 static void lines_part(BCRCore c, const BCRPlanePlan *p, PetscInt k, PetscInt count, double *u, ptrdiff_t ld)
 {
@@ -135,7 +161,7 @@ static void ends_traces(BCRCore c, const BCRPlanePlan *p, const double *u, ptrdi
 
     for (PetscInt j = 0; j < n; j++) memcpy(e->strip + j * width, u + j * ld + k, (size_t)count * sizeof(*u));
     lines_part(c, p, k, count, e->strip, width);
-    for (int a = 0; a < e->n; a++) c->cpu->lines->trace(n, (int)count, e->trace[a] + k, e->strip, width, e->z + a * n);
+    for (int a = 0; a < e->n; a++) strip_trace(n, count, e->trace[a] + k, e->strip, width, e->z + a * n);
   }
 }
 
@@ -157,7 +183,7 @@ void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdif
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
 
-    for (int a = 0; a < e->n; a++) c->cpu->lines->source(n, (int)count, e->source[a] + k, e->z + a * n, u + k, ld);
+    for (int a = 0; a < e->n; a++) strip_source(n, count, e->source[a] + k, e->z + a * n, u + k, ld);
     lines_part(c, &c->plane[plane], k, count, u + k, ld);
   }
 }
