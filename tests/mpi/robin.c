@@ -1,12 +1,11 @@
 /*
   ranks: 1 2 3 5
-  quick: 1
 
   PCBCRPOISSON with end rows of any values on several axes: Robin ends of cells and by ghost nodes, penalties, one-sided
   and extrapolated ends, a first cell of another size, with uniform rows between them, or random ones on the last axis. In
   two and three dimensions, transposed, with new values, a shift up and one down among them; against PETSc's LU and the
   matrix. On one rank rows are transformed as if their ends were mirrors where PCView() says so.
-  -cases: so many.
+  -cases: so many (24, on several ranks 12).
 */
 #include "tests/petsc/testing.h"
 
@@ -187,7 +186,7 @@ static PetscErrorCode one(PetscInt number)
 
 int main(int argc, char **argv)
 {
-  PetscInt cases = 60;
+  PetscInt cases;
   PetscMPIInt rank;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -195,6 +194,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  cases = size > 1 ? 12 : 24;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   for (PetscInt k = 0; k < cases; k++) PetscCall(one(k));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d of %d problems with ends apart; largest backward error %g\n", (int)apart,
