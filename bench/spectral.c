@@ -1,25 +1,27 @@
 static char help[] =
   "Box stencils: bilinear and trilinear elements on squares and cubes, natural ends. PCBCRPOISSON beside the solve of\n\
 the uniform box of 5 or 7 points on the same grid, in turn, and a copy of the vector; the plan of each.\n\
+  -robin <0>      in place of elements those 5 or 7 points with a Robin value on all walls, mesh width times coefficient\n\
   -n2 <1025>      nodes along an axis in two dimensions, 0: none\n\
   -n3 <129>       and in three\n\
   -reps <9>       repetitions, of which the least time counts\n\
   -peers          CG with GAMG, too\n\
-  -once <0>       1: the box stencil's solves alone, 2: those of the star, for counts of instructions\n\
+  -once <0>       1: the first one's solves alone, 2: those of the star, for counts of instructions\n\
 On one core.\n\n";
 
 #include "bench.h"
 #include <math.h>
 
 static PetscInt repetitions = 9;
+static PetscReal robin = 0;
 
 /* Along an axis of n nodes with natural ends: stiffness and mass in row i, entry off to its right; star: the mass lumped */
 static double Along(PetscInt n, PetscInt i, PetscInt off, PetscBool stiffness, PetscBool box)
 {
   const double w = i == 0 || i == n - 1 ? 0.5 : 1; /* elements beside the node, of two */
 
-  if (stiffness) return off ? -1 : 2 * w;
-  return box ? (off ? 1. / 6 : 4. / 6 * w) : (off ? 0 : w);
+  if (stiffness) return off ? -1 : 2 * w + (box && w < 1 ? robin : 0);
+  return box && robin == 0 ? (off ? 1. / 6 : 4. / 6 * w) : (off ? 0 : w);
 }
 
 static double Entry(PetscInt dim, PetscInt n, const PetscInt at[3], const PetscInt off[3], PetscBool box)
@@ -38,7 +40,7 @@ static double Entry(PetscInt dim, PetscInt n, const PetscInt at[3], const PetscI
 static PetscErrorCode Assemble(PetscInt dim, PetscInt n, PetscBool box, DM *da, Mat *A)
 {
   const DMBoundaryType none = DM_BOUNDARY_NONE;
-  const DMDAStencilType type = box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
+  const DMDAStencilType type = box && robin == 0 ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
   DMDALocalInfo info;
 
   PetscFunctionBegin;
@@ -195,8 +197,9 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   }
   for (int k = 0; k < 2; k++) PetscCall(Residual(&s[k], b, x));
   printf("%d^%d: copy %.3f ms\n", (int)n, (int)dim, 1e3 * copy);
-  printf("  box stencil  set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %.2f solves of the star, residual %.1e\n",
-         1e3 * s[0].setup, 1e3 * s[0].solve, s[0].solve / copy, s[0].solve / s[1].solve, s[0].residual);
+  printf("  %-11s  set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %.2f solves of the star, residual %.1e\n",
+         robin == 0 ? "box stencil" : "Robin walls", 1e3 * s[0].setup, 1e3 * s[0].solve, s[0].solve / copy,
+         s[0].solve / s[1].solve, s[0].residual);
   PetscCall(Plan(&s[0]));
   printf("  star         set-up %8.1f ms, solve %8.2f ms, %6.1f copies, residual %.1e\n", 1e3 * s[1].setup,
          1e3 * s[1].solve, s[1].solve / copy, s[1].residual);
@@ -223,6 +226,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-robin", &robin, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n2", &n[0], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n3", &n[1], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-once", &once, NULL));

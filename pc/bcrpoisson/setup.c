@@ -164,8 +164,6 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
   if (ranks && rings)
     return "no way for devices of several ranks to solve with periodic axes whose coefficients vary, or with numbers "
            "along an axis that multiply another";
-  if (ranks && (bcr->waves || bcr->product))
-    return "no way for devices of several ranks to solve with box stencils and indefinite operators";
   return condition > BCR_CONDITION_MOST
            ? "no eigenvectors along all axes, which an indefinite operator needs on a device"
            : NULL;
@@ -529,9 +527,7 @@ static PetscErrorCode read_and_plan(PC pc)
   bcr->pattern.differ = (PetscBool)(bcr->capacitance != PCBCRPOISSON_CAPACITANCE_OFF && !bcr->stagnated &&
                                     (bcr->fit == PCBCRPOISSON_FIT_AUTO || bcr->fit == PCBCRPOISSON_FIT_EXACT));
   /* block cyclic reduction of a given radix has no plan for more */
-  bcr->pattern.one = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
-  bcr->pattern.star = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels ||
-                                  (bcr->backend == PCBCRPOISSON_BACKEND_CUDA && bcr->place.grid.size > 1));
+  bcr->pattern.one = bcr->pattern.star = (PetscBool)(bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels);
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   bcr->pattern.device = (PetscBool)(bcr->backend == PCBCRPOISSON_BACKEND_CUDA ||
                                     (bcr->backend == PCBCRPOISSON_BACKEND_AUTO && (device || bcr->device)));

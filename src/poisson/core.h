@@ -81,6 +81,7 @@ typedef struct {
   MPI_Comm comm;
   PetscInt axis;
   const PetscInt *rows, *rowoff; /* [ranks] */
+  void *transport;               /* device: the BCRTransport of comm, used as long as the core lives */
 } BCRCoreShare;
 /* Products of axes, mixed[8] of operator.h; axes have a = 1. share NULL: the box is whole here, else axes are whole, and f and u
    this rank's rows. Then this and SetShift() are collective after all ranks have got there, and Solve() is collective */

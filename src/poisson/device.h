@@ -17,11 +17,14 @@ typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
                                                 const PetscInt stride[], const BCRCoreOptions *options,
                                                 BCRStream stream, BCRDeviceCore *core);
-/* Products of axes, mixed as in BCRCoreCreateProduct(); NULL: an operator of either sign, the sum of the axes and shift */
+/* Products of axes, mixed and share as in BCRCoreCreateProduct(); mixed NULL: an operator of either sign, the sum of the axes and
+   shift */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[],
                                                         PetscReal shift, PetscBool singular, const PetscInt stride[],
-                                                        const BCRCoreOptions *options, BCRStream stream,
-                                                        BCRDeviceCore *core);
+                                                        const BCRCoreOptions *options, const BCRCoreShare *share,
+                                                        BCRStream stream, BCRDeviceCore *core);
+/* What this rank sends to others in a solve; 0 where the box is whole here */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreGetExchange(BCRDeviceCore core, size_t *bytes, size_t *messages);
 /* tables and workspace, after creation and after a new shift or factor; else the next solve does it */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore core);
 /* Before set-up: right-hand sides will be made for the core (weights, planes, other types of

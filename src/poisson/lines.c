@@ -86,6 +86,7 @@ double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta)
    others: where it is the end row itself, not one with eliminated rows beyond it */
 static double end_coupling(const BCRLineRows *rows, int end)
 {
+  if (BCREndIsGeneral(rows->end[end])) return rows->inward[end];
   return rows->gapend[end] == 0 ? BCREndGetRule(rows->end[end]).inward : 1;
 }
 
@@ -163,14 +164,15 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   PetscCheck(!indefinite(nk, delta) || (!periodic && !single && rows->gap), PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "Lines that are not definite are a ring, in single precision or without separators");
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
-  PetscCheck(end_coupling(rows, 0) == 1 || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "A mirrored row beside eliminated ones");
+  PetscCheck((end_coupling(rows, 0) == 1 && !BCREndIsGeneral(rows->end[0]) && !BCREndIsGeneral(rows->end[1])) ||
+               rows->gap == 0,
+             PETSC_COMM_SELF, PETSC_ERR_PLIB, "A mirrored or general row beside eliminated ones");
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &off));
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &nt));
   tab->n = rows->n;
   tab->nk = nk;
   tab->periodic = periodic;
-  tab->first = rows->gapend[0] == 0 ? BCREndGetRule(rows->end[0]).weight : 1;
+  tab->first = 1 / end_coupling(rows, 0);
   tab->off = off;
   tab->nt = nt;
   if (periodic) {
@@ -208,7 +210,10 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       for (int e = 0; e < 2; e++) {
         double *extra = e ? xr : xl, *sigma = e ? sr : sl;
 
-        if (rows->gapend[e] == rows->gap && BCREndIsZero(rows->end[e])) { /* as between two rows */
+        if (BCREndIsGeneral(rows->end[e])) {
+          for (PetscInt k = 0; k < strip; k++) extra[k] = rows->excess[e];
+          PetscCall(PetscArrayzero(sigma, strip));
+        } else if (rows->gapend[e] == rows->gap && BCREndIsZero(rows->end[e])) { /* as between two rows */
           PetscCall(PetscArraycpy(extra, t, strip));
           PetscCall(PetscArraycpy(sigma, sg, strip));
         } else gaps_alternate(strip, rows->gapend[e], rows->end[e], turned, d, extra, sigma);

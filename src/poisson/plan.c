@@ -82,6 +82,101 @@ static void axis_times(BCRAxis *a, PetscReal t)
   }
 }
 
+PetscBool BCRPlanUniformInside(const BCRAxis *x, double *a, double *rest)
+{
+  const PetscInt n = x->n, m = n / 2;
+  double d, tol;
+
+  if (!x->lower || n < 4 || BCRAxisIsPeriodic(x)) return PETSC_FALSE;
+  *a = (double)x->lower[m];
+  d = (double)x->diag[m];
+  tol = 16 * (double)PETSC_MACHINE_EPSILON * *a;
+  *rest = fabs(d - 2 * *a) <= tol ? 0 : d - 2 * *a;
+  for (PetscInt i = 1; i < n - 1; i++)
+    if (fabs((double)x->lower[i] - *a) > tol || fabs((double)x->upper[i] - *a) > tol ||
+        fabs((double)x->diag[i] - d) > tol)
+      return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* The end whose row is nearest to that one, in couplings of the axis */
+static BCREnd end_nearest(double diagonal, double inward)
+{
+  static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET};
+  double least = HUGE_VAL;
+  BCREnd nearest = BCR_END_DIRICHLET;
+
+  for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); e++) {
+    const BCREndRule rule = BCREndGetRule(ends[e]);
+    const double away = fabs(log(diagonal / (2 + rule.diagonal))) + fabs(log(inward / rule.inward));
+
+    if (!(away < least)) continue;
+    least = away;
+    nearest = ends[e];
+  }
+  return nearest;
+}
+
+/* What the axes, the shift and so much more have as smallest eigenvalue, over their size */
+static PetscErrorCode axes_lowest(BCRPlan p, const BCRAxis axis[], double more, double *lowest)
+{
+  double sum = p->shift + p->fixed + more;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    PetscReal one;
+
+    PetscCall(BCRAxisLowest(&axis[d], &one));
+    sum += (double)one;
+  }
+  *lowest = sum / BCRAxesSize(p->dim, axis, p->shift + p->fixed + more, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host transforms rows whose ends are no mirrors as if they were, and lines along another general axis take what that
+   leaves out twice, with their eigenvectors for the two columns at the ends: less work than eigenvectors for all */
+static PetscErrorCode plan_ends(BCRPlan p)
+{
+  const BCRCoreOptions *o = &p->options;
+  BCRAxis axis[3], *x = &axis[0];
+  const PetscInt n = p->dim > 1 ? p->axis[0].n : 0;
+  double rest, condition, lowest = -1, a;
+  PetscInt line, others = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 1; d < p->dim; d++) others += p->axis[d].lower ? 1 : 0;
+  if (p->limits.cuda || p->single || p->singular || p->product || p->along >= 0 || o->radix || o->nlevels || o->team ||
+      !others || BCRAxesTimes(p->dim, p->axis) >= 0 || !BCRPlanUniformInside(&p->axis[0], &a, &rest))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscArraycpy(axis, p->axis, 3));
+  x->lower = x->diag = x->upper = x->weight = NULL;
+  x->a = (PetscReal)a;
+  line = BCRAxesLine(p->dim, axis, &condition);
+  if (line < 0 || axis[line].n > BCR_EIGEN_MOST || !(BCRAxisCondition(&axis[line]) <= BCR_CONDITION_REFINE) ||
+      16. * (double)axis[line].n / (double)n + 64 > 4. * (double)PetscMin(n, axis[line].n))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (int base = 0; base < 2 && !(lowest > BCR_MODES_LEAST); base++) { /* what is singular then: ends that hold it */
+    for (int e = 0; e < 2; e++) {
+      const double diagonal = (double)p->axis[0].diag[e ? n - 1 : 0] - rest,
+                   inward = (double)(e ? p->axis[0].lower[n - 1] : p->axis[0].upper[0]);
+      BCREndRule rule;
+
+      if (!(diagonal > 0 && inward > 0)) PetscFunctionReturn(PETSC_SUCCESS);
+      x->end[e] = base ? BCR_END_DIRICHLET : end_nearest(diagonal / a, inward / a);
+      rule = BCREndGetRule(x->end[e]);
+      p->ends.row[e][0] = diagonal - (2 + rule.diagonal) * a;
+      p->ends.row[e][1] = -(inward - rule.inward * a);
+    }
+    PetscCall(axes_lowest(p, axis, rest, &lowest));
+  }
+  if (!(lowest > BCR_MODES_LEAST)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(axis_destroy(&p->axis[0]));
+  p->axis[0] = *x;
+  p->fixed += rest;
+  p->ends.there = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Of several general axes one has the lines; all are transformed where there are none */
 static PetscErrorCode plan_line(BCRPlan p)
 {
@@ -139,6 +234,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
   times = BCRAxesTimes(spec->dim, spec->axis);
   for (PetscInt d = 0; d < p->dim && times >= 0 && spec->axis[times].n == 1; d++)
     if (p->label[d] == "xyz"[spec->axis[times].timed]) axis_times(&p->axis[d], spec->axis[times].times[0]);
+  PetscCall(plan_ends(p));
   PetscCall(plan_line(p));
   for (PetscInt d = p->dim; d < 3; d++) p->n[d] = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -498,7 +594,7 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
 
 PetscBool BCRPlanDividesWithin(BCRPlan p)
 {
-  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[p->dim - 1] == BCR_TRANSFORM_FFT &&
+  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[BCRPlanSpectralLast(p)] == BCR_TRANSFORM_FFT &&
              !(p->waves && p->left_out)
            ? PETSC_TRUE
            : PETSC_FALSE;
@@ -507,16 +603,22 @@ PetscBool BCRPlanDividesWithin(BCRPlan p)
 /* A pass for each transform, and the last axis with the division where there is a kernel for that */
 static void stages_spectral_cuda(BCRPlan p, double N)
 {
-  const PetscInt last = p->dim - 1;
-  const PetscBool within = BCRPlanDividesWithin(p);
+  const PetscInt last = BCRPlanSpectralLast(p);
+  const PetscBool within = BCRPlanDividesWithin(p), ranks = p->along >= 0 ? PETSC_TRUE : PETSC_FALSE;
+  PetscInt order[3], n = 0;
 
+  for (PetscInt d = 0; d < p->dim; d++)
+    if (d != last) order[n++] = d;
+  order[n] = last;
   for (PetscInt i = 0; i < 2 * p->dim; i++) {
-    const PetscInt d = i < p->dim ? i : 2 * p->dim - 1 - i;
+    const PetscInt d = order[i < p->dim ? i : 2 * p->dim - 1 - i];
     const PetscBool back = i < p->dim ? PETSC_FALSE : PETSC_TRUE;
     const double flops = N / (double)p->n[d] * transform_flops(p, p->transform[d], d);
 
+    if (d == last && ranks && !back) stage_add(p, BCR_STAGE_EXCHANGE, last, back, 2 * N, 0);
     if (i == p->dim) stage_add(p, BCR_STAGE_DIVIDE, last, PETSC_FALSE, 2 * N, 5 * N + (within ? 2 * flops : 0));
     if (d != last || !within) stage_add(p, BCR_STAGE_TRANSFORM, d, back, 2 * N, flops);
+    if (d == last && ranks && back) stage_add(p, BCR_STAGE_EXCHANGE, last, back, 2 * N, 0);
   }
 }
 
@@ -674,7 +776,8 @@ static void plan_stages(BCRPlan p)
           stage_add(p, d == p->across && !p->limits.cuda ? BCR_STAGE_ACROSS : BCR_STAGE_TRANSFORM, d, b, 2 * N,
                     N / (double)p->n[d] * transform_flops(p, p->transform[d], d));
       }
-      if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
+      if (!back && p->ends.there) stage_add(p, BCR_STAGE_LINES, p->line, b, 3 * N, 26 * N);
+      else if (!back) stage_add(p, BCR_STAGE_LINES, p->line, b, 2 * N, (p->general ? 9 : line) * N);
       if (!back && constant)
         stage_add(p, BCR_STAGE_MEAN, p->line, PETSC_FALSE, 3 * (double)p->n[p->line], 2 * (double)p->n[p->line]);
       break;
@@ -806,6 +909,7 @@ static PetscErrorCode plan_schedule_text(BCRPlan p, char text[], size_t size)
 
 static const char *by(BCRPlan p, PetscInt d)
 {
+  if (p->ends.there && d == 0) return " (ends apart, by lines twice)";
   if (!p->eigen[d]) return "";
   return BCREigenFolds(p->eigen[d]) ? " (eigenvectors, even and odd)" : " (eigenvectors)";
 }

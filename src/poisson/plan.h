@@ -123,8 +123,13 @@ struct _n_BCRPlan {
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
   BCREigen eigen[3];           /* general axes that are transformed, whose coupling a is 1 here */
-  PetscInt constant[3];        /* number of the constant mode of each axis, -1: none, or not singular */
-  PetscInt along;              /* axis whose rows go on, -1: none */
+  struct {
+    PetscBool
+      there; /* axis 0 is uniform but for its end rows, and what stands here is the uniform one: cpu/coreends.c */
+    double row[2][2]; /* what its first and its last row have beside that, and beside it in the row inside */
+  } ends;
+  PetscInt constant[3]; /* number of the constant mode of each axis, -1: none, or not singular */
+  PetscInt along;       /* axis whose rows go on, -1: none */
   PetscBool open[2];
 
   /* the axes' parts */
@@ -193,6 +198,8 @@ PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 PETSC_INTERN void BCRPlanPlaneSymbol(BCRPlan plan, PetscInt k, double c[4]);
 /* Where the lines have numbers t: what they multiply, which is not in that shift then */
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
+/* The rows inside of a general axis are those of a uniform one with that coupling, to rounding, and rest more on the diagonal */
+PETSC_INTERN PetscBool BCRPlanUniformInside(const BCRAxis *axis, double *a, double *rest);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
 
 /* Plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have the constant in

@@ -144,7 +144,7 @@ static BCRTransformKind rows_choose(BCRPlan p)
 }
 
 /* SPECTRAL: axes but the first are transformed where they are; the last one by what has the division in it. Rows may have
-   a place more than there are modes, which products with eigenvectors do not take */
+   a place more than there are modes, which products with eigenvectors do not take, nor ranks that have parts of rows */
 static void spectral_choose(BCRPlan p)
 {
   PetscBool general = PETSC_FALSE;
@@ -155,10 +155,10 @@ static void spectral_choose(BCRPlan p)
     if (p->axis[d].lower) general = PETSC_TRUE;
     if (p->axis[d].lower || d == 0) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
-    if (d == p->dim - 1 && p->dim < 3 && BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+    if (d == BCRPlanSpectralLast(p) && p->dim < 3 && BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
     else p->transform[d] = across_choose(p, d);
   }
-  if (!general && !p->options.plain && p->dim > 1 && p->stride[0] == 1 && p->n[0] >= p->limits.row)
+  if (!general && !p->options.plain && p->dim > 1 && p->along != 0 && p->stride[0] == 1 && p->n[0] >= p->limits.row)
     p->rowsby = rows_choose(p);
 }
 

@@ -187,6 +187,15 @@ static PetscErrorCode ranks_core(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void BCRRanksGetRows(BCRRanks r, PetscInt rows[], PetscInt rowoff[])
+{
+  for (PetscMPIInt q = 0; q < r->size; q++) rows[q] = rowoff[q] = 0;
+  for (PetscInt p = 0; p < r->p.nparts; p++) {
+    rows[r->p.part[p].rank] = r->p.part[p].m;
+    rowoff[r->p.part[p].rank] = r->p.part[p].first;
+  }
+}
+
 /* This rank's part, no rank waiting for another */
 static PetscErrorCode ranks_local(BCRRanks r)
 {
@@ -194,7 +203,7 @@ static PetscErrorCode ranks_local(BCRRanks r)
   if (r->p.nparts > 1 && !r->product) PetscCall(r->ops->modes(r));
   /* ranks without rows have their share of modes */
   if (r->p.mine >= 0 || (r->product && r->p.nparts > 1)) PetscCall(ranks_core(r));
-  if (!r->product) PetscCall(r->ops->local(r));
+  PetscCall(r->ops->local(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,7 +221,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   r->dim = spec->dim;
   r->shift = spec->singular ? 0 : (double)spec->shift;
   r->factor = 1;
-  r->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
+  r->product = spec->mixed || spec->waves ? PETSC_TRUE : PETSC_FALSE;
   r->waves = spec->waves;
   if (spec->mixed) PetscCall(PetscArraycpy(r->mixed, spec->mixed, 8));
   r->singular = spec->singular;

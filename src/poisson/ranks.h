@@ -65,7 +65,7 @@ typedef enum {
   BCR_COUPLING_GATHER,  /* device: each part solves all after one exchange of messages */
   BCR_COUPLING_SHARED,  /* device: the modes are shared out evenly, an exchange there and one back */
   BCR_COUPLING_REDUCED, /* host: src/tridiagonal/reduced.h, neighbours alone where that is exact, else shared out */
-  BCR_COUPLING_MODES,   /* host: within the core, of products of axes */
+  BCR_COUPLING_MODES,   /* within the core, of products of axes */
   BCR_COUPLINGS
 } BCRRanksCoupling;
 
@@ -105,7 +105,7 @@ typedef struct {
   PetscInt dim;           /* 1 to 3 */
   const BCRAxis *axes;    /* [dim], of the whole box, the same on all ranks */
   const PetscReal *mixed; /* products of axes, as in BCRCoreCreateProduct(); NULL: none. Copied */
-  PetscBool waves;        /* device, no ranks: as in BCRDeviceCoreCreateSpectral() */
+  PetscBool waves;        /* device: as in BCRDeviceCoreCreateSpectral() */
   PetscReal shift;
   PetscBool singular;     /* as in BCRCoreCreate(), like io and options */
   const PetscInt *stride; /* [dim], of f and u on this rank, elements; stride[0] = 1 */

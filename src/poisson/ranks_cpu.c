@@ -152,16 +152,13 @@ static PetscErrorCode host_modes(BCRRanks r)
 static PetscErrorCode host_core_product(BCRRanks r, const BCRAxis axes[], PetscReal shift, PetscBool singular,
                                         BCRCore *core)
 {
-  BCRCoreShare share = {r->comm, r->axis, NULL, NULL};
+  BCRCoreShare share = {.comm = r->comm, .axis = r->axis};
   PetscInt *rows, *rowoff;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscCalloc2(r->size, &rows, r->size, &rowoff));
-  for (PetscInt p = 0; p < r->p.nparts; p++) {
-    rows[r->p.part[p].rank] = r->p.part[p].m;
-    rowoff[r->p.part[p].rank] = r->p.part[p].first;
-  }
+  PetscCall(PetscMalloc2(r->size, &rows, r->size, &rowoff));
+  BCRRanksGetRows(r, rows, rowoff);
   share.rows = rows;
   share.rowoff = rowoff;
   ierr = BCRCoreCreateProduct(r->dim, axes, r->mixed, shift, singular, r->stride, r->io, &r->options,
@@ -226,7 +223,7 @@ static PetscErrorCode host_local(BCRRanks r)
   size_t size = 1;
 
   PetscFunctionBegin;
-  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.nparts == 1 || r->product) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRArenaGet(&h->space, row, &h->interface));
   PetscCall(BCRArenaGet(&h->space, row, &h->previous));
   PetscCall(BCRArenaGet(&h->space, row, &h->x));

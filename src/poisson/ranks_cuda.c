@@ -2,6 +2,8 @@
   Poisson across ranks on CUDA devices: the steps of ranks.c with kernels and a BCRTransport. In two solves rows beside
   interfaces are transformed on the device, in double.
 
+  Products of axes, and operators of either sign, exchange within their cores: cuda/share.c.
+
   Each part solves all reduced systems (BCR_COUPLING_WINDOW, BCR_COUPLING_GATHER): a part sends its interface row's
   right-hand sides to the next part, what the row before gets to the part before, and both to all others for the modes
   that reach across a part. One exchange. In a part's 2 nmodes numbers the interface row's come first, the last mode
@@ -201,18 +203,34 @@ static PetscErrorCode put_ints(BCRDeviceArena *arena, BCRStream stream, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Products of axes, and operators of either sign: on several ranks each has a core, all of which exchange */
+static PetscErrorCode device_core_product(BCRRanks r, const BCRAxis axes[], PetscReal shift, PetscBool singular,
+                                          BCRDeviceCore *core)
+{
+  BCRCoreShare share = {.comm = r->comm, .axis = r->axis, .transport = r->transport};
+  PetscInt *rows, *rowoff;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(r->size, &rows, r->size, &rowoff));
+  BCRRanksGetRows(r, rows, rowoff);
+  share.rows = rows;
+  share.rowoff = rowoff;
+  ierr = BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride, &r->options,
+                                     r->p.nparts > 1 ? &share : NULL, r->stream, core);
+  PetscCall(PetscFree2(rows, rowoff));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border, PetscReal shift,
                                          PetscBool singular, void **core, const char **why)
 {
   BCRDeviceCore *c = (BCRDeviceCore *)core;
 
   PetscFunctionBegin;
-  if (r->product || r->waves) {
-    PetscCheck(r->p.nparts == 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Devices of several ranks have no plan for box stencils and indefinite operators: use "
-               "-pc_bcrpoisson_backend cpu or auto");
-    PetscCall(BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride,
-                                          &r->options, r->stream, c));
+  if (r->product) {
+    PetscCall(device_core_product(r, axes, shift, singular, c));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!border) {
@@ -388,7 +406,7 @@ static PetscErrorCode device_local(BCRRanks r)
   d->step = r->stride[r->axis];
   PetscCall(BCRDeviceArenaGet(&d->space, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &d->scalars));
   PetscCallBCRCuda(BCRCudaZero(d->scalars, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), r->stream));
-  if (np == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (np == 1 || r->product) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(np + 1, &d->first));
   for (PetscInt q = 0; q <= np; q++) d->first[q] = (PetscInt)((PetscInt64)r->nmodes * q / np);
   d->share = mine < 0 ? 0 : (solves_all(r) ? r->nmodes : d->first[mine + 1] - d->first[mine]);
@@ -599,7 +617,7 @@ static PetscErrorCode device_alone(BCRRanks r, void *stream, const void *f, void
 
   PetscFunctionBegin;
   if (r->core) PetscCall(BCRDeviceCoreSolve((BCRDeviceCore)r->core, stream, f, u));
-  if (r->singular && r->comm != MPI_COMM_NULL) {
+  if (r->singular && r->comm != MPI_COMM_NULL && r->p.nparts == 1) { /* else the cores tell one another */
     BCRMessage m = {from, d->scalars + REMOVED, sizeof(double)};
 
     if (r->rank == from) {
@@ -820,7 +838,8 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
   void *v;
 
   PetscFunctionBegin;
-  if (r->p.mine < 0 || d->meanlines) PetscFunctionReturn(PETSC_SUCCESS);
+  /* lines, or cores of products, have done it */
+  if (r->p.mine < 0 || r->product || d->meanlines) PetscFunctionReturn(PETSC_SUCCESS);
   if (d->meanplane) {
     (void)BCRDeviceCoreMean((BCRDeviceCore)r->core, &box, &at);
     n *= (double)box.n[0] * box.n[1] * box.n[2] / ((double)d->box.n[0] * d->box.n[1] * d->box.n[2]);
@@ -836,7 +855,8 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
 static PetscErrorCode device_removed(BCRRanks r, const double **removed)
 {
   PetscFunctionBegin;
-  if (r->comm == MPI_COMM_NULL) PetscCall(BCRDeviceCoreGetRemoved((BCRDeviceCore)r->core, removed));
+  if (r->comm == MPI_COMM_NULL || (r->product && r->p.nparts > 1))
+    PetscCall(BCRDeviceCoreGetRemoved((BCRDeviceCore)r->core, removed));
   else *removed = r->singular ? state(r)->scalars + REMOVED : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -849,6 +869,10 @@ static PetscErrorCode device_info(BCRRanks r, BCRRanksInfo *info, size_t length,
   info->workspace += d->space.bytes;
   info->tables += d->tables.bytes + d->modes[0].uniform.arena.bytes + d->modes[1].uniform.arena.bytes;
   if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->product) {
+    PetscCall(BCRDeviceCoreGetExchange((BCRDeviceCore)r->core, &info->bytes_sent, &info->messages));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (int i = 0; i < (r->singular ? EXCHANGES : SUMS); i++) {
     for (int j = 0; j < d->nsend[i]; j++) {
       if (d->send[i][j].rank == r->rank || !d->send[i][j].bytes) continue;

@@ -16,7 +16,7 @@ struct _n_BCRRanks {
   PetscInt nother, other[2]; /* the axes along an interface */
   PetscInt no[2];            /* their unknowns; 1 where there is none */
   PetscInt stride[3];
-  PetscBool product; /* of axes: mixed[] */
+  PetscBool product; /* of axes: mixed[], or */
   PetscBool waves;   /* of either sign, for a device */
   PetscReal mixed[8];
   double shift, factor;
@@ -95,5 +95,7 @@ static inline double BCRRanksEps(BCRRanks r)
   return r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
 }
 
+/* Of each rank, those of the slabs' axis: how many, and the first; [size] */
+PETSC_INTERN void BCRRanksGetRows(BCRRanks r, PetscInt rows[], PetscInt rowoff[]);
 /* An error of this rank's own steps becomes one of all ranks */
 PETSC_INTERN PetscErrorCode BCRRanksShare(BCRRanks r, PetscErrorCode ierr, const char what[]);

@@ -436,6 +436,15 @@ static PetscErrorCode update_cores(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Plans whose rows have ends apart (plan.h) stand on an operator with other ends, which a lower shift may make indefinite */
+static PetscBool shift_lower(BCRSolver s, const BCRComponent *c, const BCROperator *op, PetscReal gamma)
+{
+  return !(s->be->flags & BCR_BACKEND_DEVICE) && op->axis[0].lower && (op->axis[1].lower || op->axis[2].lower) &&
+             op->shift / gamma < c->op.shift
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
 PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
 {
   BCROperator *moved = NULL;
@@ -448,7 +457,8 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
   for (PetscInt m = 0; m < s->dof; m++) {
     PetscReal gamma;
 
-    if (!BCRComponentSameShape(&s->comp[m], &ops[m], &gamma)) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!BCRComponentSameShape(&s->comp[m], &ops[m], &gamma) || shift_lower(s, &s->comp[m], &ops[m], gamma))
+      PetscFunctionReturn(PETSC_SUCCESS);
     for (PetscInt l = 0; l < m; l++) { /* components that share a core have to stay alike */
       PetscReal other;
 

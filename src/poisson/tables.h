@@ -15,6 +15,9 @@
 typedef struct {
   PetscInt n; /* rows, the last unknown of a periodic line included */
   BCREnd end[2];
+  double excess[2],
+    inward
+      [2]; /* general ends of open lines without gaps: sum of that row, its coupling to the next, in unit coupling */
   /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
   PetscInt gapend[2];
   PetscInt gap;     /* between neighbours inside */

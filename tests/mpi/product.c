@@ -5,7 +5,7 @@
   Mehrstellen, averages over boxes, indefinite and singular ones, any sizes. Matrices are Kronecker products of one-
   dimensional ones, elements assembled one by one; solutions, those of new values and transposed ones included,
   against PETSc's LU and the matrix. Stencils that are none such.
-  -backend cuda: on a device, on one rank; -quick: every eighth pair of ends.
+  -backend cuda: on a device of each rank; -quick: every eighth pair of ends.
 */
 #include "tests/petsc/testing.h"
 

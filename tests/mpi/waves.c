@@ -7,7 +7,7 @@
   complex shifts and factors of any phase; transposed, in all precisions, on grids cut in any way. Backward errors in every
   solve, solutions against PETSc's LU, counts of negative modes against eigenvalues in closed form. A right-hand side with
   a part in a mode that is left out must be told, one without must be solved. What is refused must say so.
-  -backend cuda: on a device, on one rank and with real scalars; -count: so many boxes; -quick: fewer shifts next to eigenvalues.
+  -backend cuda: on a device of each rank, with real scalars; -count: so many boxes; -quick: fewer shifts next to eigenvalues.
 */
 #include "tests/petsc/testing.h"
 

@@ -417,7 +417,7 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
   if (spectral && !options->radix && BCRAxesConditionAll(b->dim, b->axis) <= BCR_CONDITION_REFINE)
     PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, NULL, lrand48() % 2 ? b->shift : b->shift - 1, b->singular,
-                                          b->stride, options, NULL, &core));
+                                          b->stride, options, NULL, NULL, &core));
   else
     PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1),
                                   b->singular, b->stride, options, NULL, &core));

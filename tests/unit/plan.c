@@ -696,9 +696,11 @@ static PetscErrorCode several(void)
       else {
         TestCheck(!ierr && p->kind == BCR_PLAN_FOURIER && p->line == problem[i].line && p->across != p->line,
                   "several general axes, %d: %s, lines along %d", (int)i, BCRPlanKinds[p->kind], (int)p->line);
+        /* uniform inside, and short enough */
+        TestCheck(p->ends.there == (b == 0 && i == 0), "several general axes, %d: ends apart, or not", (int)i);
         for (PetscInt d = 0; d < p->dim; d++) {
-          TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower), "several general axes, %d: axis %d", (int)i,
-                    (int)d);
+          TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower || (d == 0 && p->ends.there)),
+                    "several general axes, %d: axis %d", (int)i, (int)d);
           if (p->eigen[d]) {
             products((PetscInt)i, p, d);
             TestCheck(BCREigenFolds(p->eigen[d]) == (problem[i].up[d] == 1 && n[d] >= 16),

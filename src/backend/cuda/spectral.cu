@@ -63,31 +63,38 @@ __global__ void __launch_bounds__(BCR_SUM_THREADS) left_rows(BCRCudaBox b, BCRCu
   block_sums(sum, partial + 3 * blockIdx.x);
 }
 
+/* Sums of n sums; result NULL: that is all */
 static __global__ void __launch_bounds__(BCR_SUM_THREADS)
-  left_largest(int n, const double *partial, double size, double *result)
+  left_sums(int n, const double *partial, double size, double *all, double *result)
 {
-  __shared__ double all[3];
+  __shared__ double total[3];
   double sum[3] = {0, 0, 0};
 
   for (int i = threadIdx.x; i < n; i += blockDim.x)
     for (int q = 0; q < 3; q++) sum[q] += partial[3 * i + q];
-  block_sums(sum, all);
+  block_sums(sum, result ? total : all);
   __syncthreads();
-  if (threadIdx.x == 0 && all[1] > 0) {
-    const double part = sqrt(all[0]), whole = sqrt(all[1]);
+  if (threadIdx.x == 0 && result && total[1] > 0) {
+    const double part = sqrt(total[0]), whole = sqrt(total[1]);
 
     result[0] = fmax(result[0], part / whole);
-    result[1] = fmax(result[1], part / (size * sqrt(all[2]) + whole));
+    result[1] = fmax(result[1], part / (size * sqrt(total[2]) + whole));
   }
 }
 
-int BCRCudaLeftOut(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, const void *u,
-                   double size, double *partial, double result[2])
+int BCRCudaLeftSums(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, const void *u,
+                    double *partial, double sum[3])
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
 
   BCR_CUDA_TYPE(single,
                 left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u, partial));
-  left_largest<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, size, result);
+  left_sums<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, 0, sum, NULL);
+  return bcr_done();
+}
+
+int BCRCudaLeftLargest(BCRStream stream, int n, const double *sums, double size, double result[2])
+{
+  left_sums<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(n, sums, size, NULL, result);
   return bcr_done();
 }

@@ -25,11 +25,13 @@ typedef struct {
 } BCRCudaSymbol;
 BCR_CUDA_API int BCRCudaDivide(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single,
                                void *u);
-/* Before a division: what it leaves out of all that is there. result[0] becomes the largest of itself and of the size of
-   that part, relative to all of it; result[1] of itself and of that part as a backward error, for an operator of that
-   size. partial: BCR_CUDA_PARTIALS numbers (fields.h) three times */
-BCR_CUDA_API int BCRCudaLeftOut(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single,
-                                const void *u, double size, double *partial, double result[2]);
+/* Before a division, what it leaves out of all that is there, as three sums of squares. partial: BCR_CUDA_PARTIALS numbers
+   (fields.h) three times */
+BCR_CUDA_API int BCRCudaLeftSums(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single,
+                                 const void *u, double *partial, double sum[3]);
+/* Of n such sums together: result[0] becomes the largest of itself and of the size of that part, relative to all of it;
+   result[1] of itself and of that part as a backward error, for an operator of that size */
+BCR_CUDA_API int BCRCudaLeftLargest(BCRStream stream, int n, const double *sums, double size, double result[2]);
 /* fft.cu: BCRCudaFft() of lines along axis d, a division, and back (again: by another analysis), in one pass. The lines
    are those of all places, that of the lower of the other axes first; in place where f and u have the same strides */
 BCR_CUDA_API int BCRCudaFftDivide(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol,

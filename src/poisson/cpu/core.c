@@ -193,6 +193,7 @@ PetscErrorCode BCRCoreDestroy(BCRCore *core)
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < 3; i++) PetscCall(BCRDttDestroy(&c->dtt[i]));
   PetscCall(BCRSpectralDestroy(c));
+  PetscCall(BCRCoreEndsDestroy(c));
   PetscCall(BCRReductionDestroy(&c->red));
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));
@@ -223,6 +224,7 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
     if (c->dtt[i]) info->tables += BCRDttTableBytes(c->dtt[i]);
     if (c->eigen[i]) info->tables += BCREigenBytes(c->eigen[i]);
   }
+  if (c->ends.eigen) info->tables += BCREigenBytes(c->ends.eigen);
   PetscCall(PetscStrncpy(info->isa, c->cpu->isa, sizeof(info->isa)));
   PetscCall(BCRPlanDescribe(c->plan, info));
   PetscFunctionReturn(PETSC_SUCCESS);

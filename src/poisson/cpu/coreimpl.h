@@ -34,6 +34,17 @@ typedef struct {
   double *here, *there, *row;
 } BCRSpectral;
 
+/* FOURIER with ends of rows that are no mirrors: coreends.c */
+typedef struct {
+  int n;                        /* ends that differ, 0: none */
+  double *trace[2], *source[2]; /* [n of rows] of each mode: what g_a^T has of it; what e_a is in it */
+  BCREigen eigen;               /* of the lines' axis */
+  double *mu;                   /* [n of lines] its eigenvalues */
+  double *inverse;              /* [planes][n of lines][2][2] (I + K)^-1 */
+  double *z;                    /* [2][n of lines] */
+  double *strip;                /* lines of some modes */
+} BCRCoreEnds;
+
 struct _n_BCRCore {
   BCRPlan plan;
   BCRPlanKind kind; /* plan->kind */
@@ -74,6 +85,7 @@ struct _n_BCRCore {
   double *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
   double lineq;             /* periodic line: norm of the last unknown */
   BCRSpectral spectral;
+  BCRCoreEnds ends;
   PetscInt pinx, piny, pinz; /* positions of the constant modes of a singular operator */
 };
 
@@ -118,6 +130,11 @@ PETSC_INTERN PetscErrorCode BCRSpectralCreate(BCRCore c, const BCRCoreShare *sha
 PETSC_INTERN PetscErrorCode BCRSpectralTables(BCRCore c);
 PETSC_INTERN PetscErrorCode BCRSpectralSolve(BCRCore c, const void *f, void *u, PetscReal *removed);
 PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
+/* coreends.c: tables of all planes; *work: numbers of scratch, at least; lines of a plane's modes in place, whose solutions are
+   multiplied by scale and norms */
+PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, size_t *work);
+PETSC_INTERN PetscErrorCode BCRCoreEndsDestroy(BCRCore c);
+PETSC_INTERN void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld);
 /* coresolve.c: a transform along role 1 or 2 of all lines of the box */
 PETSC_INTERN void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u);
 

@@ -325,7 +325,8 @@ void BCRCorePlaneSolve(BCRCore c, PetscInt k, PetscBool singular, double norm, c
       project_line(c, &c->axis[1], at(c->io, u, c->pinx), ld, &mean);
       if (removed) *removed = mean * c->norm[0][c->pinx] * norm;
     }
-    if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
+    if (c->ends.n) BCRCoreEndsLines(c, k, c->factor * norm, (double *)u, ld);
+    else if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
     else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
     transform_lines(c, 0, 1, io, c->n[1], u, u);
   } else {

@@ -245,6 +245,20 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows of lines that are uniform inside, whose end rows do not lower the others */
+static PetscBool lines_ends(const BCRAxis *line, double a, double rest, BCRLineRows *rows)
+{
+  for (int e = 0; e < 2; e++) {
+    const PetscInt i = e ? line->n - 1 : 0;
+
+    rows->end[e] = BCR_END_GENERAL;
+    rows->inward[e] = (double)(e ? line->lower[i] : line->upper[i]) / a;
+    rows->excess[e] = ((double)line->diag[i] - rest) / a - rows->inward[e];
+    if (!(rows->inward[e] > 0 && rows->excess[e] >= 0)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 /* A plane of transforms and lines: lines by tables where they are uniform and definite, else by elimination */
 static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
 {
@@ -252,30 +266,36 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
   const double *lambda = c->lambda[1 - c->lines], *norm = c->norm[1 - c->lines];
   const double shift = BCRPlanPlaneShift(c->plan, k), scale = BCRPlanPlaneNorm(c->plan, k);
   BCRPlanePlan *p = &c->plane[k];
-  PetscBool ok = PETSC_TRUE;
+  BCRLineRows rows = {
+    line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
+           {0,            0           },
+           {0,            0           },
+           {0,            0           },
+           0, 0
+  };
+  PetscBool ok = PETSC_TRUE, tabled = axis_general(line) ? PETSC_FALSE : PETSC_TRUE;
+  double a = (double)line->a, rest = 0;
 
   PetscFunctionBegin;
+  if (!tabled && !c->bordered && !c->singular && !line->times && BCRPlanUniformInside(line, &a, &rest))
+    tabled = lines_ends(line, a, rest, &rows);
   for (PetscInt i = 0; i < across->n; i++) {
-    s->delta[i] = shift + across->a * lambda[i];
+    s->delta[i] = shift + (tabled ? rest : 0) + across->a * lambda[i];
     s->norm[i] = norm[i] * scale * c->factor;
     if (s->delta[i] < 0) ok = PETSC_FALSE;
   }
-  p->general = !ok || c->lines == 0 || axis_general(line) || !(line->a > 0) ? PETSC_TRUE : PETSC_FALSE;
+  p->general = !ok || c->lines == 0 || !tabled || !(a > 0) ? PETSC_TRUE : PETSC_FALSE;
+  for (PetscInt i = 0; i < across->n && p->general && tabled; i++)
+    s->delta[i] -= rest; /* the lines' own rows have it */
   if (p->general) {
     const PetscInt pin = c->singular && (c->dim < 3 || c->lambda[2][k] == 0) ? (c->lines ? c->pinx : c->piny) : -1;
 
     PetscCall(
       gen_create(c, line, line->times ? BCRPlanPlaneTimed(c->plan, k) : 0, across->n, s->delta, s->norm, pin, &p->gen));
   } else {
-    const BCRLineRows rows = {
-      line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
-             {0,            0           },
-             0, 0
-    };
-
     for (PetscInt i = 0; i < across->n; i++) {
-      s->delta[i] /= line->a;
-      s->norm[i] /= line->a;
+      s->delta[i] /= a;
+      s->norm[i] /= a;
     }
     PetscCall(BCRLinesTabCreate(&rows, across->n, s->delta, s->norm, NULL, c->single, (PetscInt)c->cpu->lines->strip(),
                                 &c->arena, &p->tab));
@@ -396,6 +416,7 @@ PetscErrorCode BCRCoreTables(BCRCore c)
     PetscCall(PetscMalloc3(n, &s.delta, n, &s.norm, n, &s.alternates));
     BCRCallElse(tables_planes(c, &s), (void)PetscFree3(s.delta, s.norm, s.alternates));
     PetscCall(PetscFree3(s.delta, s.norm, s.alternates));
+    PetscCall(BCRCoreEndsTables(c, &s.lines));
   }
   PetscCall(tables_workspace(c, &s));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -15,6 +15,7 @@ BCRCudaBox BCRDeviceCoreBox(BCRDeviceCore c)
     box.n[d] = (int)c->plan->n[d];
     box.stride[d] = d < c->plan->dim ? c->plan->stride[d] : 0;
   }
+  if (c->share) box.n[c->plan->along] = (int)c->share->rows[c->share->rank];
   return box;
 }
 
@@ -161,7 +162,8 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
-  c->work = c->other = c->ringmodes = NULL;
+  c->work = c->ringmodes = NULL;
+  PetscCall(PetscArrayzero(c->places, 2));
   c->left = NULL;
   c->ringsums = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -234,10 +236,11 @@ static PetscErrorCode core_create(const BCRPlanSpec *spec, BCRStream stream, BCR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of one rank; mixed, waves: of plan SPECTRAL */
+/* Without interfaces; mixed, waves, share: of plan SPECTRAL */
 static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscBool waves,
                                         PetscReal shift, PetscBool singular, const PetscInt stride[],
-                                        const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
+                                        const BCRCoreOptions *options, const BCRCoreShare *share, BCRStream stream,
+                                        BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {.dim = dim,
                             .axis = axis,
@@ -246,12 +249,13 @@ static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], cons
                             .singular = singular,
                             .io = options->precision == BCR_DOUBLE ? BCR_DOUBLE : BCR_SINGLE,
                             .options = options,
-                            .along = -1,
+                            .along = share ? share->axis : -1,
                             .mixed = mixed,
                             .waves = waves};
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, stream, core));
+  if (share) PetscCall(BCRDeviceShareCreate(*core, share));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -260,17 +264,17 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRDeviceCore *core)
 {
   PetscFunctionBegin;
-  PetscCall(core_create_alone(dim, axis, NULL, PETSC_FALSE, shift, singular, stride, options, stream, core));
+  PetscCall(core_create_alone(dim, axis, NULL, PETSC_FALSE, shift, singular, stride, options, NULL, stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscReal shift,
                                            PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options,
-                                           BCRStream stream, BCRDeviceCore *core)
+                                           const BCRCoreShare *share, BCRStream stream, BCRDeviceCore *core)
 {
   PetscFunctionBegin;
   PetscCall(core_create_alone(dim, axis, mixed, mixed ? PETSC_FALSE : PETSC_TRUE, shift, singular, stride, options,
-                              stream, core));
+                              share, stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -348,6 +352,7 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
   PetscCall(BCRDeviceTransformsDestroy(c));
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceBoxDestroy(&c->box));
+  PetscCall(BCRDeviceShareDestroy(c));
   PetscCall(BCRDeviceArenaFree(&c->fixedtables));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
@@ -449,6 +454,8 @@ PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
 
 static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
+  double *sum = c->scalars + 2, n = 1;
+  PetscBool some;
   BCRCudaBox box;
   size_t at;
   void *v;
@@ -473,9 +480,12 @@ static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRSta
     (void)BCRDeviceCoreMean(c, &box, &at);
     v = (char *)u + at;
   }
-  PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, c->scalars + 2));
-  PetscCallBCRCuda(
-    BCRCudaAddValue(stream, &box, c->single, v, v, c->scalars + 2, -1. / ((double)box.n[0] * box.n[1] * box.n[2])));
+  for (int d = 0; d < 3; d++) n *= c->share ? (double)c->plan->n[d] : box.n[d];
+  some = box.n[0] && box.n[1] && box.n[2] ? PETSC_TRUE : PETSC_FALSE;
+  if (some) PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, sum));
+  else PetscCallBCRCuda(BCRCudaZero(sum, sizeof(double), stream));
+  if (c->share) PetscCall(BCRDeviceShareSum(c, stream, sum));
+  if (some) PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, v, v, sum, -1 / n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -508,8 +518,9 @@ static BCRDeviceLaunch *stage_launch(BCRDeviceCore c, BCRStageKind kind)
     return stage_mean;
   case BCR_STAGE_DIVIDE:
     return BCRDeviceSpectralDivide;
-  case BCR_STAGE_POLES: /* of the host */
   case BCR_STAGE_EXCHANGE:
+    return BCRDeviceShareExchange;
+  case BCR_STAGE_POLES: /* of the host */
   case BCR_STAGES:
     break;
   }

@@ -1,6 +1,6 @@
 /*
   The core on a CUDA device: what its files share. core.c makes it and walks the plan's stages, transforms.c has the
-  transforms, eigen.c those of general axes, spectral.c plan SPECTRAL, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
+  transforms, eigen.c those of general axes, spectral.c plan SPECTRAL and share.c its exchanges, level0.c level 0, reduction.c block cyclic reduction, border.c rows that go on on other ranks, box.c planes
   on chip, ring.c planes through the second-level cache.
 */
 #pragma once
@@ -14,6 +14,7 @@
 #include "../../backend/cuda/ring.h"
 #include "../../backend/cuda/seplines.h"
 #include "../../backend/cuda/spectral.h"
+#include "../../transport/transport.h"
 
 /* Modes as a transform has them. Position k has gain[k] times mode mode[k] (-1: nothing, which must be 0 on the way back);
    there and back, a mode has to be multiplied by norm[k] times its own norm. Host arrays */
@@ -38,6 +39,23 @@ typedef struct {
   BCRCudaRowFft rows;
   int *mode; /* [n] mode that a place has; NULL: its number. Host */
 } BCRDeviceAcross;
+
+/* Plan SPECTRAL: an array of places of modes. v[1]: where transforms go that are not in place, NULL: there are none */
+typedef struct {
+  BCRCudaBox box;
+  void *v[2];
+} BCRDevicePlaces;
+
+/* Plan SPECTRAL on several ranks: each has rows rowoff[q] .. rowoff[q] + rows[q] - 1 along the plan's axis `along`, of all
+   modes, and places first[q] .. first[q + 1] - 1 of modes along `axis`, all rows of them, which are exchanged by pieces */
+typedef struct {
+  BCRTransport transport;
+  PetscMPIInt size, rank, pin; /* pin: who has the constant of a singular operator */
+  PetscInt axis, *rows, *rowoff, *first;
+  BCRMessage *send, *recv; /* [size + 3 size] */
+  void *piece[2];          /* of rows here; of rows that come from others, where they do not lie in one piece there */
+  double *sums;            /* [size], device */
+} BCRDeviceShare;
 
 struct _n_BCRDeviceCore {
   BCRPlan plan;
@@ -89,11 +107,10 @@ struct _n_BCRDeviceCore {
 
   /* SPECTRAL */
   BCRCudaSymbol symbol;
-  int places[3]; /* of modes along each axis */
-  ptrdiff_t
-    placestride[3]; /* in work, and in other, where transforms go that are not in place (NULL: there are none) */
-  void *other;
-  double *left; /* device: BCRCudaLeftOut(); NULL: nothing is */
+  int nplaces[3];            /* of modes along each axis */
+  BCRDevicePlaces places[2]; /* of this rank's rows; where there are several ranks, of its share of the modes */
+  BCRDeviceShare *share;     /* NULL: the box is whole here */
+  double *left; /* device: what is left out, BCRCudaLeftLargest(); partial sums; those of each rank. NULL: nothing is */
 
   /* REDUCTION, RECURSIVE */
   BCRDeviceReduction red;
@@ -187,6 +204,17 @@ static inline void *BCRDeviceSeparators(BCRDeviceCore c)
 /* spectral.c */
 PETSC_INTERN PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceSpectralTransform, BCRDeviceSpectralDivide;
+
+/* share.c: of several ranks, after the plan; rows here for rows of the share, and back; a number becomes the sum of all ranks' */
+PETSC_INTERN PetscErrorCode BCRDeviceShareCreate(BCRDeviceCore c, const BCRCoreShare *share);
+PETSC_INTERN PetscErrorCode BCRDeviceShareDestroy(BCRDeviceCore c);
+PETSC_INTERN PetscErrorCode BCRDeviceShareSpace(BCRDeviceCore c);
+PETSC_INTERN BCRDeviceLaunch BCRDeviceShareExchange;
+PETSC_INTERN PetscErrorCode BCRDeviceShareSum(BCRDeviceCore c, BCRStream stream, double *sum);
+static inline double *BCRDeviceLeftSums(BCRDeviceCore c)
+{
+  return c->left + 2 + 3 * BCR_CUDA_PARTIALS;
+}
 
 /* ring.c */
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);

@@ -90,23 +90,27 @@ int BCRDeviceEigenApply(BCRDeviceCore c, BCRStream stream, PetscInt d, int synth
                         const void *f, const BCRCudaLines *ul, void *u)
 {
   const BCRDeviceEigen *e = &c->eigen;
-  const BCRCudaBox box = BCRDeviceCoreBox(c);
-  const ptrdiff_t packed[3] = {1, box.n[0], (ptrdiff_t)box.n[0] * box.n[1]};
+  const int n[3] = {d == 0 ? (int)c->plan->n[0] : fl->na,
+                    d == 1   ? (int)c->plan->n[1]
+                    : d == 0 ? fl->na
+                             : fl->nb,
+                    d == 2 ? (int)c->plan->n[2] : fl->nb};
+  const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
   ptrdiff_t fs[3], us[3];
   int error = 0;
 
-  strides(d, fl, box.n, fs);
-  strides(d, ul, box.n, us);
+  strides(d, fl, n, fs);
+  strides(d, ul, n, us);
   if (fs[0] != 1) { /* products want numbers side by side */
-    error = BCRCudaScaleCopy(stream, box.n, c->single, f, fs, c->single, e->packed, packed, NULL, NULL);
+    error = BCRCudaScaleCopy(stream, n, c->single, f, fs, c->single, e->packed, packed, NULL, NULL);
     f = e->packed;
   }
   if (!error)
-    error = BCRCudaGemmLines(e->handle, stream, e->workspace, e->bytes, c->single, box.n, (int)d, !synthesis,
+    error = BCRCudaGemmLines(e->handle, stream, e->workspace, e->bytes, c->single, n, (int)d, !synthesis,
                              e->matrix[d][synthesis], fs[0] == 1 ? fs : packed, f, us[0] == 1 ? us : packed,
                              us[0] == 1 ? u : e->packed);
   if (!error && us[0] != 1)
-    error = BCRCudaScaleCopy(stream, box.n, c->single, e->packed, packed, c->single, u, us, NULL, NULL);
+    error = BCRCudaScaleCopy(stream, n, c->single, e->packed, packed, c->single, u, us, NULL, NULL);
   return error;
 }
 #endif

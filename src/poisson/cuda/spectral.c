@@ -18,8 +18,8 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
   double *lambda, *norm;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(c->places[d], &lambda, c->places[d], &norm));
-  for (int k = 0; k < c->places[d]; k++) {
+  PetscCall(PetscMalloc2(c->nplaces[d], &lambda, c->nplaces[d], &norm));
+  for (int k = 0; k < c->nplaces[d]; k++) {
     const int m = mode ? mode[k] : k;
 
     lambda[k] = p->lambda[d][PetscMax(m, 0)];
@@ -29,8 +29,8 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
     /* what the way there makes of it: with the way back and the norm one, and only the way back halves modes of ends */
     s->removedfactor *= p->norm[d][m] * (o ? o->norm[k] * o->gain[k] : doubles ? 0.5 : 1);
   }
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->places[d], lambda, &s->lambda[d]));
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->places[d], norm, &s->norm[d]));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->nplaces[d], lambda, &s->lambda[d]));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->nplaces[d], norm, &s->norm[d]));
   PetscCall(PetscFree2(lambda, norm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -38,31 +38,40 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
 /* A transform that is not in place, so that there are two work arrays */
 static PetscBool moves(BCRPlan p, PetscInt d)
 {
-  return d > 0 && (p->transform[d] == BCR_TRANSFORM_DENSE || p->transform[d] == BCR_TRANSFORM_EIGEN) ? PETSC_TRUE
-                                                                                                     : PETSC_FALSE;
+  return (d > 0 || p->along == 0) && (p->transform[d] == BCR_TRANSFORM_DENSE || p->transform[d] == BCR_TRANSFORM_EIGEN)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 /* By the axes alone */
 static PetscErrorCode spectral_space(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  size_t bytes;
+  const PetscInt last = BCRPlanSpectralLast(p);
+  BCRCudaBox *here = &c->places[0].box;
 
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < 3; d++) c->places[d] = (int)p->n[d];
-  if (c->roworder.mode) c->places[0] = (int)c->roworder.count;
-  c->placestride[0] = 1;
-  c->placestride[1] = (c->places[0] + 15) / 16 * 16;
-  if (p->dim > 1 && c->placestride[1] % 128 == 0) c->placestride[1] += 16; /* as for separators in level0.c */
-  c->placestride[2] = c->placestride[1] * c->places[1];
-  bytes = (size_t)c->placestride[2] * (size_t)c->places[2] * c->size;
-  PetscCall(BCRDeviceArenaGet(&c->space, bytes, "the workspace", &c->work));
-  for (PetscInt d = 0; d < p->dim; d++)
-    if (moves(p, d) && !c->other) PetscCall(BCRDeviceArenaGet(&c->space, bytes, "the workspace", &c->other));
-  PetscCall(BCRDeviceEigenSpace(c));
+  for (PetscInt d = 0; d < 3; d++) here->n[d] = c->nplaces[d] = (int)p->n[d];
+  if (c->roworder.mode) here->n[0] = c->nplaces[0] = (int)c->roworder.count;
+  if (c->share) here->n[last] = (int)c->share->rows[c->share->rank];
+  here->stride[0] = 1;
+  here->stride[1] = (here->n[0] + 15) / 16 * 16;
+  if (p->dim > 1 && here->stride[1] % 128 == 0) here->stride[1] += 16; /* as for separators in level0.c */
+  here->stride[2] = here->stride[1] * here->n[1];
   for (PetscInt d = 0; d < 3; d++) c->symbol.pin[d] = p->singular && d >= p->dim ? 0 : -1;
   c->symbol.removedfactor = 1;
   for (PetscInt d = 0; d < p->dim; d++) PetscCall(places_tables(c, d));
+  if (c->share) PetscCall(BCRDeviceShareSpace(c));
+  for (int k = 0; k < (c->share ? 2 : 1); k++) {
+    const BCRCudaBox *box = &c->places[k].box;
+    const size_t bytes = (size_t)PetscMax(box->n[2] * box->stride[2], box->n[1] * box->stride[1]) * c->size;
+
+    PetscCall(BCRDeviceArenaGet(&c->space, PetscMax(bytes, c->size), "the workspace", &c->places[k].v[0]));
+    for (PetscInt d = 0; d < p->dim; d++)
+      if (moves(p, d) && (!c->share || (d == last) == (k == 1)) && !c->places[k].v[1])
+        PetscCall(BCRDeviceArenaGet(&c->space, PetscMax(bytes, c->size), "the workspace", &c->places[k].v[1]));
+  }
+  PetscCall(BCRDeviceEigenSpace(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -72,14 +81,15 @@ PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c)
   BCRCudaSymbol *s = &c->symbol;
 
   PetscFunctionBegin;
-  if (!c->work) PetscCall(spectral_space(c));
+  if (!c->places[0].v[0]) PetscCall(spectral_space(c));
   for (int set = 0; set < BCR_SETS; set++) s->c[set] = p->mixed[set];
   s->c[0] = p->singular ? 0 : p->shift + p->fixed;
   s->factor = c->factor;
   s->tol = p->tol;
   s->removed = c->scalars;
   if (p->waves && p->left_out && !c->left)
-    PetscCall(BCRDeviceArenaGet(&c->space, (2 + 3 * BCR_CUDA_PARTIALS) * sizeof(double), "sums", &c->left));
+    PetscCall(BCRDeviceArenaGet(
+      &c->space, (2 + 3 * BCR_CUDA_PARTIALS + 3 * (c->share ? c->share->size : 1)) * sizeof(double), "sums", &c->left));
   PetscCall(BCRDeviceCoreForget(c, c->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,35 +101,51 @@ PetscErrorCode BCRDeviceCoreForget(BCRDeviceCore c, BCRStream stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of all places along axis d, of an array with these distances */
-static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const ptrdiff_t stride[3])
+/* Which places an array has, NULL: it is the caller's */
+static BCRDevicePlaces *places_of(BCRDeviceCore c, const void *v)
 {
-  BCRCudaLines l = BCRDeviceLinesAlong(c, d, stride);
+  for (int k = 0; k < 2; k++)
+    if (v == c->places[k].v[0] || (v == c->places[k].v[1] && c->places[k].v[1])) return &c->places[k];
+  return NULL;
+}
 
-  if (d > 0) l.na = c->places[0];
+/* Of all places along axis d, of that array */
+static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const void *v)
+{
+  const BCRDevicePlaces *of = places_of(c, v);
+  const int *n = of ? of->box.n : c->places[0].box.n;
+  BCRCudaLines l = BCRDeviceLinesAlong(c, d, of ? of->box.stride : c->plan->stride);
+
+  l.na = n[d == 0 ? 1 : 0];
+  l.nb = n[d == 2 ? 1 : 2];
   return l;
 }
 
-/* Whether that is the caller's array */
-static const ptrdiff_t *stride_of(BCRDeviceCore c, const void *v)
+/* Where a stage puts what it makes of that array */
+static void *place_next(BCRDeviceCore c, const BCRStage *stage, const void *v, void *u)
 {
-  return v == c->work || v == c->other ? c->placestride : c->plan->stride;
+  const BCRPlan p = c->plan;
+  const BCRStage *next = stage + 1;
+  BCRDevicePlaces *of = places_of(c, v);
+
+  if (next == p->stage + p->nstages || next->kind == BCR_STAGE_MEAN) return u;
+  if (!of) return c->places[0].v[0];
+  return moves(p, stage->axis) ? of->v[v == of->v[0] ? 1 : 0] : (void *)v;
 }
 
 PetscErrorCode BCRDeviceSpectralTransform(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
                                           void *u)
 {
   const PetscInt d = stage->axis;
-  void *g = d == 0 ? (stage->back ? u : c->work) : moves(c->plan, d) && w->at == c->work ? c->other : (void *)w->at;
-  BCRCudaLines from, to;
+  void *g = place_next(c, stage, w->at, u);
+  const BCRCudaLines from = place_lines(c, d, w->at), to = place_lines(c, d, g);
 
   PetscFunctionBegin;
-  if (moves(c->plan, d) && w->at == c->other) g = c->work;
-  from = place_lines(c, d, stride_of(c, w->at));
-  to = place_lines(c, d, stride_of(c, g));
-  if (d == 0 && c->roworder.mode)
-    PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, stage->back, &from, w->at, &to, g, NULL, 0));
-  else PetscCallBCRCuda(BCRDeviceTransform(c, stream, d, stage->back, &from, w->at, &to, g));
+  if ((ptrdiff_t)from.na * from.nb > 0) { /* a rank may have no rows, or no share */
+    if (d == 0 && c->roworder.mode)
+      PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, stage->back, &from, w->at, &to, g, NULL, 0));
+    else PetscCallBCRCuda(BCRDeviceTransform(c, stream, d, stage->back, &from, w->at, &to, g));
+  }
   w->at = g;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -129,27 +155,29 @@ PetscErrorCode BCRDeviceSpectralDivide(BCRDeviceCore c, BCRStream stream, const 
 {
   const BCRPlan p = c->plan;
   const PetscInt d = stage->axis;
-  BCRCudaBox box;
+  const BCRCudaBox *box = &c->places[c->share ? 1 : 0].box;
+  const PetscBool empty = (ptrdiff_t)box->n[0] * box->n[1] * box->n[2] > 0 ? PETSC_FALSE : PETSC_TRUE;
+  double *sums = c->left && p->left_out ? BCRDeviceLeftSums(c) : NULL;
 
   PetscFunctionBegin;
   if (BCRPlanDividesWithin(p)) {
-    void *g = p->dim == 1 ? u : (void *)w->at;
-    const BCRCudaLines from = place_lines(c, d, stride_of(c, w->at)), to = place_lines(c, d, stride_of(c, g));
+    void *g = place_next(c, stage, w->at, u);
+    const BCRCudaLines from = place_lines(c, d, w->at), to = place_lines(c, d, g);
     const PetscBool again =
       BCREndIsZero(p->axis[d].end[0]) && BCREndIsZero(p->axis[d].end[1]) ? PETSC_TRUE : PETSC_FALSE;
 
-    PetscCallBCRCuda(BCRCudaFftDivide(stream, &c->modes[d], again, &c->symbol, (int)d, c->single, c->cuda.shared, &from,
-                                      w->at, &to, g));
+    if (!empty)
+      PetscCallBCRCuda(BCRCudaFftDivide(stream, &c->modes[d], again, &c->symbol, (int)d, c->single, c->cuda.shared,
+                                        &from, w->at, &to, g));
     w->at = g;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (PetscInt e = 0; e < 3; e++) {
-    box.n[e] = c->places[e];
-    box.stride[e] = c->placestride[e];
-  }
-  if (c->left && p->left_out)
-    PetscCallBCRCuda(BCRCudaLeftOut(stream, &box, &c->symbol, c->single, w->at, p->symbol_size, c->left + 2, c->left));
-  PetscCallBCRCuda(BCRCudaDivide(stream, &box, &c->symbol, c->single, (void *)w->at));
+  if (sums && c->share) sums += 3 * c->share->rank;
+  if (sums && empty) PetscCallBCRCuda(BCRCudaZero(sums, 3 * sizeof(double), stream));
+  if (empty) PetscFunctionReturn(PETSC_SUCCESS);
+  if (sums) PetscCallBCRCuda(BCRCudaLeftSums(stream, box, &c->symbol, c->single, w->at, c->left + 2, sums));
+  if (sums && !c->share) PetscCallBCRCuda(BCRCudaLeftLargest(stream, 1, sums, p->symbol_size, c->left));
+  PetscCallBCRCuda(BCRCudaDivide(stream, box, &c->symbol, c->single, (void *)w->at));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
