@@ -6,6 +6,7 @@
   for singular operators the mean of the solution and the size of what was removed.
 
   args: -cases 1500
+  turns: 3
   quick: 1
   quick-args: -cases 150
 */
@@ -454,6 +455,7 @@ int main(int argc, char **argv)
   for (PetscInt t = first; t < first + cases; t += step) {
     Box b;
 
+    if (!TestTurn()) continue;
     srand48(t + 1);
     box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
