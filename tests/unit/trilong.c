@@ -5,7 +5,7 @@
   4 GB. Asserted is a backward error of at most 1e-15 times the growth.
 
   long: yes
-  turns: 4
+  turns: 9
 */
 #include "tests/petsc/testing.h"
 #include "../../src/tridiagonal/tridiagonal.h"
