@@ -124,7 +124,7 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
   if (op->left) {
     const PetscReal s = (PetscReal)(st[BCR_CENTRE] / in[BCR_CENTRE]);
 
-    if (!(s > 0)) { /* NaN: the model has no diagonal here */
+    if (!(s > 0 && s <= PETSC_MAX_REAL)) { /* NaN, infinite: the model has no diagonal here */
       ck->v.dev = PETSC_INFINITY;
       ck->v.comp = c;
       *stop = PETSC_TRUE;

@@ -381,6 +381,11 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(PetscMemzero(&stretch, sizeof(stretch)));
   PetscCall(BCRFaultShare(F->A->comm, BCRFitOpen(F), BCR_NO_MEMORY));
   F->op->scale = 1;
+  for (PetscInt d = 0; d < 3;
+       d++) { /* what the pass over the rows does not know, when it is done again on the host either */
+    F->wrap[d] = PETSC_FALSE;
+    F->half[d][0] = F->half[d][1] = F->ratio[d][0] = F->ratio[d][1] = 1;
+  }
   PetscCall(BCRFitAverage(F, &average, &known));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFitChoose(F, fit, known, &average, &scaled));
@@ -459,7 +464,6 @@ static void BCRFitBox(BCRFitData *F, PetscInt d)
   if (A->nodes == 0) F->size[d] = F->own[d] = 0;
   F->stride[d] = F->nodes;
   F->nodes *= F->size[d];
-  F->half[d][0] = F->half[d][1] = F->ratio[d][0] = F->ratio[d][1] = 1;
   F->op->axis[d].n = F->n[d];
 }
 

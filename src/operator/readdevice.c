@@ -344,6 +344,12 @@ PetscErrorCode BCRSampleCompare(BCRCheck *ck, PetscBool *good)
   }
   *good = (PetscBool)(!odd && found[0].worst <= BCR_SAME_TOL);
   if (*good) BCRSampleFound(ck, &found[0]);
+  else if (!odd) { /* lines through the worst row, for BCRCheckSample() */
+    const PetscInt node = (PetscInt)(found[0].where / 8) / A->dof,
+                   at[3] = {node % A->N[0], node / A->N[0] % A->N[1], node / A->stride[2]};
+
+    PetscCall(BCRSampleTakeLines(A, at));
+  }
   PetscCall(PetscFree2(put, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -28,5 +28,6 @@ PETSC_INTERN const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
 PETSC_INTERN PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done,
                                            int wrong[6]);
 /* Compares every row with the operators. *good: the operators are the matrix, with nothing to be noted in them, and
-   ck->v has the largest deviation; else look again on the host */
+   ck->v has the largest deviation; else look again on the host, which has the lines through the worst row now, if a
+   deviation is all that is wrong */
 PETSC_INTERN PetscErrorCode BCRSampleCompare(BCRCheck *ck, PetscBool *good);

@@ -36,7 +36,8 @@ typedef struct {
 
 /* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
    of n boxes of nodes */
-#define BCR_SAMPLE_MORE 4 /* base rows of axes (BCRAxesRead()) elsewhere than in the middle of the grid, at most */
+/* rows elsewhere than in the middle of the grid, at most: base rows of axes (BCRAxesRead()), the worst of a comparison */
+#define BCR_SAMPLE_MORE 5
 /* lines along each axis, corners and the middles of edges, the faces of the grid, lines through those base rows */
 #define BCR_SAMPLE_BOXES (53 + 3 * BCR_SAMPLE_MORE)
 typedef struct {

@@ -93,7 +93,7 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
     s = centre / in[BCR_CENTRE];
     inv = 1 / s;
     scale[i] = (PetscReal)s;
-    bad |= !(s > 0);
+    bad |= !(s > 0 && inv > 0);
     for (p = 0; p < nslots; p++) {
       k = slots[p];
       bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <=

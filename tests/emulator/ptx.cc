@@ -339,7 +339,8 @@ void do_atomic(Warp &w, const Inst &i, Mask m)
     T a;
 
     std::memcpy(&a, p, sizeof(T));
-    const T c = OP == 0 ? (T)(a + b) : (OP == 1 ? std::max(a, b) : (OP == 2 ? std::min(a, b) : b));
+    T c = OP == 0 ? (T)(a + b) : (OP == 1 ? std::max(a, b) : (OP == 2 ? std::min(a, b) : b));
+    if constexpr (OP == 4) c = a | b;
     std::memcpy(p, &c, sizeof(T));
     if (i.d[0] >= 0) put<T>(w.slot(i.d[0]), l, a);
   });
@@ -1268,7 +1269,7 @@ struct Reader {
       i.d[0] = slot(o[0]);
       i.s[0] = address(o[1], &i.offset[0]);
       i.s[1] = slot(o[2]);
-      const int what = has("add") ? 0 : (has("max") ? 1 : (has("min") ? 2 : (has("exch") ? 3 : -1)));
+      const int what = has("add") ? 0 : (has("max") ? 1 : (has("min") ? 2 : (has("exch") ? 3 : (has("or") ? 4 : -1))));
 
       if (what < 0) fail("this atomic operation is not known");
 #define ATOMIC(NAME, T) \
@@ -1281,6 +1282,8 @@ struct Reader {
       ATOMIC("f32", float)
       ATOMIC("b32", uint32_t)
       ATOMIC("b64", u64)
+      if (what == 4 && type == "b32") i.f = do_atomic<uint32_t, 4>;
+      if (what == 4 && type == "b64") i.f = do_atomic<u64, 4>;
     } else if (starts(op, "cp.async.ca.") || starts(op, "cp.async.cg.")) {
       i.f = do_copy;
       i.s[0] = address(o[0], &i.offset[0]);

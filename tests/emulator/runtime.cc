@@ -417,6 +417,56 @@ cudaError_t emu_stream_add(cudaStream_t stream, std::function<std::string()> wor
   return add(stream, std::move(n));
 }
 
+/* Kernels of thrust, which PETSc's library has for the device alone: vectors made with a value in each element, and rows
+   of a matrix that are scaled. The first argument is the number of elements, the second what is done with each */
+static bool thrust_knows(const std::string &name)
+{
+  return name.find("EmptyKernel") != std::string::npos || name.find("uninitialized_fill") != std::string::npos ||
+         name.find("DiagonalScaleLeft_CSR_Functor") != std::string::npos;
+}
+static std::function<std::string()> thrust_scale(void **args)
+{
+  struct Functor {
+    int first; /* of the iterator over rows */
+    const int *start;
+    double *value;
+    const double *scale;
+    const int *rows; /* NULL: all */
+  };
+  const size_t n = *(const size_t *)args[0];
+  const Functor f = *(const Functor *)args[1];
+
+  return [=]() -> std::string {
+    for (size_t i = 0; i < n; i++)
+      for (int p = f.start[i]; p < f.start[i + 1]; p++) f.value[p] *= f.scale[f.rows ? f.rows[i] : (int)i];
+    return "";
+  };
+}
+template <typename T>
+static std::function<std::string()> thrust_fill(void **args)
+{
+  struct Functor {
+    T *first, value;
+  };
+  const size_t n = *(const size_t *)args[0];
+  const Functor f = *(const Functor *)args[1];
+
+  return [=]() -> std::string {
+    char *begin, *end;
+
+    if (n && !emu_memory_holds(f.first, n * sizeof(T), &begin, &end)) return "thrust fills beyond an allocation";
+    std::fill(f.first, f.first + n, f.value);
+    return "";
+  };
+}
+static cudaError_t thrust_launch(const std::string &name, void **args, cudaStream_t stream)
+{
+  if (name.find("EmptyKernel") != std::string::npos) return done(cudaSuccess);
+  if (name.find("DiagonalScaleLeft") != std::string::npos) return emu_stream_add(stream, thrust_scale(args));
+  return emu_stream_add(stream, name.find("device_ptrIiE") != std::string::npos ? thrust_fill<int>(args)
+                                                                                : thrust_fill<double>(args));
+}
+
 static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, void **args, size_t shared,
                           cudaStream_t stream)
 {
@@ -426,6 +476,7 @@ static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, v
 
   RETURN_IF_BROKEN();
   if (!k) return done(cudaErrorInvalidDeviceFunction);
+  if (thrust_knows(k->name)) return thrust_launch(k->name, args, stream);
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
   if (!grid.x || !grid.y || !grid.z || grid.x > (unsigned)GRID_X || grid.y > (unsigned)GRID_YZ ||
       grid.z > (unsigned)GRID_YZ)
@@ -1222,6 +1273,11 @@ API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *f)
   RETURN_IF_BROKEN();
   *a = {};
   if (!k) return done(cudaErrorInvalidDeviceFunction);
+  if (thrust_knows(k->name)) {
+    a->maxThreadsPerBlock = 1024;
+    a->ptxVersion = a->binaryVersion = ARCHITECTURE;
+    return done(cudaSuccess);
+  }
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
   a->sharedSizeBytes = emu_kernel_static_shared(e);
   a->maxThreadsPerBlock = emu_kernel_max_threads(e);

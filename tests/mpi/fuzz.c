@@ -1609,6 +1609,19 @@ static PetscErrorCode OnDevice(Run *r, PetscBool *device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Devices of several ranks solve, wherever the vectors are: periodic axes that vary are not promised there */
+static PetscErrorCode OnDevices(Run *r, PetscBool *devices)
+{
+  char backend[16] = "";
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(r->comm, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-pc_bcrpoisson_backend", backend, sizeof(backend), NULL));
+  *devices = (PetscBool)(size > 1 && !strcmp(backend, "cuda"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice *d, PetscBool verbose)
 {
   const Case *c = r->c;
@@ -1622,11 +1635,13 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   PetscErrorCode code = PETSC_SUCCESS;
   KSPConvergedReason reason;
   int codes[4], all[4], failed;
-  PetscBool device = PETSC_FALSE, several;
+  PetscBool device = PETSC_FALSE, devices = PETSC_FALSE, several;
 
   PetscFunctionBegin;
   PetscCall(OnDevice(r, &device));
-  several = (PetscBool)(!device && (solver->fit == PCBCRPOISSON_FIT_AUTO || solver->fit == PCBCRPOISSON_FIT_EXACT));
+  PetscCall(OnDevices(r, &devices));
+  several =
+    (PetscBool)(!device && !devices && (solver->fit == PCBCRPOISSON_FIT_AUTO || solver->fit == PCBCRPOISSON_FIT_EXACT));
   /* PETSc's products with columns of a dense matrix are wrong there (ksp/refine) */
   if (how == COLUMNWISE && device && !direct && strcmp(solver->type, KSPBCRPOISSON)) how = SOLVE;
   if (how == COLUMNWISE) columns = COLUMNS;
