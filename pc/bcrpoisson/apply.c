@@ -466,6 +466,8 @@ static PetscBool loses_digits(const PC_BCRPoisson *bcr)
   BCRCapacitanceInfo info = {.grading = 0};
 
   if (bcr->cap && !BCRPoissonExtends(bcr)) (void)BCRCapacitanceGetInfo(bcr->cap, &info);
+  for (PetscInt c = 0; c < bcr->dof && bcr->cap; ++c)
+    if (bcr->ops[c].differ && bcr->ops[c].differ->shift != 0) info.lost = PETSC_TRUE;
   return (PetscBool)(info.grading > BCR_GRADED_ROW || info.lost);
 }
 

@@ -16,6 +16,12 @@
 */
 #include "differimpl.h"
 
+/* What a row that differs has to have in its sum, of its largest entry, to hold the constant */
+#define BCR_DIFFER_HOLDS 1e-3
+/* The largest shift over the operator's size, times nodes, that is made good by residuals: one row
+   that holds a constant has a smallest eigenvalue of about the inverse of the nodes */
+#define BCR_DIFFER_SHIFT 1e-4
+
 /* How a row differs */
 enum {
   BCR_ROW_LINKS,    /* it has no link where the operator has one */
@@ -676,6 +682,43 @@ static PetscErrorCode BCRDifferMost(const BCRRows *A, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A shift that is no more than coefficients may differ by is all that keeps the box from being
+   singular, and its fields are as large as the inverse, which leaves no digits of the solution.
+   Where rows that differ hold the constant the matrix is regular without that shift, too: it is
+   that matrix which is solved then, by a border (docs/method.md), and the shift is made good by the
+   residual of the matrix. Collective */
+static PetscErrorCode BCRDifferShift(BCRDifferReader *R)
+{
+  BCROperator *op = R->S.op;
+  const BCRDiffer D = op->differ;
+  const double nodes = (double)op->axis[0].n * (double)op->axis[1].n * (double)op->axis[2].n,
+               near = (double)BCROperatorNearness(op);
+  PetscInt holds = 0;
+  size_t used;
+
+  PetscFunctionBegin;
+  if (op->shift == 0 || near > BCR_SAME_TOL || near * nodes > BCR_DIFFER_SHIFT) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 6; k++)
+    if (op->axis[k / 2].plane[k % 2].present) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < D->m && !holds; i++) {
+    double sum = 0, largest = 0;
+
+    for (PetscInt k = D->start[i]; k < D->start[i + 1]; k++) {
+      sum += (double)D->value[k];
+      largest = PetscMax(largest, PetscAbs((double)D->value[k]));
+    }
+    holds = PetscAbs(sum) > BCR_DIFFER_HOLDS * largest ? 1 : 0;
+  }
+  PetscCall(BCRDifferMost(R->S.A, &holds));
+  if (!holds) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrlen(D->what, &used));
+  PetscCall(
+    PetscSNPrintf(D->what + used, sizeof(D->what) - used, "; shift %g by residuals", (double)(op->scale * op->shift)));
+  D->shift = op->shift;
+  op->shift = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Factors, deviation, and name of the operator. Collective */
 static PetscErrorCode BCRDifferFinish(BCRDifferReader *R)
 {
@@ -693,6 +736,7 @@ static PetscErrorCode BCRDifferFinish(BCRDifferReader *R)
   op->devrow = R->S.v.row;
   op->devcol = R->S.v.col;
   PetscCall(PetscStrncpy(op->fit, "rows differ", sizeof(op->fit)));
+  PetscCall(BCRDifferShift(R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,6 +45,7 @@ struct _n_BCRDiffer {
   PetscInt *lift; /* [lifts] first nodes */
   PetscInt *liftlength; /* [lifts] */
   PetscReal *liftvalue; /* [lifts] the sum, of each row */
+  PetscReal shift;      /* of the matrix, that the operator does not have: see BCRDifferShift() */
   /* on all ranks together, for PCView: rows that differ, rows of the mask, pieces of it */
   PetscInt all, allmasked, pieces;
   char what[256]; /* kinds of rows and how many there are of each, in words */

@@ -129,11 +129,40 @@ static inline PetscInt BCRSurveyLine(const BCRSurvey *S, const PetscInt ix[3])
   return ix[1] - S->lo[1] + S->n[1] * (ix[2] - S->lo[2]);
 }
 
+/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both
+   neighbours on this rank */
+static inline PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i)
+{
+  const BCRModelAxis *m = &S->m[d];
+
+  return (PetscBool)(i >= S->A->lo[d] + 2 && i < S->A->lo[d] + S->A->n[d] - 1 && i > S->first[d] && i <= S->last[d] &&
+                     m->lo[i] == m->lo[i - 1] && m->up[i] == m->up[i - 1] && m->dg[i] == m->dg[i - 1] &&
+                     m->w[i] == m->w[i - 1]);
+}
+
+/* Pairs of words that a line has in BCRCudaRowsSurvey() */
+static inline PetscInt BCRSurveyWords(const BCRSurvey *S)
+{
+  return (S->A->n[0] + 31) / 32;
+}
+
+/* differdevice.c. What the device says of each row, words[] of BCRCudaRowsSurvey(); NULL: nothing.
+   Not collective: there is one rank */
+PETSC_INTERN PetscErrorCode BCRSurveyDevice(BCRSurvey *S, uint32_t **words);
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../backend/cuda/rows.h"
+/* The same of a matrix that is there */
+PETSC_INTERN PetscErrorCode BCRSurveyAsk(BCRSurvey *S, const BCRCudaRows *rows, BCRStream stream, uint32_t **words);
+#endif
 /* differsurvey.c. Takes the sizes of A and of the planes of op. Collective */
 PETSC_INTERN PetscErrorCode BCRSurveyOpen(BCRSurvey *S, BCRRows *A, PetscInt c, BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRSurveyClose(BCRSurvey *S);
 /* All rows, once there is an operator: codes, kinds, lines, the mask. Collective */
 PETSC_INTERN PetscErrorCode BCRSurveyRows(BCRSurvey *S);
+/* The same in two steps, on one rank: what rows are compared with, and the rows, of which words[]
+   say something */
+PETSC_INTERN PetscErrorCode BCRSurveyBegin(BCRSurvey *S);
+PETSC_INTERN void BCRSurveyTake(BCRSurvey *S, const uint32_t words[]);
 /* The row of a node */
 PETSC_INTERN void BCRSurveyStar(const BCRSurvey *S, const PetscInt ix[3], double st[7]);
 /* Which star this is; BCR_STARS: there is no room for more */

@@ -136,17 +136,6 @@ static void BCRSurveyRow(BCRSurvey *S, const PetscInt ix[3])
 
 /* ---- rows that repeat others ---- */
 
-/* The operator has the same on axis d at nodes i and i - 1, and both are in the box, and have both neighbours on this
-   rank */
-static PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i)
-{
-  const BCRModelAxis *m = &S->m[d];
-
-  return (PetscBool)(i >= S->A->lo[d] + 2 && i < S->A->lo[d] + S->A->n[d] - 1 && i > S->first[d] && i <= S->last[d] &&
-                     m->lo[i] == m->lo[i - 1] && m->up[i] == m->up[i - 1] && m->dg[i] == m->dg[i - 1] &&
-                     m->w[i] == m->w[i - 1]);
-}
-
 /* A row of another component may differ: the row of node ix of the box repeats that of the node before it */
 static PetscBool BCRSurveySame(const BCRSurvey *S, const PetscInt ix[3])
 {
@@ -245,16 +234,30 @@ static void BCRSurveyCopyLines(BCRSurvey *S, const PetscInt ix[3], PetscInt n)
   }
 }
 
+PetscErrorCode BCRSurveyBegin(BCRSurvey *S)
+{
+  PetscFunctionBegin;
+  S->limit = S->neutral ? BCR_NULL_TOL / 8 : BCR_SAME_TOL;
+  S->even = (PetscBool)(!S->op->axis[0].lower && !S->op->axis[0].weight);
+  PetscCall(BCRShellOpen(S->A, BCR_BESIDE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRSurveyRows(BCRSurvey *S)
 {
   const BCRRows *A = S->A;
   const PetscInt most = PetscMax(1, BCR_SURVEY_ENTRIES / (8 * PetscMax(A->n[0], 1) * A->dof)); /* lines */
   PetscInt ix[3], even[2] = {A->lo[0], A->lo[0] + A->n[0] - 1};
+  uint32_t *words;
 
   PetscFunctionBegin;
-  S->limit = S->neutral ? BCR_NULL_TOL / 8 : BCR_SAME_TOL;
-  PetscCall(BCRShellOpen(S->A, BCR_BESIDE));
-  S->even = (PetscBool)(!S->op->axis[0].lower && !S->op->axis[0].weight);
+  PetscCall(BCRSurveyBegin(S));
+  PetscCall(BCRSurveyDevice(S, &words));
+  if (words) {
+    BCRSurveyTake(S, words);
+    PetscCall(PetscFree(words));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   while (even[0] <= even[1] && !BCRSurveyEven(S, 0, even[0])) even[0]++;
   for (PetscInt i = even[0]; i <= even[1]; i++)
     if (!BCRSurveyEven(S, 0, i)) even[1] = i - 1;
@@ -277,6 +280,56 @@ PetscErrorCode BCRSurveyRows(BCRSurvey *S)
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- rows of which a device has said something ---- */
+
+/* How many of the lowest bits are set, one after the other */
+static int BCRSurveyOnes(uint32_t bits)
+{
+  int n = 0;
+
+  for (; bits & 1; bits >>= 1) n++;
+  return n;
+}
+
+/* 32 nodes of a line from ix on: those that repeat others, in runs, and those to look at */
+static void BCRSurveyTakeSome(BCRSurvey *S, PetscInt ix[3], uint32_t low, uint32_t high)
+{
+  const PetscInt first = ix[0];
+  int n;
+
+  for (int k = 0; k < 32 && (low | high) >> k && !S->bad; k += n) {
+    const uint32_t beside = (low & ~high) >> k, above = (high & ~low) >> k;
+
+    ix[0] = first + k;
+    if (beside & 1) BCRSurveyCopy(S, BCRSurveyNode(S, ix), 1, n = BCRSurveyOnes(beside));
+    else if (above & 1) BCRSurveyCopy(S, BCRSurveyNode(S, ix), S->stride[1], n = BCRSurveyOnes(above));
+    else {
+      if (low >> k & 1) BCRSurveyRow(S, ix);
+      n = 1;
+    }
+  }
+}
+
+void BCRSurveyTake(BCRSurvey *S, const uint32_t words[])
+{
+  const BCRRows *A = S->A;
+  const PetscInt wide = BCRSurveyWords(S);
+  PetscInt ix[3];
+
+  for (ix[2] = 0; ix[2] < A->N[2]; ix[2]++)
+    for (ix[1] = 0; ix[1] < A->N[1] && !S->bad; ix[1]++) {
+      PetscBool any = PETSC_FALSE;
+
+      for (PetscInt w = 0; w < wide; w++, words += 2) {
+        if (!(words[0] | words[1])) continue;
+        ix[0] = 32 * w;
+        BCRSurveyTakeSome(S, ix, words[0], words[1]);
+        any = PETSC_TRUE;
+      }
+      if (any) BCRSurveyLineHas(S, ix, PETSC_TRUE);
+    }
 }
 
 /* ---- neighbours ---- */

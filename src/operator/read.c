@@ -344,7 +344,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   if (!ierr) ierr = BCRReadAll(&R, fit);
   for (PetscInt c = 0; R.models && c < *dof; c++) PetscCall(BCRModelDestroy(R.models[c]));
   PetscCall(PetscFree4(R.stage, R.models, R.skip, R.lines));
-  if (pattern && !again && !ierr) pattern->full = BCRRowsFull(&R.rows);
+  if (pattern && !ierr) pattern->full = R.rows.full;
   PetscCall(BCRRowsClose(&R.rows));
   PetscCall(BCRTurnDestroy(&R.turn));
   if (ierr) PetscCall(BCROperatorDestroy(*dof, &R.ops));

@@ -1,5 +1,5 @@
 /*
-  Reading a matrix whose values are on a CUDA device, after its pattern has been read once: the grid
+  Reading a matrix whose values are on a CUDA device and whose rows all have entries: the grid
   lines that the operator is made of come to the host, and every row is compared with the operator
   where it is. The matrix is copied to the host only if that comparison fails.
 */
@@ -260,8 +260,7 @@ static PetscBool BCRSampleFits(const BCRCheck *ck)
   return PETSC_TRUE;
 }
 
-/* Fills the tables of the models' axes, and models that refer to them where they will be, from `place` on */
-static PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[], const char *place)
+PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[], const char *place)
 {
   const double *begin = table;
 

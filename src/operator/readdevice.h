@@ -9,6 +9,9 @@
   #include "../backend/cuda/rows.h"
 /* The arrays of the device, and the stream to work on; what PETSc has begun to do with them is done */
 PETSC_INTERN PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream);
+/* Fills the tables of the models' axes, and models that refer to them where they will be, from `place` on */
+PETSC_INTERN PetscErrorCode BCRSampleModels(const BCRCheck *ck, double *table, BCRCudaRowsModel model[],
+                                            const char *place);
 #endif
 
 /* Whether the values of a matrix are on the device, or (bring) are better brought there; *only: there alone */

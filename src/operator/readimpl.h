@@ -69,6 +69,7 @@ typedef struct {
   /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
   PetscInt shelllo[3], shelln[3], *shellrow;
   Mat *shellmat;
+  PetscBool full;    /* no row is empty; asked for where values are on a device alone, else as it was known */
   PetscBool several; /* more than one axis may be general */
   PetscBool rings;   /* general axes may be periodic, or multiply another where several may be general */
   PetscBool one;     /* a fit has no general axis but x */
@@ -167,9 +168,9 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
   return slot < 0 ? BCR_CENTRE : slot;
 }
 
-/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
+/* full: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
    Products with it, for which it goes to its device, are needed then, and it is read there */
-PETSC_INTERN PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBool fitted, BCRRows *A);
+PETSC_INTERN PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool full, PetscBool fitted, BCRRows *A);
 PETSC_INTERN PetscErrorCode BCRRowsClose(BCRRows *A);
 /* the values of all rows come to the host, if they are not there */
 PETSC_INTERN PetscErrorCode BCRRowsFetch(const BCRRows *rows);

@@ -16,9 +16,7 @@ PetscErrorCode BCRRowsFetch(const BCRRows *rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
-   Products with it, for which it goes to its device, are needed then, and it is read there */
-PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
+PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool full, PetscBool fitted, BCRRows *A)
 {
   PetscBool only = PETSC_FALSE;
   PetscInt d, k, n;
@@ -46,11 +44,16 @@ PetscErrorCode BCRRowsOpen(const BCRGrid *grid, Mat P, PetscBool again, PetscBoo
                          "user, or give an assembled preconditioning matrix",
                          &A->aij));
   PetscCall(BCRMatGetBlocks(A->aij, &near, &far, &columns));
-  if (again) PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
   PetscCall(BCRBlockOpen(near, &A->near));
-  if (!only) PetscCall(BCRBlockFetch(&A->near));
   A->ai = A->near.i;
   A->aj = A->near.j;
+  A->full = full;
+  PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
+  if (only && !full) { /* where values are here as well, kernels leave empty rows to the host */
+    A->full = BCRRowsFull(A);
+    A->device = only = A->full;
+  }
+  if (!only) PetscCall(BCRBlockFetch(&A->near));
   A->aa = A->near.a;
   if (A->grid.size > 1) {
     PetscCall(BCRBlockOpen(far, &A->far));

@@ -5,11 +5,14 @@
 #include "numbers.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/graph.h"
+  #include "../base/shared.h"
   #include "../backend/cuda/capacitance.h"
   #include "../backend/cuda/transport.h"
   #include "../transport/transport.h"
 
   #define TYPE ((BCR_REAL_SINGLE ? BCR_CUDA_SINGLE : 0) + (BCR_PARTS > 1 ? BCR_CUDA_COMPLEX : 0))
+
+  #define RECORDS (BCR_CUDA_AHEAD * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) * sizeof(double)) /* bytes */
 
 typedef struct {
   BCRDeviceArena arena;
@@ -45,15 +48,65 @@ static inline void pair_of(PetscScalar a, double pair[2])
   pair[1] = (double)PetscImaginaryPart(a);
 }
 
+/* Pinned memory that no system has any more is kept for the next one of the process: it takes
+   longer to get than most of what set-up does */
+typedef struct {
+  void *piece[2];
+  size_t bytes[2];
+} Pins;
+
+static PetscErrorCode pins_destroy(void *data)
+{
+  Pins *pins = (Pins *)data;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++)
+    if (pins->piece[k]) (void)BCRCudaHostFree(pins->piece[k]); /* the device may be gone */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode pin_get(size_t bytes, void **piece)
+{
+  Pins *pins;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCommGetShared(PETSC_COMM_SELF, sizeof(*pins), pins_destroy, &pins));
+  for (int k = 0; k < 2; k++) {
+    if (!pins->piece[k] || pins->bytes[k] != bytes) continue;
+    *piece = pins->piece[k];
+    pins->piece[k] = NULL;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallBCRCuda(BCRCudaHostMalloc(bytes, piece));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode pin_return(size_t bytes, void *piece)
+{
+  Pins *pins;
+
+  PetscFunctionBegin;
+  if (!piece) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRCommGetShared(PETSC_COMM_SELF, sizeof(*pins), pins_destroy, &pins));
+  for (int k = 0; k < 2; k++) {
+    if (pins->piece[k]) continue;
+    pins->piece[k] = piece;
+    pins->bytes[k] = bytes;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallBCRCuda(BCRCudaHostFree(piece));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Room for results of so many bytes */
 static PetscErrorCode pin(Work *w, size_t bytes)
 {
   PetscFunctionBegin;
   if (bytes <= w->bytes) PetscFunctionReturn(PETSC_SUCCESS);
-  if (w->pinned) PetscCallBCRCuda(BCRCudaHostFree(w->pinned));
+  PetscCall(pin_return(w->bytes, w->pinned));
   w->pinned = NULL;
   w->bytes = 0;
-  PetscCallBCRCuda(BCRCudaHostMalloc(2 * bytes, &w->pinned));
+  PetscCall(pin_get(2 * bytes, &w->pinned));
   w->bytes = 2 * bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -87,8 +140,8 @@ static PetscErrorCode device_destroy(BCRNumbers *c)
   PetscCall(BCRDeviceArenaFree(&work(c)->arena));
   PetscCall(BCRDeviceGraphsDestroy(&work(c)->graphs));
   PetscCall(BCRDeviceGraphsDestroy(&work(c)->steps));
-  if (work(c)->records) PetscCallBCRCuda(BCRCudaHostFree(work(c)->records));
-  if (work(c)->pinned) PetscCallBCRCuda(BCRCudaHostFree(work(c)->pinned));
+  PetscCall(pin_return(RECORDS, work(c)->records));
+  PetscCall(pin_return(work(c)->bytes, work(c)->pinned));
   PetscCall(c->be->free(work(c)->coefficients));
   PetscCall(PetscFree(c->work));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -462,9 +515,7 @@ static PetscErrorCode ahead_create(BCRNumbers *c, PetscInt n)
   w->blocksof = n;
   if (!w->blocks || w->state) PetscFunctionReturn(PETSC_SUCCESS);
   w->steps.off = w->graphs.off;
-  if (!w->records)
-    PetscCallBCRCuda(
-      BCRCudaHostMalloc(BCR_CUDA_AHEAD * BCR_CUDA_AHEAD_RECORD(BCR_PARTS) * sizeof(double), (void **)&w->records));
+  if (!w->records) PetscCall(pin_get(RECORDS, (void **)&w->records));
   PetscCall(BCRDeviceArenaGet(&w->arena, sizeof(*w->state), "steps", (void **)&w->state));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

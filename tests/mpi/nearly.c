@@ -1,5 +1,5 @@
 /*
-  Rows that differ in a box that is nearly singular, where they make the matrix A regular: closed boxes with shifts down to 1e-9 of a
+  Rows that differ in a box that is nearly singular, where they make the matrix A regular: closed boxes with shifts down to 1e-12 of a
   coupling, and rows held, pinned by a well or with a link of one way. Fields of the box are larger than the solution by up to the
   inverse of the shift. KSPPREONLY, solves and transposed ones, in double and mixed precision: the residual of A is rounding's, and
   the solution that of LU.
@@ -110,7 +110,7 @@ static PetscErrorCode Run(const Box *x, PCBCRPoissonPrecision precision)
 
 int main(int argc, char **argv)
 {
-  const double shifts[] = {1e-3, 1e-6, 1e-8, 1e-9};
+  const double shifts[] = {1e-3, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12};
   PetscMPIInt rank;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));

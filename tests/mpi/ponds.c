@@ -1,12 +1,16 @@
 /*
-  Systems of rows that differ that have no solution, or none that can be found. Ponds (pieces of fluid that no flux leaves, each with a
-  constant of its own) with a right-hand side whose sums there do not vanish: the answer is that of the equation without these
-  constants, against LU of A + sum v v^T, v the ponds' normalised constants; again, and for right-hand sides that have a solution.
-  Systems whose steps come to an end before the solution: the solve fails, KSPPREONLY then says that it would be that of a fit, and
-  CG goes on with it.
+  Systems of rows that differ that have no solution, or none that can be found. Ponds (pieces of
+  fluid that no flux leaves, each with a constant of its own) with a right-hand side whose sums
+  there do not vanish: the answer is that of the equation without these constants, against LU of A
+  + sum v v^T, v the ponds' normalised constants; again, and for right-hand sides that have a
+  solution;
+  -info has each pond with its rows and its sum.
+  Systems whose steps come to an end before the solution: the solve fails, KSPPREONLY then says
+  that it would be that of a fit, and CG goes on with it.
   ranks: 1 2 3
 */
 #include "../petsc/testing.h"
+#include <unistd.h>
 #include "../obstacles.h"
 #include <petscksp.h>
 
@@ -102,6 +106,75 @@ static PetscErrorCode Remove(PetscInt n, Vec v[], Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is said of ponds by -info, on the first rank: of each its rows, and the sum of the
+   right-hand side there */
+static PetscErrorCode Said(const char *file, PetscInt n, Vec v[], Vec b, PetscInt *ponds)
+{
+  PetscReal root[2], sum[2];
+  PetscMPIInt rank;
+  char *line = NULL;
+  size_t room = 0;
+  FILE *f;
+
+  PetscFunctionBegin;
+  *ponds = 0;
+  for (PetscInt k = 0; k < n; k++) {
+    PetscScalar dot;
+
+    PetscCall(VecNorm(v[k], NORM_1, &root[k])); /* of so many rows the root */
+    PetscCall(VecDot(b, v[k], &dot));
+    sum[k] = PetscAbsScalar(dot) * root[k];
+  }
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (rank || !(f = fopen(file, "r"))) PetscFunctionReturn(PETSC_SUCCESS);
+  while (getline(&line, &room, f) >= 0) {
+    const char *says = strstr(line, "Pond ");
+    int of[2], rows, from;
+    double is;
+
+    if (!says) continue;
+    if (sscanf(says, "Pond %d of %d, %d rows from %d on: the right-hand side has the sum %lg", &of[0], &of[1], &rows,
+               &from, &is) == 5)
+      for (PetscInt k = 0; k < n; k++)
+        if (rows == (int)(root[k] * root[k] + .5) && PetscAbsReal((PetscReal)is - sum[k]) <= 1e-4 * sum[k]) (*ponds)++;
+  }
+  free(line);
+  (void)fclose(f);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same solve with what it says in a file */
+static PetscErrorCode Report(const Case *c, KSP ksp, Vec b, Vec x, PetscInt n, Vec v[])
+{
+  char name[] = "/tmp/bcr-ponds-XXXXXX", file[64];
+  const int fd = mkstemp(name);
+  PetscInt ponds;
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (fd >= 0) (void)close(fd);
+  (void)snprintf(file, sizeof(file), "%s.%d", name, (int)rank);
+  PetscCall(PetscInfoSetFile(name, "w"));
+  PetscCall(PetscInfoAllow(PETSC_TRUE));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(PetscInfoAllow(PETSC_FALSE));
+  {
+    char *open = NULL;
+    FILE *f = NULL;
+
+    PetscCall(PetscInfoGetFile(&open, &f));
+    if (f) (void)fflush(f);
+    PetscCall(PetscFree(open));
+  }
+  PetscCall(Said(file, n, v, b, &ponds));
+  Check(rank || ponds == n, "shape %d closed %d: -info reports %d of %d ponds", (int)c->shape, (int)c->closed,
+        (int)ponds, (int)n);
+  (void)remove(file);
+  (void)remove(name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Ponds(const Case *c)
 {
   const PetscReal bound = sizeof(PetscReal) == 4 ? (PetscReal)1e-3 : (PetscReal)1e-11;
@@ -136,6 +209,9 @@ static PetscErrorCode Ponds(const Case *c)
     PetscCall(Remove(n, v, x));
     PetscCall(Remove(n, v, ref));
     PetscCall(TestDifference(x, ref, &error));
+#if defined(PETSC_USE_INFO)
+    if (k == 0 && c->shape == RING) PetscCall(Report(c, ksp, b, x, n, v));
+#endif
     Check(reason > 0 && error <= bound, "shape %d closed %d, solve %d: %s, differs by %g from LU", (int)c->shape,
           (int)c->closed, k, KSPConvergedReasons[reason], (double)error);
   }

@@ -213,7 +213,8 @@ static PetscErrorCode Graphs(void)
       at = strstr(text, "bytes (");
       if (at) vectors = (PetscReal)atof(at + 7);
       if (p.n[0] * p.n[1] * p.n[2] > 5000)
-        Check(vectors <= 1.5, "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
+        Check(vectors <= 1.5 || info.workspace <= 48e6, "problem %d, plan '%s': workspace of %g vectors", (int)i,
+              plans[plan], (double)vectors);
       free(text);
       text = NULL;
       PetscCall(TestViewText((PetscObject)pc[0], &text));
@@ -319,7 +320,8 @@ static PetscErrorCode HostAndDevice(void)
 }
 
 /* Work space of other sizes than those above: awkward ones, flat ones, and those that have kernels
-   of their own; each with every precision */
+   of their own; each with every precision. Of a box that the device's cache holds, all planes are on their way at once,
+   and modes may have a vector of their own */
 static PetscErrorCode Workspaces(void)
 {
   static const struct {
@@ -375,7 +377,7 @@ static PetscErrorCode Workspaces(void)
       PetscCall(BCRSolverGetInfo(solver, &info));
       vectors = (double)info.workspace / ((double)n[0] * (double)n[1] * (double)n[2] * (double)sizeof(PetscScalar));
       if (sizeof(PetscReal) == sizeof(double) || precision == BCR_SINGLE) {
-        Check(vectors <= 1.5,
+        Check(vectors <= 1.5 || info.workspace <= 48e6,
               "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
               ", ends %d, precision %d: workspace of %g vectors",
               n[0], n[1], n[2], (int)boxes[i].end, precision, vectors);

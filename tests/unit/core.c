@@ -472,7 +472,8 @@ int main(int argc, char **argv)
         const double factor = lrand48() % 2 ? 1 : -2.5;
         const PetscBool constant =
           device && t % 80 == 34 ? PETSC_TRUE : PETSC_FALSE; /* most of f, of which transforms have errors */
-        double tol = (single ? 5e-7 : 5e-15) * (constant ? 32 : 1);
+        /* six transforms in place of four make the larger errors */
+        double tol = (single ? 5e-7 : 5e-15) * (constant ? 32 : 1) * (spectral ? 1.5 : 1);
         BCRCoreOptions options;
         BCRCore core = NULL;
         BCRCoreInfo info;

@@ -53,6 +53,55 @@ static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row
   return odd | (star[CENTRE] == 0);
 }
 
+/* BCRModelRow(), with the same roundings */
+static __device__ __forceinline__ void model_row(const BCRCudaRows &m, const BCRCudaRowsModel &o, const int ix[3],
+                                                 double in[7])
+{
+  const double *ax[3] = {o.axis[0] + ix[0], o.axis[1] + ix[1], o.axis[2] + ix[2]};
+  double w = o.scale;
+
+  in[CENTRE] = o.shift;
+#pragma unroll
+  for (int d = 0; d < 3; d++) w = __dmul_rn(w, ax[d][3 * m.n[d]]);
+#pragma unroll
+  for (int d = 0; d < 3; d++) {
+    in[2 * d] = __dmul_rn(-w, ax[d][0]);
+    in[2 * d + 1] = __dmul_rn(-w, ax[d][m.n[d]]);
+    in[CENTRE] = __dadd_rn(in[CENTRE], ax[d][2 * m.n[d]]);
+  }
+  in[CENTRE] = __dmul_rn(in[CENTRE], w);
+}
+
+/* The largest deviation of the block, of equal ones the first, and whether any of its threads has
+   found odd rows */
+static __device__ __forceinline__ void found_of_block(BCRCudaRowsFound mine, BCRCudaRowsFound *found)
+{
+  __shared__ BCRCudaRowsFound warp[THREADS / 32];
+
+  for (int s = 16; s > 0; s >>= 1) {
+    const double v = __shfl_down_sync(0xffffffffu, mine.worst, s);
+    const long long a = __shfl_down_sync(0xffffffffu, mine.where, s);
+
+    mine.odd |= __shfl_down_sync(0xffffffffu, mine.odd, s);
+    if (v > mine.worst || (v == mine.worst && a < mine.where)) {
+      mine.worst = v;
+      mine.where = a;
+    }
+  }
+  if ((threadIdx.x & 31) == 0) warp[threadIdx.x >> 5] = mine;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int k = 1; k < THREADS / 32; k++) {
+      mine.odd |= warp[k].odd;
+      if (warp[k].worst > mine.worst || (warp[k].worst == mine.worst && warp[k].where < mine.where)) {
+        mine.worst = warp[k].worst;
+        mine.where = warp[k].where;
+      }
+    }
+    found[blockIdx.x] = mine;
+  }
+}
+
 /* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report
    or keep for later is left to them (`odd`) */
 template <typename I, typename R, int parts>
@@ -60,14 +109,7 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
                                                         double same_tol, BCRCudaRowsFound *found)
 {
   const unsigned rows = (unsigned)(m.dof * m.n[0] * m.n[1] * m.n[2]);
-  double worst = 0;
-  long long where = 0;
-  int odd = 0;
-  __shared__ struct {
-    double worst;
-    long long where;
-    int odd;
-  } warp[THREADS / 32];
+  BCRCudaRowsFound mine = {0, 0, 0};
 
   for (unsigned row = blockIdx.x * THREADS + threadIdx.x; row < rows; row += gridDim.x * THREADS) {
     const unsigned node = m.dof == 1 ? row : row / (unsigned)m.dof;
@@ -76,76 +118,130 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     const int ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]),
                        (int)(line / (unsigned)m.n[1])};
     const BCRCudaRowsModel &o = models[c];
-    double star[7] = {0, 0, 0, 0, 0, 0, 0};
+    double star[7] = {0, 0, 0, 0, 0, 0, 0}, in[7];
     int fits;
 
-    odd |= star_of<I, R, parts>(m, row, node, c, ix, star);
+    mine.odd |= star_of<I, R, parts>(m, row, node, c, ix, star);
     fits = planes_fit(m, o, ix, star, plane_tol, same_tol);
     if (fits >= 0) { /* in a plane that has been dropped */
-      odd |= !fits;
+      mine.odd |= !fits;
       for (int e = 0; e < m.dim; e++)
         for (int s = 0; s < 2; s++)
-          if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / star[CENTRE]) != o.inv[e][s];
+          if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0))
+            mine.odd |= (double)(R)(1.0 / star[CENTRE]) != o.inv[e][s];
       continue;
     }
-    {
-      const double *x = o.axis[0] + ix[0], *y = o.axis[1] + ix[1], *z = o.axis[2] + ix[2];
-      const int nx = m.n[0], ny = m.n[1], nz = m.n[2];
-      const double w = __dmul_rn(__dmul_rn(__dmul_rn(o.scale, x[3 * nx]), y[3 * ny]), z[3 * nz]);
-      const double in[7] = {__dmul_rn(-w, x[0]),
-                            __dmul_rn(-w, x[nx]),
-                            __dmul_rn(-w, y[0]),
-                            __dmul_rn(-w, y[ny]),
-                            __dmul_rn(-w, z[0]),
-                            __dmul_rn(-w, z[nz]),
-                            __dmul_rn(__dadd_rn(__dadd_rn(__dadd_rn(o.shift, x[2 * nx]), y[2 * ny]), z[2 * nz]), w)};
-
+    model_row(m, o, ix, in);
 #pragma unroll
-      for (int k = 0; k < 7; k++) {
-        const double model = (double)(R)in[k],
-                     dev = fabs(star[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
+    for (int k = 0; k < 7; k++) {
+      const double model = (double)(R)in[k],
+                   dev = fabs(star[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
 
-        if (dev > worst) {
-          worst = dev;
-          where = 8 * (long long)row + k;
-        }
+      if (dev > mine.worst) {
+        mine.worst = dev;
+        mine.where = 8 * (long long)row + k;
       }
     }
   }
-  for (int s = 16; s > 0; s >>= 1) {
-    const double v = __shfl_down_sync(0xffffffffu, worst, s);
-    const long long a = __shfl_down_sync(0xffffffffu, where, s);
-
-    odd |= __shfl_down_sync(0xffffffffu, odd, s);
-    if (v > worst || (v == worst && a < where)) {
-      worst = v;
-      where = a;
-    }
-  }
-  if ((threadIdx.x & 31) == 0) {
-    warp[threadIdx.x >> 5].worst = worst;
-    warp[threadIdx.x >> 5].where = where;
-    warp[threadIdx.x >> 5].odd = odd;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int k = 1; k < THREADS / 32; k++) {
-      odd |= warp[k].odd;
-      if (warp[k].worst > worst || (warp[k].worst == worst && warp[k].where < where)) {
-        worst = warp[k].worst;
-        where = warp[k].where;
-      }
-    }
-    found[blockIdx.x].worst = worst;
-    found[blockIdx.x].where = where;
-    found[blockIdx.x].odd = odd;
-  }
+  found_of_block(mine, found);
 }
 
 int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models, double plane_tol,
                        double same_tol, int blocks, BCRCudaRowsFound *found)
 {
   ROWS_LAUNCH(compare_rows, (unsigned)blocks, *rows, models, plane_tol, same_tol, found);
+  return bcr_done();
+}
+
+/* BCRSurveyModel(), of a row that is no mask's: *most its largest deviation, in slot *slot */
+static __device__ __forceinline__ int is_model(const BCRCudaRows &m, const BCRCudaRowsModel &o, const int ix[3],
+                                               const double star[7], double plane_tol, double limit, double *most,
+                                               int *slot)
+{
+  double in[7];
+  int good = 1, coupled = 0;
+
+  *most = 0;
+  *slot = 0;
+  for (int d = 0; d < 3; d++) good &= !(o.present[d][0] && ix[d] == 0) && !(o.present[d][1] && ix[d] == m.n[d] - 1);
+  model_row(m, o, ix, in);
+#pragma unroll
+  for (int k = 0; k < 7; k++) {
+    const double d = star[k] - in[k], dev = d == 0 ? 0 : fabs(d) / fabs(in[k] != 0 ? in[k] : in[CENTRE]);
+
+    good &= dev <= limit;
+    if (k < CENTRE) coupled |= fabs(star[k]) > plane_tol * fabs(star[CENTRE]);
+    if (dev > *most) {
+      *most = dev;
+      *slot = k;
+    }
+  }
+  return good && coupled;
+}
+
+/* The rows have the same, to the last bit: columns `step` further */
+template <typename I, typename R, int parts>
+static __device__ __forceinline__ int repeats(const BCRCudaRows &m, unsigned row, unsigned step)
+{
+  const I *ai = (const I *)m.i, *aj = (const I *)m.j;
+  const R *aa = (const R *)m.a;
+  const I at = ai[row], like = ai[row - step], n = ai[row + 1] - at;
+
+  if (ai[row - step + 1] - like != n) return 0;
+  for (I p = 0; p < n; p++) {
+    if (aj[at + p] - aj[like + p] != (I)step) return 0;
+    for (int q = 0; q < parts; q++)
+      if (!(aa[parts * (at + p) + q] == aa[parts * (like + p) + q])) return 0;
+  }
+  return 1;
+}
+
+/* A warp for 32 nodes of a line */
+template <typename I, typename R, int parts>
+__global__ void __launch_bounds__(THREADS)
+  survey_rows(BCRCudaRows m, const BCRCudaRowsModel *model, int c, const unsigned char *even, double plane_tol,
+              double limit, unsigned *words, BCRCudaRowsFound *found)
+{
+  const int lane = threadIdx.x & 31, wide = (m.n[0] + 31) / 32;
+  const unsigned all = (unsigned)wide * (unsigned)m.n[1] * (unsigned)m.n[2], dof = (unsigned)m.dof;
+  BCRCudaRowsFound mine = {0, 0, 0};
+
+  for (unsigned w = (blockIdx.x * THREADS + threadIdx.x) / 32; w < all; w += gridDim.x * (THREADS / 32)) {
+    const unsigned line = w / (unsigned)wide;
+    const int ix[3] = {(int)(w - line * (unsigned)wide) * 32 + lane, (int)(line % (unsigned)m.n[1]),
+                       (int)(line / (unsigned)m.n[1])};
+    int what = BCR_CUDA_SURVEY_MODEL;
+    unsigned low, high;
+
+    if (ix[0] < m.n[0]) {
+      const unsigned node = line * (unsigned)m.n[0] + (unsigned)ix[0], row = dof * node + (unsigned)c;
+      double star[7] = {0, 0, 0, 0, 0, 0, 0}, most;
+      int slot;
+      const int odd = star_of<I, R, parts>(m, row, node, c, ix, star);
+
+      if (!odd && is_model(m, *model, ix, star, plane_tol, limit, &most, &slot)) {
+        if (most > mine.worst) {
+          mine.worst = most;
+          mine.where = 8 * (long long)node + slot;
+        }
+      } else if (even[ix[0]] && repeats<I, R, parts>(m, row, dof)) what = BCR_CUDA_SURVEY_BESIDE;
+      else if (even[m.n[0] + ix[1]] && repeats<I, R, parts>(m, row, dof * (unsigned)m.n[0]))
+        what = BCR_CUDA_SURVEY_ABOVE;
+      else what = BCR_CUDA_SURVEY_LOOK;
+    }
+    low = __ballot_sync(0xffffffffu, what & 1);
+    high = __ballot_sync(0xffffffffu, what & 2);
+    if (lane == 0) words[2 * w] = low;
+    if (lane == 1) words[2 * w + 1] = high;
+  }
+  found_of_block(mine, found);
+}
+
+int BCRCudaRowsSurvey(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *model, int c,
+                      const unsigned char *even, double plane_tol, double limit, int blocks, unsigned *words,
+                      BCRCudaRowsFound *found)
+{
+  ROWS_LAUNCH(survey_rows, (unsigned)blocks, *rows, model, c, even, plane_tol, limit, words, found);
   return bcr_done();
 }
 

@@ -31,6 +31,21 @@ typedef struct {
 /* found: of each block */
 BCR_CUDA_API int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models,
                                     double plane_tol, double same_tol, int blocks, BCRCudaRowsFound *found);
+/* The rows of component c, node by node: of the model, but for rounding (relative deviations up to
+   limit, the largest in found, of each block, `where` of 8 node + slot); else, where even[ix[0]],
+   even[n[0] + ix[1]] of the node say that these may be compared, to the last bit those of the node
+   before it along x, or y; else neither, or nothing that the device has an opinion on. Two bits for
+   each node, what & 1 and what & 2: words[line][(n[0] + 31) / 32][2], of 32 nodes of a line each,
+   bit 0 the first. model, even, words, found: on the device */
+enum {
+  BCR_CUDA_SURVEY_MODEL,
+  BCR_CUDA_SURVEY_BESIDE,
+  BCR_CUDA_SURVEY_ABOVE,
+  BCR_CUDA_SURVEY_LOOK
+};
+BCR_CUDA_API int BCRCudaRowsSurvey(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *model, int c,
+                                   const unsigned char *even, double plane_tol, double limit, int blocks,
+                                   unsigned *words, BCRCudaRowsFound *found);
 /* Nodes first + k step, k < count, of n lines; row r (of the line, all components) of line l goes
    to (l most + r) width of out, entries beyond width are left out */
 #define BCR_CUDA_ROW_LINES 27
