@@ -96,6 +96,22 @@ static inline double TestUniform(void) /* in (0, 1) */
   return ((double)(TestState >> 11) + .5) / 9007199254740992.;
 }
 
+/* Whether it is this case's turn: with -turns t one in t is, others on each number of ranks; all
+   without it. All ranks ask as often */
+static inline PetscBool TestTurn(void)
+{
+  static PetscInt turns = 0, asked = 0;
+  static PetscMPIInt size = 1;
+
+  if (!turns) {
+    turns = 1;
+    PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetInt(NULL, NULL, "-turns", &turns, NULL));
+    PetscCallAbort(PETSC_COMM_SELF, (PetscErrorCode)MPI_Comm_size(PETSC_COMM_WORLD, &size));
+    turns = PetscMax(turns, 1);
+  }
+  return (PetscBool)(asked++ % turns == size % turns);
+}
+
 /* -seed N: other random numbers than those of every check, which are -seed 0 */
 static inline PetscErrorCode TestSeed(void)
 {

@@ -1,5 +1,9 @@
 # A Spack recipe. Until a release has an address, from a checkout: copy this file to packages/petscbcr/package.py
-# of a Spack repository of your own, then `spack dev-build -d /path/to/checkout petscbcr@0.1.0`.
+# of a Spack repository of your own, then `spack dev-build -d /path/to/checkout petscbcr@0.1.0`. For Spack 1.0 and later;
+# earlier ones have both classes in spack.package.
+
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+from spack_repo.builtin.build_systems.cuda import CudaPackage
 
 from spack.package import *
 

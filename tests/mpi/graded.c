@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3
+  turns: 2
   quick: 2
 
   Fits of div k grad on grids that are stretched along two or three axes, with k that varies smoothly, finite volumes and rows
@@ -241,7 +242,8 @@ static PetscErrorCode Sizes(void)
   for (int c = 0; c < 2; c++) {
     PetscInt low = PETSC_MAX_INT, high = 0;
 
-    for (int r = 0; r < 3; r++)
+    for (int r = 0; r < 3; r++) {
+      if (!TestTurn()) continue;
       for (int s = 0; s < 3; s++) {
         const Graded g = {
           .dim = 2,
@@ -259,7 +261,9 @@ static PetscErrorCode Sizes(void)
         low = PetscMin(low, its);
         high = PetscMax(high, its);
       }
-    Check(high <= low + 3, "contrast %g: %d to %d iterations with fit scaled", contrasts[c], (int)low, (int)high);
+    }
+    if (high)
+      Check(high <= low + 3, "contrast %g: %d to %d iterations with fit scaled", contrasts[c], (int)low, (int)high);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -297,7 +301,7 @@ static PetscErrorCode Forms(void)
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
     PetscInt its;
 
-    PetscCall(Run(&cases[i], &its));
+    if (TestTurn()) PetscCall(Run(&cases[i], &its));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,6 +4,7 @@
   whatever the grid, fewer for further right-hand sides. Real and complex, all ends, one and several ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share.
   ranks: 1 2 3 5
+  turns: 2
 */
 #include "../petsc/testing.h"
 #include "../obstacles.h"
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
   for (size_t i = 0; (!device || BCRSolverHaveDevice(NULL)) && i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
-    if (only >= 0 && only != (PetscInt)i) continue;
+    if (!TestTurn() || (only >= 0 && only != (PetscInt)i)) continue;
     if (n) cases[i].n = cases[i].dim == 2 ? n : n / 4;
     PetscCall(Run(&cases[i], print));
   }

@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4 5 7 8
+  turns: 3
   quick: 2
 
   PCBCRPOISSON and KSPBCRPOISSON across ranks, against the same problem on one rank (and PETSc's LU
@@ -94,7 +95,7 @@ static PetscErrorCode AllEnds(void)
         ends[2 * d + 1] = d == axis ? high : (other < 25 ? letters[other % 5] : 'p');
       }
       ends[2 * dim] = 0;
-      PetscCall(AllCuts(&p));
+      if (TestTurn()) PetscCall(AllCuts(&p));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,7 +125,7 @@ static PetscErrorCode FewRows(void)
         if (p.n[0] == 2 && ends[e][0] == 'r') continue; /* nothing but boundary rows */
         if (p.n[1] == 2 && ends[e][2] == 'r') continue;
         if ((p.n[0] == 1 && ends[e][0] == 'r') || (p.n[1] == 1 && ends[e][2] == 'r')) continue;
-        PetscCall(AllCuts(&p));
+        if (TestTurn()) PetscCall(AllCuts(&p));
       }
     }
   }
@@ -174,6 +175,7 @@ static PetscErrorCode Uneven(void)
         Case c;
         PC pc, one;
 
+        if (!TestTurn()) continue;
         p.n[d] = whole;
         parts[d] = (PetscInt)size;
         for (PetscInt r = 0; r < (PetscInt)size; ++r) l[d][r] = 1;
@@ -231,6 +233,7 @@ static PetscErrorCode Everything(void)
         Case c;
         PC pc, one;
 
+        if (!TestTurn()) continue;
         while (kind == 2 && ends[e][2 * along] == 'p') ++along;
         p.k = kind == 2 ? Stretched : (kind == 3 ? Smooth : NULL);
         p.ctx = &along;

@@ -4,6 +4,7 @@
   solution, put together, against the equations, LAPACK, and the solver on one process.
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
   ranks: 1 2 3 4 5 7 8
+  turns: 3
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "slabs.h"
@@ -502,6 +503,7 @@ int main(int argc, char **argv)
       n[axis] = (device ? 20 : 16) * size + Pick(30);
       if (dim == 3) n[3 - axis] = 1 + Pick(4);
     }
+    if (!TestTurn()) continue;
     PetscCall(RunCase(dim, n, planes, kind, Pick(6) ? 1 : 1 + Pick(3), axis, Pick(4),
                       Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
   }

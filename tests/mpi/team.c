@@ -1,5 +1,6 @@
 /*
   ranks: 2 3 4 5 8 16
+  turns: 2
   quick: 4 8
 
   Ranks that share a slab (-pc_bcrpoisson_slab_ranks): every process grid and slabs as the grid is cut, teams of every size and
@@ -246,6 +247,7 @@ int main(int argc, char **argv)
           can = (PetscBool)(real && k < 4 && !slabs);
 
         if (!left--) break;
+        if (!TestTurn()) continue;
         PetscCall(CaseCut(&c, comm, parts, NULL));
         for (size_t t = 0; t < sizeof(team) / sizeof(team[0]); t++)
           PetscCall(Solves(&c, (PetscBool)(k == 2), team[t], can, &shared));

@@ -141,8 +141,12 @@ END
   done
 fi
 
+# the folder of PETSc.pc that a build by CMake or (scripts/check) by makefile.petsc is for
+petsc_of() {
+  if [ -e "$1/.petsc" ]; then cat "$1/.petsc"; else sed -n 's/^PETSCBCR_PETSC_KEY:INTERNAL=//p' "$1/CMakeCache.txt"; fi
+}
 for runs_dir in "$@"; do
-  use "$(sed -n 's/^PETSCBCR_PETSC_KEY:INTERNAL=//p' "$runs_dir/CMakeCache.txt")"
+  use "$(petsc_of "$runs_dir")"
   d=$work/$(basename "$runs_dir")
   mkdir -p "$d"
   petsc_words >"$d/words"
@@ -151,7 +155,7 @@ for runs_dir in "$@"; do
   "${CC:-cc}" "$work/loader.c" -o "$d/loader" -ldl
 done
 for runs_dir in "$@"; do
-  use "$(sed -n 's/^PETSCBCR_PETSC_KEY:INTERNAL=//p' "$runs_dir/CMakeCache.txt")"
+  use "$(petsc_of "$runs_dir")"
   d=$work/$(basename "$runs_dir")
   runs=$(cat "$d/words")
   for built_dir in "$@"; do

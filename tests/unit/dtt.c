@@ -2,6 +2,8 @@
   The batched trigonometric transforms against the sums that dtt.h defines, in long double, for
   every pair of ends, instruction set and precision; by rows and by columns, in place and not, float
   work on double data; large sizes by round trip and sampled sums.
+
+  turns: 3
 */
 #include "../../src/backend/cpu/cpu.h"
 #include "tests/check.h"
@@ -396,9 +398,11 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());
   for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
-    for (int t = 0; t < 17; t++) PetscCall(all_sums(t, sizes[k]));
+    for (int t = 0; t < 17; t++)
+      if (TestTurn()) PetscCall(all_sums(t, sizes[k]));
   for (size_t k = 0; k < sizeof(larger) / sizeof(larger[0]); k++)
-    for (int t = 0; t < 17; t++) PetscCall(large(t, larger[k]));
+    for (int t = 0; t < 17; t++)
+      if (TestTurn()) PetscCall(large(t, larger[k]));
   PetscCall(PetscPushErrorHandler(quiet, NULL));
   ierr = BCRDttCreate(5, BCR_END_PERIODIC, BCR_END_DIRICHLET, PETSC_FALSE, &dtt);
   PetscCall(PetscPopErrorHandler());

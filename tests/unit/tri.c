@@ -2,6 +2,8 @@
   One rank's batches of tridiagonal lines against LAPACK: every method, instruction set, precision
   and layout; open and periodic, general and near-Toeplitz lines, one set of coefficients or one for
   each line; singular and bad lines.
+
+  turns: 3
 */
 #include "../../src/tridiagonal/triimpl.h"
 #include "tricases.h"
@@ -222,7 +224,7 @@ int main(int argc, char **argv)
               if (c.periodic && (c.kind == KIND_TWO || c.kind == KIND_NEARTWO) && (c.general || !c.edges)) continue;
               if (c.periodic && c.kind == KIND_WEAK) continue;
               if (c.inner % 2 == 0 && (s + k) % 2) c.rep = 2;
-              if (can(methods[m], &c)) {
+              if (TestTurn() && can(methods[m], &c)) {
                 const int isa = (int)((s + k + v) % 3), precision = (int)((s + 2 * k + v + kind) % 3);
 
                 PetscCall(run(&c, methods[m], isa, BCR_TRI_DOUBLE, (int)(k + v) % 2));

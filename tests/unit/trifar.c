@@ -6,6 +6,7 @@
   in place. unit/tri has the same kernels with every PETSc.
 
   long: yes
+  turns: 3
 */
 #include "../../src/tridiagonal/triimpl.h"
 #include "tests/check.h"
@@ -75,6 +76,7 @@ static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPre
          cond;
 
   PetscFunctionBegin;
+  if (!TestTurn()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(&rows, sizeof(rows)));
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
