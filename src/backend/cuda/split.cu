@@ -103,9 +103,11 @@ static std::vector<SplitChoice> split_choices(const int n[3], int single)
 {
   std::vector<SplitChoice> list;
   const auto shapes = [&](int N1) {
+    int blocks;
+
 #define CASE(N2, COLUMNS, SEGMENTS, CHAINS, DBLOCKS, FBLOCKS) \
-  if (n[1] == N1 * N2 && (single ? FBLOCKS : DBLOCKS)) \
-    list.push_back(SplitChoice(N1, N2, COLUMNS, SEGMENTS, single ? FBLOCKS : DBLOCKS));
+  blocks = single ? FBLOCKS : DBLOCKS; \
+  if (n[1] == N1 * N2 && blocks) list.push_back(SplitChoice(N1, N2, COLUMNS, SEGMENTS, blocks));
     SPLIT_SHAPES(CASE)
 #undef CASE
   };
