@@ -98,8 +98,9 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMP
   for (PetscInt d = 0; d < 3; ++d) {
     const BCRAxis *x = &op->axis[d];
 
-    can = can && x->n > 2 && !x->lower && !x->plane[0].present && !x->plane[1].present &&
-          BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
+    /* no lines with coefficients of their own, no weights */
+    can = can && x->n > 2 && x->a > 0 && !x->lower && !x->weight && !x->times && !x->plane[0].present &&
+          !x->plane[1].present && BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
   if (can) *team = BCRMovesTeam(g, axis, inplace, bcr->slabranks);
