@@ -52,6 +52,7 @@ static const TestProblem problems[] = {
   {.dim = 3,        .n = {4, 4, 4},                  .dof = 1,     .ends = "dcccdc",   .a = {1, 1, 1}, .scale = 1, .row = 1},
   {.dim = 3,        .n = {5, 16, 11},                  .dof = 1,   .ends = "nnddcd", .a = {1, 1, 1}, .scale = 1,   .row = 1  },
   {.dim = 3,        .n = {6, 8, 16},                  .dof = 2,    .ends = "dddddd",  .a = {1, 2, 1}, .scale = 1,  .row = 1},
+  {.dim = 3,        .n = {5, 7, 16},                  .dof = 1,    .ends = "ddcccc",  .a = {1, 2, 0}, .scale = 1,  .row = 1  },
 };
 
 /* How many ranks share a slab, as PCView() has it; 1: none */
