@@ -94,8 +94,8 @@ static PetscErrorCode Several(const Case *c, PetscInt n, Told told[])
    one more at either end */
 static PetscErrorCode Run(const Case *c, PetscMPIInt rank, PetscMPIInt size)
 {
-  /* of a singular box, a reduction of its solve, for real and imaginary parts */
-  const int mean = c->closed && c->what != KEPT ? (PetscDefined(USE_COMPLEX) ? 2 : 1) : 0;
+  const int parts = PetscDefined(USE_COMPLEX) ? 2 : 1;       /* real and imaginary, a solve each */
+  const int mean = c->closed && c->what != KEPT ? parts : 0; /* of a singular box, a reduction of its solve */
   Told box[2], told[4];
   Case empty = *c;
 
@@ -105,7 +105,7 @@ static PetscErrorCode Run(const Case *c, PetscMPIInt rank, PetscMPIInt size)
   PetscCall(Several(c, 4, told));
   for (int k = 0; k < 4; k++) {
     const int solves = (int)told[k].solves,
-              messages = c->dim == 2 ? box[1].messages : 2 * (size - 1) + 2; /* of a solve of the box */
+              messages = c->dim == 2 ? box[1].messages : 2 * parts * (size - 1) + 2; /* of a solve of the box */
 
     if (print)
       PetscCall(PetscSynchronizedPrintf(
