@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     {2, 255, ZEROED,       DISC,   1,    PETSC_FALSE, 22},
     {2, 511, KEPT,         TWELVE, 1,    PETSC_FALSE, 42},
     {3, 31,  NEUMANN_MASK, DISC,   1,    PETSC_TRUE,  32},
-    {3, 31,  KEPT,         DISC,   1,    PETSC_FALSE, 34},
+    {3, 31,  KEPT,         DISC,   1,    PETSC_FALSE, 32},
     {3, 31,  MATERIAL,     DISC,   1e3,  PETSC_FALSE, 70}
   };
   PetscInt n = 0;
