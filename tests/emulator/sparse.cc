@@ -30,16 +30,19 @@ struct cusparseDnVecDescr {
   void *value;
 };
 
+#define DESTROY(NAME, T) \
+  API cusparseStatus_t NAME(T object) \
+  { \
+    delete object; \
+    return CUSPARSE_STATUS_SUCCESS; \
+  }
+
 API cusparseStatus_t cusparseCreate(cusparseHandle_t *handle)
 {
   *handle = new cusparseContext{};
   return CUSPARSE_STATUS_SUCCESS;
 }
-API cusparseStatus_t cusparseDestroy(cusparseHandle_t handle)
-{
-  delete handle;
-  return CUSPARSE_STATUS_SUCCESS;
-}
+DESTROY(cusparseDestroy, cusparseHandle_t)
 API cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream)
 {
   handle->stream = stream;
@@ -56,11 +59,7 @@ API cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *matrix)
   *matrix = new cusparseMatDescr{};
   return CUSPARSE_STATUS_SUCCESS;
 }
-API cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t matrix)
-{
-  delete matrix;
-  return CUSPARSE_STATUS_SUCCESS;
-}
+DESTROY(cusparseDestroyMatDescr, cusparseMatDescr_t)
 API cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t matrix, cusparseIndexBase_t base)
 {
   matrix->base = base;
@@ -83,11 +82,7 @@ API cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t *matrix, int64_t row
     rows, columns, nonzeros, start, column, value, starts == CUSPARSE_INDEX_64I, indices == CUSPARSE_INDEX_64I, base};
   return CUSPARSE_STATUS_SUCCESS;
 }
-API cusparseStatus_t cusparseDestroySpMat(cusparseConstSpMatDescr_t matrix)
-{
-  delete matrix;
-  return CUSPARSE_STATUS_SUCCESS;
-}
+DESTROY(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
 API cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t matrix, void *value)
 {
   matrix->value = value;
@@ -98,11 +93,7 @@ API cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t *vector, int64_t s
   *vector = new cusparseDnVecDescr{size, value};
   return CUSPARSE_STATUS_SUCCESS;
 }
-API cusparseStatus_t cusparseDestroyDnVec(cusparseConstDnVecDescr_t vector)
-{
-  delete vector;
-  return CUSPARSE_STATUS_SUCCESS;
-}
+DESTROY(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
 API cusparseStatus_t cusparseDnVecSetValues(cusparseDnVecDescr_t vector, void *value)
 {
   vector->value = value;

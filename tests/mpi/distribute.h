@@ -99,6 +99,25 @@ static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
 }
 
 /* A problem on all ranks, and on each of them alone */
+/* A DMDA with a star stencil and one unknown a node, and its matrix, both of the types that options say
+   (-dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu) */
+PETSC_UNUSED static PetscErrorCode TestStarCreate(PetscInt dim, const PetscInt n[3], const DMBoundaryType b[3], DM *da,
+                                                  Mat *A)
+{
+  PetscFunctionBegin;
+  PetscCall(DMDACreate(PETSC_COMM_WORLD, da));
+  PetscCall(DMSetDimension(*da, dim));
+  PetscCall(DMDASetSizes(*da, n[0], n[1], n[2]));
+  PetscCall(DMDASetBoundaryType(*da, b[0], b[1], b[2]));
+  PetscCall(DMDASetStencilType(*da, DMDA_STENCIL_STAR));
+  PetscCall(DMDASetStencilWidth(*da, 1));
+  PetscCall(DMDASetDof(*da, 1));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(DMSetUp(*da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 typedef struct {
   const TestProblem *p;
   DM da1, da;

@@ -150,16 +150,7 @@ static PetscErrorCode Create(const Field *f, DM *da, Mat *A, PetscBool *singular
     b[d] = f->ends[2 * d] == 'p' && d < f->dim ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
     if (d < f->dim && (f->ends[2 * d] == 'd' || f->ends[2 * d + 1] == 'd')) *singular = PETSC_FALSE;
   }
-  PetscCall(DMDACreate(PETSC_COMM_WORLD, da));
-  PetscCall(DMSetDimension(*da, f->dim));
-  PetscCall(DMDASetSizes(*da, f->n[0], f->n[1], f->n[2]));
-  PetscCall(DMDASetBoundaryType(*da, b[0], b[1], b[2]));
-  PetscCall(DMDASetStencilType(*da, DMDA_STENCIL_STAR));
-  PetscCall(DMDASetStencilWidth(*da, 1));
-  PetscCall(DMDASetDof(*da, 1));
-  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(TestStarCreate(f->dim, f->n, b, da, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

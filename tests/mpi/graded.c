@@ -67,16 +67,7 @@ static PetscErrorCode Matrix(const Graded *g, DM *da, Mat *A)
     Cells(g, d, h[d], x[d]);
     if (d < g->dim && g->ends[2 * d] == 'p') b[d] = DM_BOUNDARY_PERIODIC;
   }
-  PetscCall(DMDACreate(PETSC_COMM_WORLD, da));
-  PetscCall(DMSetDimension(*da, g->dim));
-  PetscCall(DMDASetSizes(*da, g->n[0], g->n[1], g->n[2]));
-  PetscCall(DMDASetBoundaryType(*da, b[0], b[1], b[2]));
-  PetscCall(DMDASetStencilType(*da, DMDA_STENCIL_STAR));
-  PetscCall(DMDASetStencilWidth(*da, 1));
-  PetscCall(DMDASetDof(*da, 1));
-  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
-  PetscCall(DMSetUp(*da));
-  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(TestStarCreate(g->dim, g->n, b, da, A));
   PetscCall(DMDAGetCorners(*da, &first[0], &first[1], &first[2], &count[0], &count[1], &count[2]));
   for (at[2] = first[2]; at[2] < first[2] + count[2]; at[2]++)
     for (at[1] = first[1]; at[1] < first[1] + count[1]; at[1]++)
