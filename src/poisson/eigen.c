@@ -301,22 +301,27 @@ size_t BCREigenWork(BCREigen e)
   return 2 * (size_t)BCR_EIGEN_LINES * (size_t)e->n;
 }
 
-/* C = A B (column by column, leading dimensions ld), with B transposed or A */
-static void product(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
-                    const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb, void *C, ptrdiff_t ldc)
+void BCREigenProduct(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                     const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb, PetscBool add, void *C, ptrdiff_t ldc)
 {
   const PetscBLASInt bm = (PetscBLASInt)m, bn = (PetscBLASInt)n, bk = (PetscBLASInt)k, ba = (PetscBLASInt)lda,
                      bb = (PetscBLASInt)ldb, bc = (PetscBLASInt)ldc;
 
   if (single) {
-    const float one = 1, zero = 0;
+    const float one = 1, beta = add ? 1 : 0;
 
-    BCRsgemm_(ta, tb, &bm, &bn, &bk, &one, (const float *)A, &ba, (const float *)B, &bb, &zero, (float *)C, &bc);
+    BCRsgemm_(ta, tb, &bm, &bn, &bk, &one, (const float *)A, &ba, (const float *)B, &bb, &beta, (float *)C, &bc);
   } else {
-    const double one = 1, zero = 0;
+    const double one = 1, beta = add ? 1 : 0;
 
-    BCRdgemm_(ta, tb, &bm, &bn, &bk, &one, (const double *)A, &ba, (const double *)B, &bb, &zero, (double *)C, &bc);
+    BCRdgemm_(ta, tb, &bm, &bn, &bk, &one, (const double *)A, &ba, (const double *)B, &bb, &beta, (double *)C, &bc);
   }
+}
+
+static void product(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                    const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb, void *C, ptrdiff_t ldc)
+{
+  BCREigenProduct(single, ta, tb, m, n, k, A, lda, B, ldb, PETSC_FALSE, C, ldc);
 }
 
 /* rows x columns numbers from f to u; from, to: they are double, else of the work type */
