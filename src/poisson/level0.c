@@ -117,7 +117,8 @@ static void symmetric_modes(PetscInt h, double M[], double lambda[], double V[])
   for (PetscInt j = 0; j < h; j++) lambda[j] = M[h * j + j];
 }
 
-/* BCRLevel0GroupModes() of a group whose end row has any sum and any coupling to the row inside: its weight is one over that */
+/* BCRLevel0GroupModes() of a group whose end row has any sum and any coupling to the row inside: its weight is one over
+   that */
 static void general_modes(PetscInt h, double inward, double excess, PetscBool high, PetscInt ld, double lambda[],
                           double A[], double S[])
 {

@@ -1013,7 +1013,8 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_FOURIER:
     if (p->dim == 2)
       PetscCall(PetscSNPrintf(text, size, "transform along %c%s, %stridiagonal lines along %c%s", p->label[a], by(p, a),
-                              p->general ? "general " : "", p->label[p->line], p->indefinite ? ", with pivoting where they are not definite" : ""));
+                              p->general ? "general " : "", p->label[p->line],
+                              p->indefinite ? ", with pivoting where they are not definite" : ""));
     else
       PetscCall(PetscSNPrintf(text, size, "transforms along %c%s and %c%s, %stridiagonal lines along %c%s", p->label[a],
                               by(p, a), p->label[b], by(p, b), p->general ? "general " : "", p->label[p->line],

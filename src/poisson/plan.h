@@ -113,12 +113,13 @@ struct _n_BCRPlan {
   PetscInt dim;
   PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];        /* x, y or z */
-  BCRAxis axis[3];      /* copies; weights of a singular one */
-  double shift, fixed;  /* fixed: what the axes of one unknown add */
-  PetscBool product;    /* mixed[], sets of the plan's axes; axes of no lines */
-  PetscBool waves;      /* product, whose sets are the axes themselves */
-  PetscBool indefinite; /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */
+  char label[3];       /* x, y or z */
+  BCRAxis axis[3];     /* copies; weights of a singular one */
+  double shift, fixed; /* fixed: what the axes of one unknown add */
+  PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
+  PetscBool waves;     /* product, whose sets are the axes themselves */
+  PetscBool
+    indefinite; /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */

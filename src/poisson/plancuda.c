@@ -43,7 +43,8 @@ PetscBool BCRPlanCudaFft(BCRPlan p, int P)
 
 /* Unknowns of a row from which on rowfft.cu is faster than a product, where both have it: h200_poisson.csv */
 #define ROWS_LEAST 100
-/* and of all rows, SPECTRAL: those of 128^3 take 0.054 ms where products take 0.023, of 256^3 0.185 and 0.29 (h200_spectral.csv) */
+/* and of all rows, SPECTRAL: those of 128^3 take 0.054 ms where products take 0.023, of 256^3 0.185 and 0.29
+   (h200_spectral_stages.csv) */
 #define ROWS_LEAST_ALL 192
 
 /* Of the rows of separators. One transform of a row: whether its kernels have this axis. In order of speed on an H200,

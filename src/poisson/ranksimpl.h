@@ -29,7 +29,7 @@ struct _n_BCRRanks {
   BCRSlabRows p;
   BCRCoreShare share; /* products of axes */
   PetscInt *rows;     /* [2][size] its arrays */
-  void *core; /* the rows between the interfaces; in one pass the interface row, too; NULL: none are between */
+  void *core;         /* the rows between the interfaces; in one pass the interface row, too; NULL: none are between */
   /* modes of an interface: eigenvalue and norm [nmodes]; constant: number of the constant one, -1: none */
   PetscInt nmodes, constant;
   const double *lambda, *norm;

@@ -4,9 +4,9 @@
   PCBCRPOISSON with end rows of any values on several axes: Robin ends of cells and by ghost nodes, penalties, one-sided
   and extrapolated ends, a first cell of another size, with uniform rows between them, or random ones on the last axis. In
   two and three dimensions, transposed, with new values, a shift up and one down among them; against PETSc's LU and the
-  matrix. On one rank rows are transformed as if their ends were mirrors where PCView() says so, all of them or those that
-  groups of block rows leave; block rows between ends of any kind are eliminated in groups, too. A Robin end on one axis
-  alone: the lines, or the block rows, are along it.
+  matrix. On one rank rows are transformed as if their ends were mirrors where PCView() says so, all of them or those
+  that groups of block rows leave; block rows between ends of any kind are eliminated in groups, too. A Robin end on one
+  axis alone: the lines, or the block rows, are along it.
   -cases: so many (24, on several ranks 12).
 */
 #include "tests/petsc/testing.h"

@@ -217,7 +217,9 @@ int main(int argc, char **argv)
     for (int k = 0; k < 32; k++) {
       const int high = k % 2;
       const double inward = pow(10, 2 * TestUniform() - 1), excess = k % 4 < 2 ? 0 : pow(10, 6 * TestUniform() - 3);
-      BCRLineRows rows = {.end = {BCR_END_GENERAL, BCR_END_GENERAL}};
+      BCRLineRows rows = {
+        .end = {BCR_END_GENERAL, BCR_END_GENERAL}
+      };
       double lambda[8], A[64], S[64];
 
       rows.inward[high] = inward;

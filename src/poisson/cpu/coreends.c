@@ -249,7 +249,8 @@ static double *group_sums(BCRCore c, int a, PetscInt g, PetscInt s)
   return c->ends.sums + (kind ? 16 * nsep + 16 * (kind - 1) + 8 * a : 8 * (nsep * a + s));
 }
 
-/* z from what the separators' solutions, and the groups' between zeros, have at the ends. With the coupling of block rows as unit */
+/* z from what the separators' solutions, and the groups' between zeros, have at the ends, all of that over the coupling of
+   block rows, unit */
 static void groups_traces(BCRCore c, PetscInt plane, double unit)
 {
   BCRCoreEnds *e = &c->ends;
@@ -321,7 +322,8 @@ void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D)
                     e->sums + 8 * nsep * a, 8);
   for (int kind = 1; kind < 3; kind++)
     BCREigenProduct(PETSC_FALSE, "T", "N", 8, two, nx, inverse + 8 * (size_t)nx * kind, nx,
-                    t + (kind == 2 ? (nsep - 1) * c->ldd : 0), c->dplane, PETSC_FALSE, e->sums + 16 * (nsep + kind - 1), 8);
+                    t + (kind == 2 ? (nsep - 1) * c->ldd : 0), c->dplane, PETSC_FALSE, e->sums + 16 * (nsep + kind - 1),
+                    8);
   groups_traces(c, plane, symbol[2]);
   ends_solve(c, plane, 1);
   groups_sources(c, plane);
@@ -330,8 +332,8 @@ void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D)
                     t + a * c->dplane, c->ldd);
   for (int kind = 1; kind < 3; kind++)
     BCREigenProduct(PETSC_FALSE, "N", "N", nx, two, 8, inverse + 8 * (size_t)nx * kind, nx,
-                    e->sums + 16 * (nsep + kind - 1), 8, PETSC_TRUE, t + (kind == 2 ? (nsep - 1) * c->ldd : 0), c->dplane);
+                    e->sums + 16 * (nsep + kind - 1), 8, PETSC_TRUE, t + (kind == 2 ? (nsep - 1) * c->ldd : 0),
+                    c->dplane);
   for (PetscInt q = 0; q < nsep; q++)
-    for (int a = 0; a < two; a++)
-      row_add(nx, e->source[a], t + a * c->dplane + q * c->ldd, (double *)D + q * c->ldd);
+    for (int a = 0; a < two; a++) row_add(nx, e->source[a], t + a * c->dplane + q * c->ldd, (double *)D + q * c->ldd);
 }

@@ -137,8 +137,9 @@ PETSC_INTERN PetscErrorCode BCRSpectralCreate(BCRCore c, const BCRCoreShare *sha
 PETSC_INTERN PetscErrorCode BCRSpectralTables(BCRCore c);
 PETSC_INTERN PetscErrorCode BCRSpectralSolve(BCRCore c, const void *f, void *u, PetscReal *removed);
 PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
-/* coreends.c: tables of all planes, modes of groups; *work: numbers of scratch, at least; lines of a plane's modes in place, whose
-   solutions are multiplied by scale and norms; separators' right-hand sides in modes, which get what the ends leave out */
+/* coreends.c: tables of all planes, modes of groups; *work: numbers of scratch, at least; lines of a plane's modes in
+   place, whose solutions are multiplied by scale and norms; separators' right-hand sides in modes, which get what the
+   ends leave out */
 PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, const BCRLevel0Modes modes[3], size_t *work);
 PETSC_INTERN void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D);
 PETSC_INTERN PetscErrorCode BCRCoreEndsDestroy(BCRCore c);
