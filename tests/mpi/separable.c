@@ -732,6 +732,44 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What devices of several ranks have no way for, an error that says what to do: a stretched ring, an axis times numbers
+   along another */
+static PetscErrorCode HostAlone(void)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2 + k;
+    p.dof = 1;
+    p.scale = 1;
+    p.shift = 1;
+    p.cut = -1;
+    p.weighed = (PetscBool)(k > 0);
+    p.timed = 2;
+    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 9 + d;
+      x->spacing = d || k ? UNIFORM : TANH;
+      x->strength = 4;
+      x->end[0] = x->end[1] = d || k ? 'd' : 'p';
+      Rows(x);
+    }
+    CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP,
+               "along an axis that multiply another): use -pc_bcrpoisson_backend cpu or auto");
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Where the operator is not definite: a ring, solved by its eigenvectors; an axis times numbers along another whose planes
    are coupled, an error */
 static PetscErrorCode Indefinite(void)
@@ -909,6 +947,7 @@ int main(int argc, char **argv)
   device = (PetscBool)!strcmp(backend, "cuda");
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &vectors));
   host = (PetscBool)(!(device || vectors) || size == 1);
+  if (device && !host) PetscCall(HostAlone());
   if (all) PetscCall(Trials(1, size > 1 ? 15 : 40));
   PetscCall(Trials(2, cases[0]));
   PetscCall(Trials(3, cases[1]));
