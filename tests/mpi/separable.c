@@ -732,12 +732,16 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What devices of several ranks have no way for, an error that says what to do: a stretched ring, an axis times numbers
-   along another */
+/* What devices of several ranks do not solve directly, a stretched ring, an axis times numbers along another: a fit, or an
+   error that says where it is solved */
 static PetscErrorCode HostAlone(void)
 {
+  PetscMPIInt rank;
+
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (int k = 0; k < 2; k++) {
+    char *text;
     Problem p;
     DM da;
     Mat A;
@@ -761,8 +765,16 @@ static PetscErrorCode HostAlone(void)
       x->end[0] = x->end[1] = d || k ? 'd' : 'p';
       Rows(x);
     }
-    CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP,
-               "along an axis that multiply another): use -pc_bcrpoisson_backend cpu or auto");
+    PetscCall(Make(&p, "double", &da, &A, &pc));
+    PetscCall(TestViewText((PetscObject)pc, &text));
+    Check(rank || strstr(text, "preconditioner only") != NULL, "no fit on devices of several ranks:\n%s", text);
+    free(text);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_fit", "exact"));
+    CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "are for -pc_bcrpoisson_backend cpu");
+    PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_fit"));
     PetscCall(PCDestroy(&pc));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
