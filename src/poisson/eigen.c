@@ -46,6 +46,8 @@ extern void BCRdsyevd_(const char *, const char *, const PetscBLASInt *, double 
 /* Lines that are multiplied one by one, without packing the matrix: those of coreends.c. As products, two of 257 unknowns
    took 190 thousand instructions more in a solve of 2.2 million (callgrind) */
 #define BCR_EIGEN_FEW 2
+/* and the numbers of it that are taken at a time. Not measured */
+#define BCR_EIGEN_PART 8192
 
 struct _n_BCREigen {
   PetscInt n, constant;
@@ -308,6 +310,26 @@ size_t BCREigenWork(BCREigen e)
   return 2 * (size_t)BCR_EIGEN_LINES * (size_t)e->n;
 }
 
+/* C = A B + beta C, A transposed or not, with so few columns of B that packing A would take longer: a part of A at a time,
+   which the cache keeps for all of them */
+static void product_few(PetscBool transposed, PetscBLASInt m, PetscBLASInt n, PetscBLASInt k, const double *A,
+                        PetscBLASInt lda, const double *B, PetscBLASInt ldb, double beta, double *C, PetscBLASInt ldc)
+{
+  const PetscBLASInt rows = transposed ? k : m, columns = transposed ? m : k, unit = 1,
+                     step = PetscMax(BCR_EIGEN_PART / PetscMax(rows, 1), 8);
+  const double one = 1;
+
+  for (PetscBLASInt c = 0; c < columns; c += step) {
+    const PetscBLASInt some = PetscMin(step, columns - c);
+    const double other = c && !transposed ? 1 : beta;
+
+    for (PetscBLASInt i = 0; i < n; i++)
+      BCRdgemv_(transposed ? "T" : "N", &rows, &some, &one, A + (ptrdiff_t)c * lda, &lda,
+                B + (ptrdiff_t)i * ldb + (transposed ? 0 : c), &unit, &other,
+                C + (ptrdiff_t)i * ldc + (transposed ? c : 0), &unit);
+  }
+}
+
 void BCREigenProduct(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                      const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb, PetscBool add, void *C, ptrdiff_t ldc)
 {
@@ -320,13 +342,12 @@ void BCREigenProduct(PetscBool single, const char *ta, const char *tb, ptrdiff_t
     BCRsgemm_(ta, tb, &bm, &bn, &bk, &one, (const float *)A, &ba, (const float *)B, &bb, &beta, (float *)C, &bc);
   } else {
     const double one = 1, beta = add ? 1 : 0;
-    const PetscBool transposed = *ta == 'N' ? PETSC_FALSE : PETSC_TRUE;
-    const PetscBLASInt rows = transposed ? bk : bm, columns = transposed ? bm : bk, unit = 1;
 
-    for (PetscBLASInt i = 0; i < bn && bn <= BCR_EIGEN_FEW && *tb == 'N'; i++) /* does not pack A */
-      BCRdgemv_(ta, &rows, &columns, &one, (const double *)A, &ba, (const double *)B + (ptrdiff_t)i * bb, &unit, &beta,
-                (double *)C + (ptrdiff_t)i * bc, &unit);
-    if (bn <= BCR_EIGEN_FEW && *tb == 'N') return;
+    if (bn <= BCR_EIGEN_FEW && *tb == 'N') {
+      product_few(*ta == 'N' ? PETSC_FALSE : PETSC_TRUE, bm, bn, bk, (const double *)A, ba, (const double *)B, bb, beta,
+                  (double *)C, bc);
+      return;
+    }
     BCRdgemm_(ta, tb, &bm, &bn, &bk, &one, (const double *)A, &ba, (const double *)B, &bb, &beta, (double *)C, &bc);
   }
 }
