@@ -6,13 +6,13 @@
 /* ---- lengths, on the host ---- */
 
 typedef struct {
-  int n, each, half, fourth, pitch, firsts, nodes, big;
+  int n, each, half, fourth, pitch, firsts, nodes, big, plain;
 } RingInfo;
 
 static int ring_info(int n, RingInfo *i)
 {
   i->n = n;
-#define CASE_AS(BIG, N, ...) \
+#define CASE_AS(BIG, PLAIN, N, ...) \
   case N: \
     i->each = RingLength<N, __VA_ARGS__>::E; \
     i->half = RingLength<N, __VA_ARGS__>::HALF; \
@@ -21,17 +21,24 @@ static int ring_info(int n, RingInfo *i)
     i->firsts = RingLength<N, __VA_ARGS__>::FIRSTS; \
     i->nodes = RingLength<N, __VA_ARGS__>::NODES; \
     i->big = BIG; \
+    i->plain = PLAIN; \
     return 1;
-#define CASE(...)     CASE_AS(0, __VA_ARGS__)
-#define CASE_BIG(...) CASE_AS(1, __VA_ARGS__)
+#define CASE(...)           CASE_AS(0, 0, __VA_ARGS__)
+#define CASE_BIG(...)       CASE_AS(1, 0, __VA_ARGS__)
+#define CASE_PLAIN(...)     CASE_AS(0, 1, __VA_ARGS__)
+#define CASE_PLAIN_BIG(...) CASE_AS(1, 1, __VA_ARGS__)
   switch (n) {
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE_BIG)
+    RING_LENGTHS_PLAIN(CASE_PLAIN)
+    RING_LENGTHS_PLAIN_BIG(CASE_PLAIN_BIG)
   default:
     return 0;
   }
 #undef CASE
 #undef CASE_BIG
+#undef CASE_PLAIN
+#undef CASE_PLAIN_BIG
 #undef CASE_AS
 }
 
@@ -44,6 +51,8 @@ int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int d, double *w)
   switch (ring->axis[d].len) {
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE)
+    RING_LENGTHS_PLAIN(CASE)
+    RING_LENGTHS_PLAIN_BIG(CASE)
   default:
     return 0;
   }
@@ -87,8 +96,8 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
   s->across = s->tasks[0] * r->axis[0].lines;
-  return !(s->ends &&
-           s->info[0].big != s->info[1].big); /* there are no kernels of either kind of lengths for any ends */
+  /* there are no kernels of either kind of lengths for any ends */
+  return !s->ends || (s->info[0].big == s->info[1].big && !s->info[0].plain && !s->info[1].plain);
 }
 
 template <typename T>

@@ -70,16 +70,16 @@ struct RingLength {
   static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
                        ROOTS = FOURTH + N;
   static constexpr int FIRST = 9,
-                       FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
-  static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
+                       FIRSTS = FIRST * (G / 2 + 1) | 1;  /* ring_fold(): eight, in other banks than the next */
+  static constexpr bool NODES = E % 4 == 0 && G % 2 == 0; /* it has lines of SINES and COSINES */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD + 1) | 1;
-  static_assert(before(PASSES) == N && N % E == 0 && N % 2 == 0 && G % 2 == 0, "radices of a length");
+  static_assert(before(PASSES) == N && N % E == 0 && E % 2 == 0, "radices of a length");
   static __device__ __forceinline__ int padded(int k) { return k + k / PAD; }
 };
 
 /* Lengths, by the number of registers that they take: kernels are compiled for either kind. Those of many registers and of
-   any ends do without the others, for the sake of the library's size */
+   any ends do without the others, for the sake of the library's size, and no kernels of any ends have the PLAIN ones */
 #define RING_LENGTHS(CASE) \
   CASE(64, 16, 16, 4) \
   CASE(96, 12, 12, 4, 2) \
@@ -87,6 +87,12 @@ struct RingLength {
   CASE(192, 12, 12, 4, 4) \
   CASE(256, 16, 16, 16) \
   CASE(512, 16, 8, 8, 8)
+#define RING_LENGTHS_PLAIN(CASE) \
+  CASE(200, 10, 10, 10, 2) \
+  CASE(250, 10, 10, 5, 5)
+#define RING_LENGTHS_PLAIN_BIG(CASE) \
+  CASE(300, 30, 10, 10, 3) \
+  CASE(500, 20, 20, 5, 5)
 #define RING_LENGTHS_BIG(CASE) \
   CASE(160, 20, 20, 4, 2) \
   CASE(320, 20, 20, 4, 4) \
@@ -950,6 +956,20 @@ __global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG
   if constexpr (!BIG || !ENDS) {
     switch (length) {
       RING_LENGTHS(CASE)
+    default:
+      break;
+    }
+  }
+  if constexpr (!ENDS) {
+    switch (length) {
+      RING_LENGTHS_PLAIN(CASE)
+    default:
+      break;
+    }
+  }
+  if constexpr (!ENDS && BIG) {
+    switch (length) {
+      RING_LENGTHS_PLAIN_BIG(CASE)
     default:
       break;
     }
