@@ -114,7 +114,7 @@ static void box_split(Box *b, PetscBool moves)
    are large */
 static PetscInt box_ring(Box *b)
 {
-  static const PetscInt sizes[] = {64, 96, 128, 128, 160, 192, 200, 250, 256, 300, 320, 384, 400, 500, 512};
+  static const PetscInt sizes[] = {64, 96, 128, 128, 160, 192, 256, 320, 384, 400, 512}, tens[] = {200, 250, 500};
   static const BCREnd ends[][2] = {
     {BCR_END_PERIODIC,       BCR_END_PERIODIC      },
     {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
@@ -127,7 +127,7 @@ static PetscInt box_ring(Box *b)
     {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
     {BCR_END_DIRICHLET,      BCR_END_NEUMANN       }
   };
-  const PetscInt line = 1 + (lrand48() % 3 > 0);
+  const PetscInt line = 1 + (lrand48() % 3 > 0), sort = lrand48() % 8; /* sort: of lengths: 0: tens, 1: 300 */
   PetscInt large = 0;
 
   b->dim = 3;
@@ -139,9 +139,9 @@ static PetscInt box_ring(Box *b)
 
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
     if (i < 2) {
-      const BCREnd *pair = ends[lrand48() % (lrand48() % 2 ? 6 : 10)];
+      const BCREnd *pair = ends[lrand48() % (sort < 2 ? 3 : lrand48() % 2 ? 6 : 10)];
 
-      b->n[d] = sizes[lrand48() % 15];
+      b->n[d] = sort == 0 ? tens[lrand48() % 3] : sort == 1 ? 300 : sizes[lrand48() % 11];
       large += b->n[d];
       for (int e = 0; e < 2; e++) x->end[e] = pair[e];
       if (pair[0] == pair[1] && pair[0] == BCR_END_DIRICHLET) b->n[d]--;
