@@ -498,7 +498,7 @@ int main(int argc, char **argv)
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 22 ? PETSC_TRUE : PETSC_FALSE,
-               device && !spectral && t == 22 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
+               device && !spectral && t == 150 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
