@@ -159,7 +159,7 @@ double BCRCudaRingFactor(const BCRCudaRingAxis *a)
    room. Numbers of lines divide those of a plane if eight do, but where COSINES have one more. Rows are ahead by 1.3 times
    the planes that the device's blocks work on at a time, and one more, so that few of them wait for stragglers; the ring
    has twice as many planes, for those that columns still read. From 0.8 to 1.5 times that took the same time within 2 % on
-   an H200 */
+   an H200; of TENS 1.5 times that takes 0.93 to 1.02 of the time, 0.6 times that 1.02 to 1.5 (h200_tens.csv) */
 int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
   const int eight = 8, least = 128, most = 32;
@@ -198,7 +198,7 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
     (void)cudaGetLastError();
     return 0;
   }
-  r->ahead = (int)(1.3 * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
+  r->ahead = (int)((s.kind == RING_TENS ? 2 : 1.3) * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
   if (r->ahead > r->nz) r->ahead = r->nz;
   r->planes = 2 * r->ahead < r->nz ? 2 * r->ahead : r->nz;
   return BCRCudaRingBytes(r, single) <= cache;
