@@ -1,6 +1,7 @@
 /*
   ranks: 2 4
   args: -quick
+  long: yes
 
   An allocation of this library's that fails on one rank only: all ranks have an error, none waits
   for another, and the next use of the same object is right. Every allocation of set-up, of set-up
