@@ -33,6 +33,18 @@ static inline void TestLargest(double *worst, double e)
   if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
 }
 
+/* A KSP of the type with PCBCRPOISSON, which sees the matrix alone */
+static inline PetscErrorCode TestKSPCreate(Mat A, KSPType type, KSP *ksp, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), ksp));
+  PetscCall(KSPSetOperators(*ksp, A, A));
+  PetscCall(KSPSetType(*ksp, type));
+  PetscCall(KSPGetPC(*ksp, pc));
+  PetscCall(PCSetType(*pc, PCBCRPOISSON));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix whose rows are out of sight: products are those of A, which the caller keeps */
 static inline PetscErrorCode TestShellMult(Mat shell, Vec x, Vec y)
 {
