@@ -1,7 +1,8 @@
 /* What all tests share: the exit status, a maximum that keeps a NaN, random numbers */
 #pragma once
 
-#include <petscmat.h>
+#include <petscbcr.h>
+#include <petscksp.h>
 #include "src/base/petscbcrimpl.h"
 #include <math.h>
 #include <stdint.h>
