@@ -6,7 +6,7 @@
 #   turns: 3            argument -turns 3: of the cases that ask TestTurn() (tests/check.h) one in three, others on each number of ranks
 #                       (PETSCBCR_TEST_TURNS=t: -turns t for all programs; 1: all cases)
 #   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants; so are runs
-#                       on more than 3 ranks
+#                       on more than 3 ranks. Runs on one rank of programs that run on two as well are labelled also2
 #   quick: 1            numbers of ranks (of those above) whose runs get the label quick: scripts/check quick, scripts/check sanitize
 #   quick-args: -n 9    fewer cases: the quick runs are further ones, with these arguments in place of args, "-quick" in their names, and the label
 #                       again
@@ -131,6 +131,8 @@ function(petscbcr_add_tests folder)
       set(more ranks${n})
       if(n GREATER 3)
         list(APPEND more long)
+      elseif(n EQUAL 1 AND "2" IN_LIST ranks)
+        list(APPEND more also2)
       endif()
       if(NOT run STREQUAL n)
         list(APPEND more again)
