@@ -11,6 +11,7 @@
   ill-conditioned, gets a fit, which is what is named then.
 */
 #include "tests/petsc/testing.h"
+#include "tests/rows.h"
 
 #define MOST 48
 
@@ -129,52 +130,39 @@ static double Factor(const Problem *p, const PetscInt at[3])
   return f;
 }
 
-static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
+static void Row(const void *ctx, const PetscInt N[3], const PetscInt at[3], MatStencil col[7], PetscScalar v[7],
+                PetscInt *m)
 {
-  PetscInt lo[3], n[3], at[3];
+  const Problem *p = (const Problem *)ctx;
+  const PetscInt c = col[0].c;
+  const double f = Factor(p, at);
+  double diag = p->shift;
+  PetscBool kept = p->hole;
 
-  PetscFunctionBegin;
-  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
-  PetscCall(MatZeroEntries(A));
-  for (at[2] = lo[2]; at[2] < lo[2] + n[2]; at[2]++)
-    for (at[1] = lo[1]; at[1] < lo[1] + n[1]; at[1]++)
-      for (at[0] = lo[0]; at[0] < lo[0] + n[0]; at[0]++)
-        for (PetscInt c = 0; c < p->dof; c++) {
-          MatStencil row = {.i = at[0], .j = at[1], .k = at[2], .c = c}, col = row;
-          const double f = Factor(p, at);
-          double diag = p->shift;
-          PetscBool kept = p->hole;
-          PetscScalar v;
+  (void)N;
+  *m = 1;
+  for (PetscInt d = 0; d < p->dim && kept; d++)
+    kept = (PetscBool)(at[d] >= p->axis[c][d].n / 2 + 2 && at[d] <= p->axis[c][d].n / 2 + 4);
+  for (PetscInt d = 0; d < p->dim; d++)
+    for (int s = 0; s < 2; s++)
+      if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
+  for (PetscInt d = 0; d < p->dim && !kept; d++) {
+    const Axis *x = &p->axis[c][d];
+    const double t = p->weighed && d == p->timed ? p->t[at[p->times]]
+                     : p->twice && d == p->times ? p->t[at[p->timed]]
+                                                 : 1;
 
-          for (PetscInt d = 0; d < p->dim && kept; d++)
-            kept = (PetscBool)(at[d] >= p->axis[c][d].n / 2 + 2 && at[d] <= p->axis[c][d].n / 2 + 4);
-          for (PetscInt d = 0; d < p->dim; d++)
-            for (int s = 0; s < 2; s++)
-              if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
-          for (PetscInt d = 0; d < p->dim && !kept; d++) {
-            const Axis *x = &p->axis[c][d];
-            const double t = p->weighed && d == p->timed ? p->t[at[p->times]]
-                             : p->twice && d == p->times ? p->t[at[p->timed]]
-                                                         : 1;
+    diag += t * x->diag[at[d]];
+    for (int s = 0; s < 2; s++) {
+      const double value = t * (s ? x->up[at[d]] : x->low[at[d]]);
 
-            diag += t * x->diag[at[d]];
-            for (int s = 0; s < 2; s++) {
-              const double value = t * (s ? x->up[at[d]] : x->low[at[d]]);
-              PetscInt *to = d == 0 ? &col.i : d == 1 ? &col.j : &col.k;
-
-              if (value == 0) continue;
-              *to = at[d] + (s ? 1 : -1);
-              v = (PetscScalar)(-f * value * (1 + (at[0] == 1 && at[1] == 2 && d == 0 && s ? p->wrong : 0)));
-              PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &v, ADD_VALUES));
-              *to = at[d];
-            }
-          }
-          v = (PetscScalar)(kept ? p->kept : f * diag);
-          PetscCall(MatSetValuesStencil(A, 1, &row, 1, &row, &v, ADD_VALUES));
-        }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
+      if (value == 0) continue;
+      col[*m] = col[0];
+      *(d == 0 ? &col[*m].i : d == 1 ? &col[*m].j : &col[*m].k) += s ? 1 : -1;
+      v[(*m)++] = (PetscScalar)(-f * value * (1 + (at[0] == 1 && at[1] == 2 && d == 0 && s ? p->wrong : 0)));
+    }
+  }
+  v[0] = (PetscScalar)(kept ? p->kept : f * diag);
 }
 
 static void Describe(const Problem *p, char text[256])
@@ -264,7 +252,7 @@ static PetscErrorCode Compare(const Problem *p, DM da, Mat A, PC pc, PetscBool s
 
     PetscCall(Grid(PETSC_COMM_SELF, p, &da1));
     PetscCall(DMCreateMatrix(da1, &A1));
-    PetscCall(Fill(p, da1, A1));
+    PetscCall(TestRowsFill(da1, Row, p, A1));
     PetscCall(TestReference(A1, &lu));
     PetscCall(MatCreateVecs(A1, &x1, &b1));
     PetscCall(VecDuplicate(x1, &y1));
@@ -306,7 +294,7 @@ static PetscErrorCode Make(const Problem *p, const char precision[], DM *da, Mat
   PetscFunctionBegin;
   PetscCall(Grid(PETSC_COMM_WORLD, p, da));
   PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(Fill(p, *da, *A));
+  PetscCall(TestRowsFill(*da, Row, p, *A));
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
   PetscCall(PCSetType(*pc, PCBCRPOISSON));
   PetscCall(PCSetDM(*pc, *da));
@@ -364,7 +352,7 @@ static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general
   if (all) {
     PetscCall(Compare(p, da, A, pc, singular, PETSC_TRUE, precision, "transposed"));
     p->shift = shift + 3;
-    PetscCall(Fill(p, da, A));
+    PetscCall(TestRowsFill(da, Row, p, A));
     PetscCall(PCSetUp(pc));
     PetscCall(Compare(p, da, A, pc, PETSC_FALSE, PETSC_FALSE, precision, "another shift"));
     p->shift = shift;
@@ -373,7 +361,7 @@ static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general
       p->axis[0][0].diag[i] *= 2;
       p->axis[0][0].up[i] *= 2;
     }
-    PetscCall(Fill(p, da, A));
+    PetscCall(TestRowsFill(da, Row, p, A));
     PetscCall(PCSetUp(pc));
     PetscCall(Read(p, pc, general, &singular));
     PetscCall(Compare(p, da, A, pc, singular, PETSC_FALSE, precision, "other coefficients"));
