@@ -1097,10 +1097,12 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
       cap->asked = PetscMin(cap->asked, BCR_CAPACITANCE_PIECES *
                                           PetscSqrtReal((PetscReal)ops[c].differ->pieces / (PetscReal)cap->info.rows));
   cap->info.masked = all[1];
-  /* not all of many rows: directions would take more memory than some vectors do */
-  cap->info.most =
-    PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
-  cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
+  /* where not all can be kept, no more than take the memory of some vectors */
+  cap->info.most = all[0] + cap->borders;
+  if (cap->info.most > most)
+    cap->info.most =
+      PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
+  cap->info.most = PetscMax(1, cap->info.most);
   few = all[2] / (BCR_CAPACITANCE_SHARE * PetscMax(all[0], 1));
   /* without its shift the box has a constant in its null space, of which each node has a share */
   for (PetscInt c = 0; c < cap->dof; c++) {
