@@ -16,7 +16,7 @@
 #define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
 /* Directions of a solve are kept as long as rounding grows by no more than this where all of them at once are made orthogonal to
    those that they have not met: else solutions of all directions would be inexact, and take one or two fields more */
-#define BCR_DIRECTIONS_GROWN ((PetscReal)10)
+#define BCR_DIRECTIONS_GROWN ((PetscReal)3)
 /* Of the steps that are expected, those that are launched at once */
 #define BCR_DIRECTIONS_AHEAD ((PetscReal)0.75)
 /* Those that are expected at first, over those of the solve before */
