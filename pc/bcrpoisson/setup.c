@@ -345,7 +345,7 @@ static PetscErrorCode make_capacitance(PC pc, const BCRGrid *layout)
                                                                          : PETSC_MACHINE_EPSILON;
 
   PetscFunctionBegin;
-  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver,
+  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver, bcr->factor,
                                  bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? 0 : bcr->directions, eps,
                                  &bcr->cap));
   PetscCall(check_mask(pc, layout));

@@ -135,6 +135,14 @@ static PetscErrorCode mask_launch(void *context)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* y = x with the factors of rows */
+static PetscErrorCode with_factors(BCRCapacitance cap, const PetscScalar *x, PetscScalar *y)
+{
+  PetscFunctionBegin;
+  PetscCall(mask_product(cap, &cap->factors, 1, list_spread(x), PETSC_FALSE, list_spread(y)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
@@ -143,7 +151,8 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
   };
 
   PetscFunctionBegin;
-  if (f != rhs) PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
+  if (f != rhs && cap->factors.rows && !transpose) PetscCall(with_factors(cap, f, rhs));
+  else if (f != rhs) PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
   PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), mask_launch, &launch));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -483,6 +492,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   }
   if (y != u) PetscCall(cap->c.ops->copy(&cap->c, cap->n, y, u));
   PetscCall(mask_end(cap, transpose, u));
+  if (cap->factors.rows && transpose) PetscCall(with_factors(cap, u, u));
   if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
@@ -984,7 +994,7 @@ static void lists_create(BCRCapacitance cap)
 }
 
 enum {
-  LISTS = 14
+  LISTS = 15
 };
 
 static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
@@ -996,6 +1006,7 @@ static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
   list[11] = &cap->exchange.back;
   list[12] = &cap->lift;
   list[13] = &cap->rim;
+  list[14] = &cap->factors;
 }
 
 /* An array, and its copy in other memory */
@@ -1057,7 +1068,8 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
+static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], const PetscReal factor[],
+                           PetscInt most)
 {
   PetscReal largest[2], stretch = 1;
   PetscInt all[3], few;
@@ -1068,6 +1080,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
   rows_scale(cap, layout, ops);
   lists_create(cap);
+  if (factor) cap->factors = (BCRSparse){.rows = cap->n, .value = (PetscReal *)factor};
   ierr = arrays_create(cap);
   if (!ierr)
     ierr = PetscMalloc4(cap->dof, &cap->b.shared, cap->dof, &cap->w.shared, cap->dof, &cap->change.shared, cap->dof,
@@ -1118,7 +1131,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
 }
 
 PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], BCRSolver solver,
-                                    PetscInt most, PetscReal eps, BCRCapacitance *capacitance)
+                                    const PetscReal factor[], PetscInt most, PetscReal eps, BCRCapacitance *capacitance)
 {
   BCRCapacitance cap = NULL;
   PetscErrorCode ierr;
@@ -1135,7 +1148,7 @@ PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const B
   cap->n = dof * layout->n[0] * layout->n[1] * layout->n[2];
   cap->solver = solver;
   cap->eps = eps;
-  ierr = fill(cap, layout, ops, most);
+  ierr = fill(cap, layout, ops, factor, most);
   BCRCallElse(ierr, (void)BCRCapacitanceDestroy(&cap));
   *capacitance = cap;
   PetscFunctionReturn(PETSC_SUCCESS);
