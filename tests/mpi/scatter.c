@@ -107,15 +107,15 @@ static PetscErrorCode Resonance(void)
 int main(int argc, char **argv)
 {
   const Wave waves[] = {
-    {{2, 31, KEPT, DISC, 1, PETSC_FALSE, 40},          0.05},
-    {{2, 47, KEPT, DISC, 1, PETSC_FALSE, 60},          0.5 },
-    {{2, 47, ZEROED, DISC, 1, PETSC_TRUE, 60},         0.3 },
-    {{2, 47, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 60},   0.3 },
+    {{2, 31, KEPT, DISC, 1, PETSC_FALSE, 40},            0.05},
+    {{2, 47, KEPT, DISC, 1, PETSC_FALSE, 60},            0.5 },
+    {{2, 47, ZEROED, DISC, 1, PETSC_TRUE, 60},           0.3 },
+    {{2, 47, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 60},     0.3 },
     {{2, 64, NEUMANN_MASK, TWELVE, 1, PETSC_FALSE, 100}, 0.2 },
-    {{2, 31, WELLS, DISC, 1, PETSC_TRUE, 10},          0.4 },
-    {{2, 31, PINNED, DISC, 1, PETSC_FALSE, 4},         0.4 },
-    {{3, 13, KEPT, DISC, 1, PETSC_FALSE, 60},          0.9 },
-    {{3, 13, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 60},   0.7 }
+    {{2, 31, WELLS, DISC, 1, PETSC_TRUE, 10},            0.4 },
+    {{2, 31, PINNED, DISC, 1, PETSC_FALSE, 4},           0.4 },
+    {{3, 13, KEPT, DISC, 1, PETSC_FALSE, 60},            0.9 },
+    {{3, 13, NEUMANN_MASK, DISC, 1, PETSC_TRUE, 60},     0.7 }
   };
   char backend[8] = "cpu";
   PetscMPIInt rank;
