@@ -206,9 +206,7 @@ static PetscErrorCode solve_slab(PC pc, PetscMemType where, void *stream, PetscB
     bcr->boxes = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (PetscInt i = 0; i < n && bcr->factor && !transpose; ++i) u[i] = bcr->factor[i] * f[i]; /* of the host */
-  PetscCall(BCRCapacitanceSolve(bcr->cap, where, stream, transpose, bcr->factor && !transpose ? u : f, u));
-  for (PetscInt i = 0; i < n && bcr->factor && transpose; ++i) u[i] *= bcr->factor[i];
+  PetscCall(BCRCapacitanceSolve(bcr->cap, where, stream, transpose, f, u));
   PetscCall(BCRCapacitanceGetInfo(bcr->cap, &info));
   bcr->boxes += info.solves;
   PetscCall(PetscInfo(pc,

@@ -92,7 +92,7 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver solver;
   BCRCapacitance cap;   /* where rows of the matrix are not the operator's; NULL: all of them are */
-  PetscScalar *factor;  /* of each row of the right-hand side, in the solver's slabs, see factors.c; or NULL */
+  PetscReal *factor;    /* of each row of the right-hand side, in the solver's slabs, see factors.c; or NULL */
   PetscBool stagnated;  /* the system of rows that differ was not solved once: a fit, from the next set-up on */
   BCRPonds ponds;       /* looked for where it was not solved at first */
   PetscInt boxes;       /* solves of the box in the last application, where rows differ */

@@ -1,7 +1,7 @@
 /*
   Row factors of a matrix with rows that differ (two materials): A~ = S (B + S^-1 E G^T), so that S^-1 is applied once to the
-  right-hand side, to the solution where it is the transpose, and the many solves of the box are without it. On the host: a
-  device has its factors where vectors are read. Not for singular operators, where what is removed is a constant of f.
+  right-hand side, to the solution where it is the transpose (capacitance.c), and the many solves of the box are without it. Not
+  for singular operators, where what is removed is a constant of f.
 */
 #include "bcrpoisson.h"
 #include <string.h>
@@ -29,20 +29,14 @@ static PetscInt alike(PetscInt n, const PetscReal s[])
   return i;
 }
 
-/* The factors take the place of the operator's */
-static PetscBool factors_in_place(const PC_BCRPoisson *bcr)
-{
-  return (PetscBool)(bcr->dof == 1 && !PetscDefined(USE_COMPLEX));
-}
-
 /* The lists of component c over the factors of their rows, and what f is multiplied with; rows of a mask are as they are */
 static void take_out(PC_BCRPoisson *bcr, PetscInt c)
 {
   const BCRGrid *g = &bcr->place.grid;
   const PetscReal *s = bcr->ops[c].rowscale;
   const PetscInt dof = bcr->dof, n = bcr->n / dof;
-  PetscScalar *to = bcr->factor + c;
-  const PetscBool in_place = factors_in_place(bcr);
+  PetscReal *to = bcr->factor + c;
+  const PetscBool in_place = dof == 1 ? PETSC_TRUE : PETSC_FALSE;
   BCRDiffer x = bcr->ops[c].differ;
   PetscInt ix[3];
 
@@ -70,11 +64,10 @@ PetscErrorCode BCRFactorsTake(PC pc)
 
   PetscFunctionBegin;
   PetscCall(PetscFree(bcr->factor));
-  if (bcr->backend != PCBCRPOISSON_BACKEND_CPU && PetscDefined(HAVE_CUDA)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt c = 0; c < bcr->dof; ++c) some = (PetscBool)(some || factor_out(bcr, c));
   if (!some) PetscFunctionReturn(PETSC_SUCCESS);
-  if (factors_in_place(bcr)) {
-    bcr->factor = (PetscScalar *)bcr->ops[0].rowscale;
+  if (bcr->dof == 1) { /* they take the place of the operator's */
+    bcr->factor = bcr->ops[0].rowscale;
     take_out(bcr, 0);
     bcr->ops[0].rowscale = NULL;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -92,15 +85,21 @@ PetscErrorCode BCRFactorsTake(PC pc)
 PetscErrorCode BCRFactorsMove(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const size_t n = (size_t)bcr->dof * (size_t)bcr->moves.nodes;
-  PetscScalar *moved = NULL;
+  const PetscInt n = bcr->dof * bcr->moves.nodes;
+  PetscReal *moved = NULL;
+  PetscScalar *v = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (!bcr->factor || bcr->moves.inplace) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRFaultShare(bcr->place.grid.comm, PetscMalloc1(PetscMax(n, 1), &moved), BCR_NO_MEMORY));
-  PetscCall(BCRMovesTake(&bcr->moves, bcr->factor));
-  PetscCall(PetscArraycpy(moved, bcr->moves.slab, n));
+  ierr = PetscMalloc1(PetscMax(n, 1), &moved);
+  if (!ierr) ierr = PetscMalloc1(PetscMax(bcr->n, 1), &v);
+  BCRCallElse(BCRFaultShare(bcr->place.grid.comm, ierr, BCR_NO_MEMORY), (void)PetscFree(moved));
+  for (PetscInt i = 0; i < bcr->n; ++i) v[i] = bcr->factor[i];
+  PetscCall(BCRMovesTake(&bcr->moves, v));
+  for (PetscInt i = 0; i < n; ++i) moved[i] = PetscRealPart(bcr->moves.slab[i]);
   PetscCall(BCRMovesRelease(&bcr->moves));
+  PetscCall(PetscFree(v));
   PetscCall(PetscFree(bcr->factor));
   bcr->factor = moved;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -467,9 +467,9 @@ PetscErrorCode PCBCRPoissonGetCapacitance(PC pc, PCBCRPoissonCapacitance *capaci
 
   Notes:
   With `m` rows that differ, `k` directions take `2 m k` numbers. They serve all further right-hand sides; where all `m` are
-  known a solve is two solves of the box. Where the limit is less, those of the first solves are kept, and one for each
-  later right-hand side; when these are too many they are forgotten. Whatever the limit, no more than 32 are kept where
-  they take more memory than 8 vectors do.
+  known a solve is two solves of the box. Where `m` is more than the limit, those of the first solves are kept, and one for
+  each later right-hand side; when these are too many they are forgotten. No more than 32 are kept then where they take more
+  memory than 8 vectors do.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for a number below 1.
 

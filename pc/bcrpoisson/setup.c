@@ -262,6 +262,23 @@ static PetscErrorCode check_product(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows that differ in a box with modes that are left out, which the matrix has: it is no box to solve the matrix with. *resonant:
+   it is to be read again. Collective */
+static PetscErrorCode check_resonance(PC pc, PetscBool *resonant)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscMPIInt left = bcr->info.left > 0 ? 1 : 0;
+
+  PetscFunctionBegin;
+  *resonant = PETSC_FALSE;
+  if (!bcr->cap || !bcr->waves) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (!left) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "Rows differ from an operator that is numerically singular: they are not solved with it\n"));
+  bcr->stagnated = *resonant = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions *options)
 {
   PetscFunctionBegin;
@@ -316,6 +333,9 @@ static PetscErrorCode check_mask(PC pc, const BCRGrid *layout)
 
   PetscFunctionBegin;
   if (bcr->capacitance != PCBCRPOISSON_CAPACITANCE_EXTENSION) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(!bcr->waves, layout->comm, PETSC_ERR_SUP,
+             "-%spc_bcrpoisson_capacitance extension is for definite operators, and this one is not: use auto",
+             BCRPrefix(pc));
   for (PetscInt c = 0; c < bcr->dof; ++c)
     PetscCheck(bcr->ops[c].differ || !strcmp(bcr->ops[c].fit, "exact"), layout->comm, PETSC_ERR_SUP,
                "-%spc_bcrpoisson_capacitance extension is for a box with a mask in it, rows with nothing but their "
@@ -345,7 +365,7 @@ static PetscErrorCode make_capacitance(PC pc, const BCRGrid *layout)
                                                                          : PETSC_MACHINE_EPSILON;
 
   PetscFunctionBegin;
-  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver,
+  PetscCall(BCRCapacitanceCreate(layout, bcr->dof, bcr->ops, bcr->solver, bcr->factor,
                                  bcr->capacitance == PCBCRPOISSON_CAPACITANCE_EXTENSION ? 0 : bcr->directions, eps,
                                  &bcr->cap));
   PetscCall(check_mask(pc, layout));
@@ -520,7 +540,7 @@ static PetscErrorCode view_plan(PC pc)
 static PetscErrorCode read_and_plan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, device;
+  PetscBool same = PETSC_FALSE, done = PETSC_FALSE, resonant, device;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
@@ -560,6 +580,12 @@ static PetscErrorCode read_and_plan(PC pc)
   pc->failedreason = PC_NOERROR;
   PetscCall(BCRPondsDestroy(&bcr->ponds)); /* the values may be others */
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscCall(check_resonance(pc, &resonant));
+  if (resonant) {
+    PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
+    PetscCall(read_and_plan(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(check_product(pc));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "%s: grid %s, fit %s, largest deviation %g%s, plan %s\n",

@@ -499,7 +499,7 @@ PetscReal BCROperatorNearness(const BCROperator *op)
 /* And not what is made to be near it */
 static PetscBool BCROperatorIsMatrix(const BCROperator *op)
 {
-  return (PetscBool)(!op->differ && (!strcmp(op->fit, "exact") || !strcmp(op->fit, "user")));
+  return (PetscBool)(!strcmp(op->fit, "exact") || !strcmp(op->fit, "user") || op->differ);
 }
 
 /* Not definite, or complex: waves.c, which has axes that multiply others only if their planes are not coupled, and general
@@ -562,6 +562,13 @@ static PetscErrorCode BCROperatorPlanesLowest(const BCROperator *op, PetscInt ap
     *least = PetscMin(*least, (PetscReal)(size > 0 ? lo / size : 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCROperatorCanWave(const BCROperator *op)
+{
+  for (PetscInt d = 0; d < op->dim; d++)
+    if (op->axis[d].times || (op->axis[d].lower && BCRAxisIsPeriodic(&op->axis[d]))) return PETSC_FALSE;
+  return (PetscBool)!BCROperatorFallsApart(op);
 }
 
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)

@@ -87,5 +87,8 @@ PETSC_INTERN PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, P
 /* How much the diagonal H varies that symmetrises a general axis (H T H^-1 symmetric in the
    squares, src/poisson/component.c); 1: no general axis */
 PETSC_INTERN PetscReal BCROperatorSkewness(const BCROperator *op);
-/* PETSC_ERR_SUP unless the operator is definite or singular by Neumann and periodic ends alone (which it flags) */
+/* There are ways to solve with the operator though it is not definite, whose rows are not all those of the matrix */
+PETSC_INTERN PetscBool BCROperatorCanWave(const BCROperator *op);
+/* PETSC_ERR_SUP unless the operator is definite, singular by Neumann and periodic ends alone (which it flags), or one of either
+   sign that is the matrix, but for rows that differ (which it flags, too) */
 PETSC_INTERN PetscErrorCode BCROperatorCheckDefinite(BCROperator *op);

@@ -135,6 +135,14 @@ static PetscErrorCode mask_launch(void *context)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* y = x with the factors of rows */
+static PetscErrorCode with_factors(BCRCapacitance cap, const PetscScalar *x, PetscScalar *y)
+{
+  PetscFunctionBegin;
+  PetscCall(mask_product(cap, &cap->factors, 1, list_spread(x), PETSC_FALSE, list_spread(y)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rhs = f~. What the mask's solution is, or its right-hand side for the transpose, goes to cap->inside. Collective */
 static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const PetscScalar *f, PetscScalar *rhs)
 {
@@ -143,7 +151,8 @@ static PetscErrorCode mask_begin(BCRCapacitance cap, PetscBool transpose, const 
   };
 
   PetscFunctionBegin;
-  if (f != rhs) PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
+  if (f != rhs && cap->factors.rows && !transpose) PetscCall(with_factors(cap, f, rhs));
+  else if (f != rhs) PetscCall(cap->c.ops->copy(&cap->c, cap->n, f, rhs));
   PetscCall(cap->c.ops->run(&cap->c, &launch.key, sizeof(launch.key), mask_launch, &launch));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -483,6 +492,7 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
   }
   if (y != u) PetscCall(cap->c.ops->copy(&cap->c, cap->n, y, u));
   PetscCall(mask_end(cap, transpose, u));
+  if (cap->factors.rows && transpose) PetscCall(with_factors(cap, u, u));
   if (!cap->info.reached) BCRDirectionsForget(directions); /* of a system that has no solution they may be anything */
   cap->info.known = directions->k;
   cap->info.residual = rounding > 0 ? left / rounding : left;
@@ -782,70 +792,96 @@ static PetscBool null_plain(const BCROperator *op, PetscReal *const axis[3])
   return plain;
 }
 
-/* The vectors of border b. Collective */
-static PetscErrorCode border_vectors(BCRCapacitance cap, const BCRGrid *layout, const BCROperator *op, BCRBorder *b)
+/* What the null vectors of an operator are made of */
+typedef struct {
+  const BCROperator *op;
+  const BCRGrid *layout;
+  PetscReal *axis[3]; /* the left ones of the axes */
+  PetscBool plain;    /* they are ones */
+} Nulls;
+
+static PetscErrorCode nulls_destroy(Nulls *nulls)
 {
-  const PetscInt *n = layout->n, nodes = n[0] * n[1] * n[2];
-  PetscReal *axis[3] = {NULL, NULL, NULL};
-  PetscErrorCode ierr = PETSC_SUCCESS;
-  PetscBool plain = PETSC_FALSE;
-
   PetscFunctionBegin;
-  for (int d = 0; d < 3 && !ierr; d++) ierr = null_axis(&op->axis[d], &axis[d]);
-  if (!ierr) plain = null_plain(op, axis);
-  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right);
-  if (!ierr && !plain) ierr = BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left);
-  BCRCallElse(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(axis[0]), (void)PetscFree(axis[1]),
-              (void)PetscFree(axis[2]));
-  for (PetscInt k = 0; k < n[2]; k++)
-    for (PetscInt j = 0; j < n[1] && !plain; j++) {
-      const PetscInt ix[3] = {layout->lo[0], layout->lo[1] + j, layout->lo[2] + k}, at = n[0] * (j + n[1] * k);
-
-      if (j > 0 && null_repeats(op, axis, ix[1])) {
-        PetscCall(PetscArraycpy(b->right + at, b->right + at - n[0], n[0]));
-        PetscCall(PetscArraycpy(b->left + at, b->left + at - n[0], n[0]));
-      } else null_line(op, layout, axis, ix, b->right + at, b->left + at);
-    }
-  for (int d = 0; d < 3; d++) PetscCall(PetscFree(axis[d]));
+  for (int d = 0; d < 3; d++) PetscCall(PetscFree(nulls->axis[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscReal null_entry(const PetscReal *r, PetscInt node)
+static PetscErrorCode nulls_create(const BCROperator *op, const BCRGrid *layout, Nulls *nulls)
 {
-  return r ? r[node] : 1;
+  PetscFunctionBegin;
+  *nulls = (Nulls){.op = op, .layout = layout};
+  for (int d = 0; d < 3; d++) BCRCallElse(null_axis(&op->axis[d], &nulls->axis[d]), (void)nulls_destroy(nulls));
+  nulls->plain = null_plain(op, nulls->axis);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Puts the border's null vector to zeros of cap->unit, or takes it away, where G^T or E^T refer to it; where other
-   ranks do, too, everywhere */
-static void border_put(BCRCapacitance cap, const BCRBorder *b, PetscBool transpose, PetscBool there)
+/* The vectors of border b, at all nodes, unless they are ones */
+static PetscErrorCode border_vectors(BCRCapacitance cap, Nulls *nulls, BCRBorder *b)
 {
-  const PetscReal *r = border_null(b, transpose);
+  const PetscInt *n = nulls->layout->n, *lo = nulls->layout->lo, nodes = n[0] * n[1] * n[2];
+
+  PetscFunctionBegin;
+  if (nulls->plain) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->right));
+  PetscCall(BCRNumbersAllocReal(&cap->c, nodes, "null vectors", &b->left));
+  for (PetscInt k = 0; k < n[2]; k++)
+    for (PetscInt j = 0; j < n[1]; j++) {
+      const PetscInt ix[3] = {lo[0], lo[1] + j, lo[2] + k}, at = n[0] * (j + n[1] * k);
+
+      if (j > 0 && null_repeats(nulls->op, nulls->axis, ix[1])) {
+        PetscCall(PetscArraycpy(b->right + at, b->right + at - n[0], n[0]));
+        PetscCall(PetscArraycpy(b->left + at, b->left + at - n[0], n[0]));
+      } else null_line(nulls->op, nulls->layout, nulls->axis, ix, b->right + at, b->left + at);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One entry of these, whether they are there or not */
+static PetscReal null_entry(const Nulls *nulls, const BCRBorder *b, PetscBool transpose, PetscInt node)
+{
+  const PetscInt *n = nulls->layout->n, *lo = nulls->layout->lo;
+  const PetscReal *v = border_null(b, transpose);
+  PetscReal right = 1, left = 1;
+
+  if (v) return v[node];
+  if (!nulls->plain)
+    null_at(nulls->op, nulls->layout, nulls->axis,
+            (PetscInt[]){lo[0] + node % n[0], lo[1] + node / n[0] % n[1], lo[2] + node / n[0] / n[1]}, &right, &left);
+  return transpose ? left : right;
+}
+
+/* Puts the border's null vector to cap->unit, or zeros, where G^T or E^T refer to it; where other ranks do, too, everywhere */
+static void border_put(BCRCapacitance cap, const Nulls *nulls, const BCRBorder *b, PetscBool transpose, PetscBool there)
+{
   const PetscInt dof = cap->dof, c = b->component;
   const BCRSparse *G = &cap->from[0];
 
   if (cap->exchange.sf && !transpose)
-    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? null_entry(r, i) : 0;
+    for (PetscInt i = 0; i < cap->n / dof; i++) cap->unit[c + dof * i] = there ? null_entry(nulls, b, transpose, i) : 0;
   else if (transpose)
     for (PetscInt i = 0; i < cap->m; i++) {
-      if (cap->row[i] % dof == c) cap->unit[cap->row[i]] = there ? null_entry(r, cap->row[i] / dof) : 0;
+      if (cap->row[i] % dof == c)
+        cap->unit[cap->row[i]] = there ? null_entry(nulls, b, transpose, cap->row[i] / dof) : 0;
     }
   else
     for (PetscInt k = 0; k < G->start[cap->m]; k++)
-      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? null_entry(r, G->from[k] / dof) : 0;
+      if (G->from[k] % dof == c) cap->unit[G->from[k]] = there ? null_entry(nulls, b, transpose, G->from[k] / dof) : 0;
 }
 
 /* What the border has in the system: G^T r in a solve, E^T l in a transposed one, in units in which they are 1, terms[2]. The
    other one of the two is its row. *regular: neither is zero, so that the constant is the matrix' no more. Collective */
-static PetscErrorCode border_terms(BCRCapacitance cap, BCRBorder *b, PetscScalar *terms[2], PetscBool *regular)
+static PetscErrorCode border_terms(BCRCapacitance cap, const Nulls *nulls, BCRBorder *b, PetscScalar *terms[2],
+                                   PetscBool *regular)
 {
   PetscFunctionBegin;
   *regular = PETSC_TRUE;
   for (int t = 0; t < 2; t++) {
     PetscReal largest[2] = {0, 0}, sum = 0; /* of the terms, of what they are sums of */
 
-    border_put(cap, b, (PetscBool)t, PETSC_TRUE);
+    border_put(cap, nulls, b, (PetscBool)t, PETSC_TRUE);
     PetscCall(from(cap, (PetscBool)t, cap->unit, 0, NULL, terms[t], cap->magnitude));
-    border_put(cap, b, (PetscBool)t, PETSC_FALSE);
+    border_put(cap, nulls, b, (PetscBool)t, PETSC_FALSE);
     for (PetscInt i = 0; i < cap->m; i++) {
       largest[0] = PetscMax(largest[0], PetscAbsScalar(terms[t][i]));
       largest[1] = PetscMax(largest[1], cap->magnitude[i]);
@@ -868,6 +904,7 @@ static PetscErrorCode border_scale(BCRCapacitance cap, BCRBorder *b, PetscScalar
   PetscReal largest = 0;
 
   PetscFunctionBegin;
+  PetscCall(clear_unit(cap, PETSC_FALSE));
   for (PetscInt i = 0; i < cap->m; i++) cap->w.v[i] = PetscConj(terms[1][i]);
   PetscCall(into_unit(cap, PETSC_FALSE, cap->w.v));
   PetscCall(solve_box(cap, PETSC_FALSE, cap->unit, u));
@@ -894,6 +931,27 @@ static PetscErrorCode border_destroy(BCRCapacitance cap, BCRBorder *b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* That of one component. Vectors are made once it is known to be one, or where other ranks refer to them. Collective */
+static PetscErrorCode border_create(BCRCapacitance cap, Nulls *nulls, BCRBorder *b)
+{
+  PetscScalar *terms[2] = {cap->terms[0] + cap->borders * cap->m, cap->terms[1] + cap->borders * cap->m};
+  const PetscBool first = cap->exchange.sf ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool regular;
+
+  PetscFunctionBegin;
+  if (first || cap->dof > 1) PetscCall(clear_unit(cap, PETSC_FALSE)); /* of entries that the border has not */
+  if (first) PetscCall(BCRFaultShare(cap->comm, border_vectors(cap, nulls, b), BCR_NO_MEMORY));
+  PetscCall(border_terms(cap, nulls, b, terms, &regular));
+  if (!regular) {
+    PetscCall(border_destroy(cap, b));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  cap->borders++; /* for its destruction */
+  if (!first) PetscCall(BCRFaultShare(cap->comm, border_vectors(cap, nulls, b), BCR_NO_MEMORY));
+  PetscCall(border_scale(cap, b, terms, cap->rhs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* On the host */
 static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[])
 {
@@ -907,18 +965,13 @@ static PetscErrorCode borders_create(BCRCapacitance cap, const BCRGrid *layout, 
   PetscCall(BCRFaultShare(cap->comm, ierr, BCR_NO_MEMORY));
   for (PetscInt c = 0; c < cap->dof; c++) {
     BCRBorder *b = &cap->border[cap->borders];
-    PetscScalar *terms[2] = {cap->terms[0] + cap->borders * cap->m, cap->terms[1] + cap->borders * cap->m};
-    PetscBool regular;
+    Nulls nulls;
 
     if (!ops[c].singular || !ops[c].differ) continue;
     b->component = c;
-    PetscCall(clear_unit(cap, PETSC_FALSE));
-    PetscCall(border_vectors(cap, layout, &ops[c], b));
-    PetscCall(border_terms(cap, b, terms, &regular));
-    if (regular) {
-      cap->borders++; /* for its destruction */
-      PetscCall(border_scale(cap, b, terms, cap->rhs));
-    } else PetscCall(border_destroy(cap, b));
+    PetscCall(BCRFaultShare(cap->comm, nulls_create(&ops[c], layout, &nulls), BCR_NO_MEMORY));
+    BCRCallElse(border_create(cap, &nulls, b), (void)nulls_destroy(&nulls));
+    PetscCall(nulls_destroy(&nulls));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -984,7 +1037,7 @@ static void lists_create(BCRCapacitance cap)
 }
 
 enum {
-  LISTS = 14
+  LISTS = 15
 };
 
 static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
@@ -996,6 +1049,7 @@ static void lists_of(BCRCapacitance cap, BCRSparse *list[LISTS])
   list[11] = &cap->exchange.back;
   list[12] = &cap->lift;
   list[13] = &cap->rim;
+  list[14] = &cap->factors;
 }
 
 /* An array, and its copy in other memory */
@@ -1057,7 +1111,8 @@ static PetscErrorCode move_all(BCRCapacitance cap, BCRNumbers *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], PetscInt most)
+static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCROperator ops[], const PetscReal factor[],
+                           PetscInt most)
 {
   PetscReal largest[2], stretch = 1;
   PetscInt all[3], few;
@@ -1068,6 +1123,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
   PetscCall(BCRCapacitanceEntries(cap, layout, ops));
   rows_scale(cap, layout, ops);
   lists_create(cap);
+  if (factor) cap->factors = (BCRSparse){.rows = cap->n, .value = (PetscReal *)factor};
   ierr = arrays_create(cap);
   if (!ierr)
     ierr = PetscMalloc4(cap->dof, &cap->b.shared, cap->dof, &cap->w.shared, cap->dof, &cap->change.shared, cap->dof,
@@ -1097,10 +1153,12 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
       cap->asked = PetscMin(cap->asked, BCR_CAPACITANCE_PIECES *
                                           PetscSqrtReal((PetscReal)ops[c].differ->pieces / (PetscReal)cap->info.rows));
   cap->info.masked = all[1];
-  /* not all of many rows: directions would take more memory than some vectors do */
-  cap->info.most =
-    PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
-  cap->info.most = PetscMax(1, PetscMin(cap->info.most, all[0] + cap->borders));
+  /* where not all can be kept, no more than take the memory of some vectors */
+  cap->info.most = all[0] + cap->borders;
+  if (cap->info.most > most)
+    cap->info.most =
+      PetscMin(most, PetscMax(BCR_CAPACITANCE_FEW, BCR_CAPACITANCE_VECTORS * all[2] / (2 * PetscMax(all[0], 1))));
+  cap->info.most = PetscMax(1, cap->info.most);
   few = all[2] / (BCR_CAPACITANCE_SHARE * PetscMax(all[0], 1));
   /* without its shift the box has a constant in its null space, of which each node has a share */
   for (PetscInt c = 0; c < cap->dof; c++) {
@@ -1116,7 +1174,7 @@ static PetscErrorCode fill(BCRCapacitance cap, const BCRGrid *layout, const BCRO
 }
 
 PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const BCROperator ops[], BCRSolver solver,
-                                    PetscInt most, PetscReal eps, BCRCapacitance *capacitance)
+                                    const PetscReal factor[], PetscInt most, PetscReal eps, BCRCapacitance *capacitance)
 {
   BCRCapacitance cap = NULL;
   PetscErrorCode ierr;
@@ -1133,7 +1191,7 @@ PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const B
   cap->n = dof * layout->n[0] * layout->n[1] * layout->n[2];
   cap->solver = solver;
   cap->eps = eps;
-  ierr = fill(cap, layout, ops, most);
+  ierr = fill(cap, layout, ops, factor, most);
   BCRCallElse(ierr, (void)BCRCapacitanceDestroy(&cap));
   *capacitance = cap;
   PetscFunctionReturn(PETSC_SUCCESS);

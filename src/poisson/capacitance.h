@@ -20,11 +20,13 @@
 typedef struct _n_BCRCapacitance *BCRCapacitance;
 
 /* Vectors are those of the solver, with rows on ranks as in layout (its slabs; on one rank the grid). ops: of dof
-   components; their rows that differ may be on any rank, all else is on those of layout. most: directions that are kept
-   at most, 0: only BCRCapacitanceExtend() is asked for; eps: relative accuracy of the solver. The solver must outlive
-   it. Collective; *cap is NULL after an error, and where no operator has rows that differ */
+   components; their rows that differ may be on any rank, all else is on those of layout. factor: what rows of the matrix are
+   multiplied with to be those of the operators, [numbers of a vector], on the host, or NULL: nothing; most: directions that are
+   kept at most, 0: only BCRCapacitanceExtend() is asked for; eps: relative accuracy of the solver. Solver and factor must
+   outlive it. Collective; *cap is NULL after an error, and where no operator has rows that differ */
 PETSC_INTERN PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const BCROperator ops[],
-                                                 BCRSolver solver, PetscInt most, PetscReal eps, BCRCapacitance *cap);
+                                                 BCRSolver solver, const PetscReal factor[], PetscInt most,
+                                                 PetscReal eps, BCRCapacitance *cap);
 PETSC_INTERN PetscErrorCode BCRCapacitanceDestroy(BCRCapacitance *cap);
 /* One right-hand side; u may be f. where: the memory that they are in, as in BCRSolverSolve(). On a device the host waits for the
    few numbers of some steps at a time. Collective */

@@ -52,6 +52,7 @@ struct _n_BCRCapacitance {
   PetscReal *one;   /* [m] and of what stands for 1 in 1 + G^T M E: rows are scaled */
   /* from fields to numbers: G^T, E^T; and back: E, G */
   BCRSparse from[2], into[2];
+  BCRSparse factors; /* of rows, all of them or none */
   PetscInt masked, *mask;
   PetscReal *inverse; /* [masked] 1/d */
   BCRSparse masks[2]; /* the mask's entries of a field over d, or [1] as they are */

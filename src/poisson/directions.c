@@ -14,6 +14,9 @@
 #define BCR_DIRECTIONS_PART ((PetscReal)0.01)
 /* What is subtracted leaves rounding of all that there was: it is done again where less than this is left */
 #define BCR_DIRECTIONS_AGAIN ((PetscReal)0.5)
+/* Directions of a solve are kept as long as rounding grows by no more than this where all of them at once are made orthogonal to
+   those that they have not met: else solutions of all directions would be inexact, and take one or two fields more */
+#define BCR_DIRECTIONS_GROWN ((PetscReal)3)
 /* Of the steps that are expected, those that are launched at once */
 #define BCR_DIRECTIONS_AHEAD ((PetscReal)0.75)
 /* Those that are expected at first, over those of the solve before */
@@ -668,9 +671,10 @@ static PetscInt cholesky(PetscInt m, PetscScalar *H)
   return m;
 }
 
-/* B, [good][good], the first columns of S^-1, and A = -C B, [good][between]. S: [own][own], upper triangular */
-static void mixture(PetscInt between, const PetscScalar *C, PetscInt own, PetscInt good, const PetscScalar *S,
-                    PetscScalar *A, PetscScalar *B)
+/* B, [good][good], the first columns of S^-1, and A = -C B, [good][between]. S: [own][own], upper triangular. How many columns there
+   are before one by which rounding would grow too much: good, or B and A are not done */
+static PetscInt mixture(PetscInt between, const PetscScalar *C, PetscInt own, PetscInt good, const PetscScalar *S,
+                        PetscScalar *A, PetscScalar *B)
 {
   for (PetscInt j = 0; j < good; j++) {
     PetscScalar *x = B + j * good, *a = A + j * between;
@@ -678,12 +682,14 @@ static void mixture(PetscInt between, const PetscScalar *C, PetscInt own, PetscI
     for (PetscInt i = 0; i < good; i++) x[i] = i == j;
     for (PetscInt l = j; l >= 0; l--) {
       x[l] /= S[l * own + l];
+      if (!(PetscAbsScalar(x[l]) <= BCR_DIRECTIONS_GROWN)) return j;
       for (PetscInt i = 0; i < l; i++) x[i] -= S[l * own + i] * x[l];
     }
     for (PetscInt i = 0; i < between; i++) a[i] = 0;
     for (PetscInt l = 0; l <= j; l++)
       for (PetscInt i = 0; i < between; i++) a[i] -= C[l * between + i] * x[l];
   }
+  return good;
 }
 
 /* The directions from old on, orthonormal and orthogonal to the leading ones, are made so to those between: with C their products
@@ -694,7 +700,7 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
   const PetscInt lead = d->lead, between = old - lead, own = d->k - old, many = d->shared;
   const BCRFew q = direction_q(d, old), known = direction_q(d, lead);
   const BCRBlock products = {between, known.v, q.v, own};
-  PetscInt good;
+  PetscInt good, most;
 
   PetscFunctionBegin;
   PetscCall(products_of(d, 1, &products, C));
@@ -706,8 +712,8 @@ static PetscErrorCode join(BCRDirections *d, PetscInt old, PetscScalar *C, Petsc
     }
     for (PetscInt i = 0; i <= j; i++) S[j * own + i] = (i == j) - dot(between, C + i * between, C + j * between);
   }
-  good = cholesky(own, S);
-  mixture(between, C, own, good, S, A, B);
+  most = cholesky(own, S);
+  while ((good = mixture(between, C, own, most, S, A, B)) < most) most = good;
   PetscCall(d->c->ops->mix(d->c, d->n, between, known.v, A, good, B, q.v));
   for (PetscInt j = good - 1; j >= 0; j--) {
     PetscScalar *t = column(d, old + j), *of = t + old;

@@ -21,12 +21,23 @@ static inline PetscScalar *at(const BCRSpread *x, PetscInt k)
   return k < x->n ? x->v + k : x->ghost + (k - x->n);
 }
 
+/* y = alpha A x, A diagonal and in all rows */
+static void host_diagonal(PetscInt n, PetscReal alpha, const PetscReal *value, const PetscScalar *x, PetscScalar *y)
+{
+  for (PetscInt i = 0; i < n; i++) y[i] = alpha * value[i] * x[i];
+}
+
 static PetscErrorCode host_product(BCRNumbers *c, const BCRSparseProduct *p)
 {
   const BCRSparse *A = p->A;
 
   PetscFunctionBegin;
   (void)c;
+  if (A->value && !A->start && !A->from && !A->to && !p->add && !p->d && !p->magnitude && A->rows <= p->x.n &&
+      A->rows <= p->y.n) {
+    host_diagonal(A->rows, p->alpha, A->value, p->x.v, p->y.v);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt i = 0; i < A->rows; i++) {
     const PetscInt first = A->start ? A->start[i] : i, end = A->start ? A->start[i + 1] : i + 1;
     PetscScalar sum = 0, *y = at(&p->y, A->to ? A->to[i] : i);

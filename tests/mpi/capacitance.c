@@ -319,7 +319,7 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   options.device = device;
   options.transport = (int)transport;
   PetscCall(BCRSolverCreate(dof, parts, &options, size > 1 ? &slab : NULL, &solver));
-  PetscCall(BCRCapacitanceCreate(&layout, dof, parts, solver, most, PETSC_MACHINE_EPSILON, &cap));
+  PetscCall(BCRCapacitanceCreate(&layout, dof, parts, solver, NULL, most, PETSC_MACHINE_EPSILON, &cap));
   PetscCall(PetscSNPrintf(name, sizeof(name),
                           "%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
                           " planes %d%d%d%d%d%d kind %d (%d, %d) dof "

@@ -1,8 +1,8 @@
 /*
   Every kind of row that differs x ends of the axes x singular or not: KSPPREONLY solves the
   matrix directly, twice, transposed and with other values, with a residual of rounding and the
-  solution of PETSc's LU; of singular matrices, where a constant is free, a known one. Real and
-  complex, any number of ranks.
+  solution of PETSc's LU; of singular matrices, where a constant is free, a known one. Kinds and
+  their counts are in PCView(). Real and complex, any number of ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
   -few <1, 3 on more than two ranks>: one case of so many
   ranks: 1 2 3 5
@@ -240,6 +240,57 @@ static PetscErrorCode Compare(Mat A, PetscBool transpose, Vec b, Vec x, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What PCView() is to say of the rows, all walls holding the solution: kinds, and how many there are of each, counted here */
+static void Expect(const Box *x, size_t length, char text[])
+{
+  PetscInt in = 0, beside = 0, some = 0, held = 0, wall = 0, ix[3];
+
+  for (ix[2] = 0; ix[2] < x->N[2]; ix[2]++)
+    for (ix[1] = 0; ix[1] < x->N[1]; ix[1]++)
+      for (ix[0] = 0; ix[0] < x->N[0]; ix[0]++) {
+        PetscBool touches = PETSC_FALSE;
+
+        for (PetscInt d = 0; d < x->dim; d++)
+          for (int s = -1; s <= 1; s += 2) {
+            PetscInt at[3] = {ix[0], ix[1], ix[2]};
+
+            at[d] += s;
+            touches = (PetscBool)(touches || In(x, at) != In(x, ix));
+          }
+        in += In(x, ix) ? 1 : 0;
+        beside += touches && (x->kind == MATERIAL || !In(x, ix)) ? 1 : 0;
+        some += Some(x, ix) ? 1 : 0;
+        held += ix[1] == 0 && 2 * ix[0] < x->N[0] ? 1 : 0;
+        wall += ix[0] == x->N[0] - 1 && 3 * ix[1] < x->N[1] ? 1 : 0;
+      }
+  if (x->kind == KEPT || x->kind == ZEROED)
+    (void)snprintf(text, length, "(%d identity rows in 1 piece", (int)in); /* and what is beside them */
+  else if (x->kind == NOFLUX || x->kind == FACTORS)
+    (void)snprintf(text, length, "(%d identity rows in 1 piece, %d with missing links)", (int)in, (int)beside);
+  else if (x->kind == MATERIAL) (void)snprintf(text, length, "(%d with links of another strength)", (int)beside);
+  else if (x->kind == WELLS) (void)snprintf(text, length, "(%d of another diagonal)", (int)some);
+  else if (x->kind == PINNED) (void)snprintf(text, length, "(1 identity row");
+  else if (x->kind == HALF) (void)snprintf(text, length, "(%d at ends)", (int)PetscMin(held, x->N[0] * x->N[2] - held));
+  else if (x->kind == WALL) (void)snprintf(text, length, "(%d at ends)", (int)wall);
+  else (void)snprintf(text, length, "(%d with missing links)", (int)some);
+}
+
+static PetscErrorCode View(const Box *box, PC pc)
+{
+  PetscMPIInt rank;
+  char expected[128];
+  char *text;
+
+  PetscFunctionBegin;
+  Expect(box, sizeof(expected), expected);
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  Check(rank > 0 || strstr(text, expected), "%s, %d-D: not %s in the view:\n%s", kinds[box->kind], (int)box->dim,
+        expected, text);
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Run(const Box *box, int e, PetscBool device)
 {
   const PetscBool singular = Singular(box), single = (PetscBool)(sizeof(PetscReal) < sizeof(double));
@@ -278,6 +329,7 @@ static PetscErrorCode Run(const Box *box, int e, PetscBool device)
           kinds[box->kind], (int)box->dim, e, box->scale, singular ? "singular" : "regular", k, (int)reason, (int)rows,
           (int)solves, (double)error, (double)difference);
   }
+  if (e == 0) PetscCall(View(box, pc));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
