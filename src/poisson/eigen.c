@@ -353,8 +353,8 @@ static void copy(BCREigen e, int from, int to, ptrdiff_t columns, ptrdiff_t rows
     } \
   else \
     for (ptrdiff_t i = 0; i < n - m; i++) { \
-      const A *restrict x = (const A *)f + i * ldf, *restrict r = (const A *)f + (P) * ldf; \
-      B *restrict y = (B *)u + i * ldu, *restrict d = (B *)u + (Q) * ldu; \
+      const A *restrict x = (const A *)f + i * ldf, *restrict r = (const A *)f + (P)*ldf; \
+      B *restrict y = (B *)u + i * ldu, *restrict d = (B *)u + (Q)*ldu; \
 \
       for (ptrdiff_t l = 0; l < lines && i < m; l++) { \
         const A a = x[l], b = r[l]; \

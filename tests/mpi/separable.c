@@ -571,7 +571,7 @@ static PetscErrorCode Pieces(void)
 {
   static const PetscInt n[][3] = {
     {16, 32, 17},
-    {64, 8,  16}
+    {32, 16, 16}
   };
 
   PetscFunctionBegin;

@@ -3,7 +3,6 @@
 */
 #include "coreimpl.h"
 #include <string.h>
-#include <stdlib.h>
 
 /* the sum of the row that begins with element o */
 static double row_sum(BCRCore c, const void *u, ptrdiff_t o)
@@ -199,10 +198,10 @@ static void transform_pieces(BCRCore c, int direction, const void *f, void *u)
 {
   const ptrdiff_t count = (ptrdiff_t)c->n[0] * c->n[1], s = c->stride[2],
                   size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  ptrdiff_t ld, width = core_piece(c, &ld);
+  ptrdiff_t ld;
+  const ptrdiff_t width = core_piece(c, &ld); /* whole pieces, as planes are multiples of 4096 bytes */
 
   for (ptrdiff_t l = 0; l < count; l += width) {
-    width = PetscMin(width, count - l);
     for (PetscInt k = 0; k < c->n[2]; k++) {
       const char *row = (const char *)at(c->io, f, l + k * s);
 
@@ -231,7 +230,7 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
   }
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
-    else if (c->piece && !getenv("BCR_NOPIECES")) transform_pieces(c, direction, f, u);
+    else if (c->piece) transform_pieces(c, direction, f, u);
     else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
