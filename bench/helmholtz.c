@@ -88,6 +88,7 @@ static PetscErrorCode Measure(Mat A, const char name[], KSPType type, PCType pct
   printf("%-34s set-up %9.1f ms, solve %9.2f ms, %7.1f copies%s, %d iterations (%s), backward error %.1e\n", name,
          1e3 * setup, 1e3 * *best, *best / copy, times, (int)its, KSPConvergedReasons[reason],
          (double)(norm[0] / (8 * norm[1] + norm[2])));
+  fflush(stdout);
   PetscCall(VecDestroy(&r));
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -201,6 +201,7 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   printf("  star         set-up %8.1f ms, solve %8.2f ms, %6.1f copies, residual %.1e\n", 1e3 * s[1].setup,
          1e3 * s[1].solve, s[1].solve / copy, s[1].residual);
   PetscCall(Plan(&s[1]));
+  fflush(stdout);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names) && peers; k++) {
     PetscCall(Create(dim, n, PETSC_TRUE, KSPCG, names[k], &peer));
     PetscCall(Solve(&peer, b, x));
