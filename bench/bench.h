@@ -72,6 +72,24 @@ static inline PetscErrorCode BenchTimerRead(PetscBool cpu, double start, double 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What PCView() says; to be freed by free() */
+static inline PetscErrorCode BenchViewText(KSP ksp, char **text)
+{
+  size_t size = 0;
+  FILE *memory = open_memstream(text, &size);
+  PetscViewer viewer;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCheck(memory, PETSC_COMM_SELF, PETSC_ERR_SYS, "No memory for text");
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, memory, &viewer));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)fclose(memory);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static inline int BenchCompare(const void *a, const void *b)
 {
   const double x = *(const double *)a, y = *(const double *)b;

@@ -5,7 +5,7 @@ the uniform box of 5 or 7 points on the same grid, in turn, and a copy of the ve
   -n2 <1025>      nodes along an axis in two dimensions, 0: none\n\
   -n3 <129>       and in three\n\
   -reps <9>       repetitions, of which the least time counts\n\
-  -peers          CG with GAMG, too\n\
+  -peers          CG with GAMG, and BoomerAMG where PETSc has it\n\
   -once <0>       1: the first one's solves alone, 2: those of the star, for counts of instructions\n\
 On one core.\n\n";
 
@@ -90,7 +90,7 @@ static PetscErrorCode Create(PetscInt dim, PetscInt n, PetscBool box, KSPType ty
   s->solve = HUGE_VAL;
   PetscCall(Assemble(dim, n, box, &s->da, &s->A));
   PetscCall(KSPCreate(PETSC_COMM_SELF, &s->ksp));
-  PetscCall(KSPSetOptionsPrefix(s->ksp, strcmp(pctype, PCBCRPOISSON) ? "gamg_" : "bcr_"));
+  PetscCall(KSPSetOptionsPrefix(s->ksp, strcmp(pctype, PCBCRPOISSON) ? "peer_" : "bcr_"));
   PetscCall(KSPSetType(s->ksp, type));
   PetscCall(KSPSetTolerances(s->ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 1000));
   PetscCall(KSPGetPC(s->ksp, &pc));
@@ -160,18 +160,9 @@ static PetscErrorCode Once(PetscInt dim, PetscInt n, PetscBool box)
 static PetscErrorCode Plan(const Solver *s)
 {
   char *text = NULL, *plan;
-  size_t size = 0;
-  FILE *memory = open_memstream(&text, &size);
-  PetscViewer viewer;
-  PC pc;
 
   PetscFunctionBegin;
-  PetscCheck(memory, PETSC_COMM_SELF, PETSC_ERR_SYS, "No memory for text");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, memory, &viewer));
-  PetscCall(KSPGetPC(s->ksp, &pc));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  (void)fclose(memory);
+  PetscCall(BenchViewText(s->ksp, &text));
   plan = strstr(text, "plan: ");
   printf("    %.*s\n", plan ? (int)strcspn(plan, "\n") : 0, plan ? plan : "");
   free(text);
@@ -181,7 +172,13 @@ static PetscErrorCode Plan(const Solver *s)
 static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
 {
   double copy = HUGE_VAL;
-  Solver s[2], gamg;
+  static const char *const names[] = {
+    PCGAMG,
+#if defined(PETSC_HAVE_HYPRE)
+    PCHYPRE,
+#endif
+  };
+  Solver s[2], peer;
   Vec b, x;
 
   PetscFunctionBegin;
@@ -204,13 +201,14 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, PetscBool peers)
   printf("  star         set-up %8.1f ms, solve %8.2f ms, %6.1f copies, residual %.1e\n", 1e3 * s[1].setup,
          1e3 * s[1].solve, s[1].solve / copy, s[1].residual);
   PetscCall(Plan(&s[1]));
-  if (peers) {
-    PetscCall(Create(dim, n, PETSC_TRUE, KSPCG, PCGAMG, &gamg));
-    PetscCall(Solve(&gamg, b, x));
-    PetscCall(Residual(&gamg, b, x));
-    printf("  cg + gamg    set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %d iterations, residual %.1e\n",
-           1e3 * gamg.setup, 1e3 * gamg.solve, gamg.solve / copy, (int)gamg.iterations, gamg.residual);
-    PetscCall(Destroy(&gamg));
+  fflush(stdout);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names) && peers; k++) {
+    PetscCall(Create(dim, n, PETSC_TRUE, KSPCG, names[k], &peer));
+    PetscCall(Solve(&peer, b, x));
+    PetscCall(Residual(&peer, b, x));
+    printf("  cg + %-7s set-up %8.1f ms, solve %8.2f ms, %6.1f copies, %d iterations, residual %.1e\n", names[k],
+           1e3 * peer.setup, 1e3 * peer.solve, peer.solve / copy, (int)peer.iterations, peer.residual);
+    PetscCall(Destroy(&peer));
   }
   for (int k = 0; k < 2; k++) PetscCall(Destroy(&s[k]));
   PetscCall(VecDestroy(&b));

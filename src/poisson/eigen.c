@@ -374,45 +374,48 @@ static void copy(BCREigen e, int from, int to, ptrdiff_t columns, ptrdiff_t rows
   }
 }
 
-/* Sums and differences of mirrored unknowns of lines, and back. Unknowns are sx apart in x and lines nx, of the other array sy
-   and ny; sums are where the first unknowns are, differences behind the middle */
-#define BCR_EIGEN_FOLDS(A, B) \
-  for (ptrdiff_t i = 0; i < n - m; i++) { \
-    const A *x = (const A *)f + i * sx, *r = (const A *)f + (n - 1 - i) * sx; \
-    B *s = (B *)u + i * sy, *d = (B *)u + (n - m + i) * sy; \
-\
+/* Sums and differences of mirrored unknowns of lines, or back. Of a pair (i, n - 1 - i) the difference is at n - m + i, the
+   sum at i: P and Q are the second place in f and in u. An unknown in the middle stays where it is */
+#define BCR_EIGEN_PAIRS(A, B, P, Q) \
+  if (rows) \
     for (ptrdiff_t l = 0; l < lines; l++) { \
-      const A a = x[l * nx], b = r[l * nx]; \
+      const A *restrict x = (const A *)f + l * ldf; \
+      B *restrict y = (B *)u + l * ldu; \
 \
-      s[l * ny] = (B)(i < m ? a + b : a); \
-      if (i < m) d[l * ny] = (B)(a - b); \
+      for (ptrdiff_t i = 0; i < m; i++) { \
+        const A a = x[i], b = x[P]; \
+\
+        y[i] = (B)(a + b); \
+        y[Q] = (B)(a - b); \
+      } \
+      if (n % 2) y[m] = (B)x[m]; \
     } \
-  }
-#define BCR_EIGEN_UNFOLDS(A, B) \
-  for (ptrdiff_t i = 0; i < n - m; i++) { \
-    const A *s = (const A *)f + i * sx, *d = (const A *)f + (n - m + i) * sx; \
-    B *x = (B *)u + i * sy, *r = (B *)u + (n - 1 - i) * sy; \
+  else \
+    for (ptrdiff_t i = 0; i < n - m; i++) { \
+      const A *restrict x = (const A *)f + i * ldf, *restrict r = (const A *)f + (P)*ldf; \
+      B *restrict y = (B *)u + i * ldu, *restrict d = (B *)u + (Q)*ldu; \
 \
-    for (ptrdiff_t l = 0; l < lines; l++) { \
-      const A a = s[l * nx], b = i < m ? d[l * nx] : 0; \
+      for (ptrdiff_t l = 0; l < lines && i < m; l++) { \
+        const A a = x[l], b = r[l]; \
 \
-      x[l * ny] = (B)(a + b); \
-      if (i < m) r[l * ny] = (B)(a - b); \
-    } \
-  }
+        y[l] = (B)(a + b); \
+        d[l] = (B)(a - b); \
+      } \
+      for (ptrdiff_t l = 0; l < lines && i == m; l++) y[l] = (B)x[l]; \
+    }
 
-static void fold(BCREigen e, int back, int io, ptrdiff_t lines, const void *f, ptrdiff_t sx, ptrdiff_t nx, void *u,
-                 ptrdiff_t sy, ptrdiff_t ny)
+static void fold(BCREigen e, PetscBool rows, int back, int io, ptrdiff_t lines, const void *f, ptrdiff_t ldf, void *u,
+                 ptrdiff_t ldu)
 {
   const ptrdiff_t n = e->n, m = n / 2;
 
   if (back) {
-    if (!e->single) BCR_EIGEN_UNFOLDS(double, double)
-    else if (io) BCR_EIGEN_UNFOLDS(float, double)
-    else BCR_EIGEN_UNFOLDS(float, float)
-  } else if (!e->single) BCR_EIGEN_FOLDS(double, double)
-  else if (io) BCR_EIGEN_FOLDS(double, float)
-  else BCR_EIGEN_FOLDS(float, float)
+    if (!e->single) BCR_EIGEN_PAIRS(double, double, n - m + i, n - 1 - i)
+    else if (io) BCR_EIGEN_PAIRS(float, double, n - m + i, n - 1 - i)
+    else BCR_EIGEN_PAIRS(float, float, n - m + i, n - 1 - i)
+  } else if (!e->single) BCR_EIGEN_PAIRS(double, double, n - 1 - i, n - m + i)
+  else if (io) BCR_EIGEN_PAIRS(double, float, n - 1 - i, n - m + i)
+  else BCR_EIGEN_PAIRS(float, float, n - 1 - i, n - m + i)
 }
 
 /* transform() by even and odd vectors. The matrices' first halves are those of sums and differences */
@@ -433,7 +436,7 @@ static void transform_folded(BCREigen e, PetscBool rows, int direction, int io, 
     char *to = other;
     ptrdiff_t ldfrom = nx, ldto = nx;
 
-    if (!direction) fold(e, 0, io, m, x, rows ? 1 : ldf, rows ? ldf : 1, work, rows ? 1 : nx, rows ? nx : 1);
+    if (!direction) fold(e, rows, 0, io, m, x, ldf, work, nx);
     else if (io) copy(e, io, 0, nx, rows ? m : n, x, ldf, work, nx);
     else from = x, ldfrom = ldf;
     if (!direction && !io) to = y, ldto = ldu;
@@ -445,7 +448,7 @@ static void transform_folded(BCREigen e, PetscBool rows, int direction, int io, 
       if (rows) product(e->single, direction ? "N" : "T", "N", h, m, h, A, n, X, ldfrom, Y, ldto);
       else product(e->single, "N", direction ? "T" : "N", m, h, h, X, ldfrom, A, n, Y, ldto);
     }
-    if (direction) fold(e, 1, io, m, to, rows ? 1 : ldto, rows ? ldto : 1, y, rows ? 1 : ldu, rows ? ldu : 1);
+    if (direction) fold(e, rows, 1, io, m, to, ldto, y, ldu);
     else if (io) copy(e, 0, io, nx, rows ? m : n, to, nx, y, ldu);
   }
 }

@@ -521,6 +521,70 @@ static PetscErrorCode Winds(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Stretched axes that are periodic, each of them in one to three dimensions: all are read as they are, and solved */
+static PetscErrorCode Rings(PetscInt trials)
+{
+  static const PetscInt sizes[] = {7, 8, 17, 31};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < trials; k++) {
+    const PetscInt ring = k / 3 % (1 + k % 3);
+    PetscInt general = 0;
+    Problem p;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 1 + k % 3;
+    p.dof = 1;
+    p.scale = k % 4 ? 1 : -0.3;
+    p.shift = k % 5 ? 0 : 0.7;
+    p.form = (Form)(k / 18 % FORMS);
+    p.cut = k / 9 % p.dim;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = PetscMax(sizes[(k / 3 + d) % (p.dim == 3 ? 2 : 4)], size);
+      x->spacing = d == ring ? (Spacing)(TANH + k / 9 % 3) : k / 27 % 2 ? TANH : UNIFORM;
+      x->strength = d == ring ? 3 + (double)(k % 17) : 4;
+      for (int s = 0; s < 2; s++) x->end[s] = d == ring || k % 11 == 1 ? 'p' : k / 36 % 2 ? 'c' : 'd';
+      Rows(x);
+      if (x->spacing != UNIFORM) general++;
+    }
+    PetscCall(Solve(&p, "double", general, PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Planes that lie a multiple of 4096 bytes apart, transformed by pieces */
+static PetscErrorCode Pieces(void)
+{
+  static const PetscInt n[][3] = {
+    {16, 32, 17},
+    {32, 16, 16}
+  };
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    Problem p;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 3;
+    p.dof = 1;
+    p.scale = 1;
+    p.cut = 2;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = n[k][d];
+      x->spacing = d ? UNIFORM : TANH;
+      x->strength = 5;
+      x->end[0] = x->end[1] = k ? 'c' : 'd';
+      Rows(x);
+    }
+    PetscCall(Solve(&p, "double", 1, PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One axis times numbers along another, as in cylinders (1/r^2), spheres and anisotropic layers: in every place, beside
    any ends, sizes from 2, row factors, singular or not, cut along any axis */
 static PetscErrorCode Times(PetscInt trials)
@@ -954,7 +1018,9 @@ int main(int argc, char **argv)
   if (host && (all || given > 2)) PetscCall(Times(cases[2]));
   if (all) {
     PetscCall(Graded());
+    if (host) PetscCall(Rings(size > 1 ? 60 : 180));
     if (host) PetscCall(OnHosts());
+    if (size == 1) PetscCall(Pieces());
     PetscCall(Together());
     PetscCall(Fits());
     if (sizeof(PetscReal) == sizeof(double)) {
