@@ -554,37 +554,6 @@ static PetscErrorCode Rings(PetscInt trials)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Planes that lie a multiple of 4096 bytes apart, transformed by pieces */
-static PetscErrorCode Pieces(void)
-{
-  static const PetscInt n[][3] = {
-    {16, 32, 17},
-    {32, 16, 16}
-  };
-
-  PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) {
-    Problem p;
-
-    memset(&p, 0, sizeof(p));
-    p.dim = 3;
-    p.dof = 1;
-    p.scale = 1;
-    p.cut = 2;
-    for (PetscInt d = 0; d < p.dim; d++) {
-      Axis *x = &p.axis[0][d];
-
-      x->n = n[k][d];
-      x->spacing = d ? UNIFORM : TANH;
-      x->strength = 5;
-      x->end[0] = x->end[1] = k ? 'c' : 'd';
-      Rows(x);
-    }
-    PetscCall(Solve(&p, "double", 1, PETSC_FALSE));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One axis times numbers along another, as in cylinders (1/r^2), spheres and anisotropic layers: in every place, beside
    any ends, sizes from 2, row factors, singular or not, cut along any axis */
 static PetscErrorCode Times(PetscInt trials)
@@ -1020,7 +989,6 @@ int main(int argc, char **argv)
     PetscCall(Graded());
     if (host) PetscCall(Rings(size > 1 ? 60 : 180));
     if (host) PetscCall(OnHosts());
-    if (size == 1) PetscCall(Pieces());
     PetscCall(Together());
     PetscCall(Fits());
     if (sizeof(PetscReal) == sizeof(double)) {

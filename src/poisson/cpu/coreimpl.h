@@ -76,7 +76,6 @@ struct _n_BCRCore {
   BCRArena arena;         /* tables */
   BCRArena space;         /* work arrays */
   void *D, *work, *work0; /* separators, transforms and lines, level 0 */
-  void *piece;            /* of the lines across planes whose rows meet in the caches; NULL: they do not */
   ptrdiff_t ldd;
   double *pivot; /* LINE: 1/P */
   double *round; /* LINE, a general ring: [n - 1], its product with f is what the last unknown gets of the other rows */
@@ -122,14 +121,6 @@ PETSC_INTERN PetscErrorCode BCRCoreTables(BCRCore c);
 /* coreplane.c: plane k. singular: it has the constant mode; norm: of the plane's mode */
 PETSC_INTERN void BCRCorePlaneSolve(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
                                     PetscReal *removed);
-/* Columns of a piece, and the distance of its rows, an odd number of cache lines, so that they spread over all sets */
-static inline ptrdiff_t core_piece(BCRCore c, ptrdiff_t *ld)
-{
-  const ptrdiff_t line = 64 / (c->single ? (ptrdiff_t)sizeof(float) : (ptrdiff_t)sizeof(double));
-
-  *ld = 9 * line;
-  return 8 * line;
-}
 /* groups that are worked on at a time, so that their separators fill the vectors of the transform; POLES, whose
    transform is that of all, looks at rows as long as the cache has them */
 static inline ptrdiff_t core_group_step(BCRCore c)

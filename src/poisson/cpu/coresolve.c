@@ -193,26 +193,6 @@ static PetscErrorCode team_zero_mean(BCRCore c, void *u)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All lines across planes by pieces that are brought together and back */
-static void transform_pieces(BCRCore c, int direction, const void *f, void *u)
-{
-  const ptrdiff_t count = (ptrdiff_t)c->n[0] * c->n[1], s = c->stride[2],
-                  size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  ptrdiff_t ld;
-  const ptrdiff_t width = core_piece(c, &ld); /* whole pieces, as planes are multiples of 4096 bytes */
-
-  for (ptrdiff_t l = 0; l < count; l += width) {
-    for (PetscInt k = 0; k < c->n[2]; k++) {
-      const char *row = (const char *)at(c->io, f, l + k * s);
-
-      for (ptrdiff_t b = 0; b < width * size; b += 64) __builtin_prefetch(row + 4 * s * size + b);
-      memcpy(at(c->io, c->piece, k * ld), row, width * size);
-    }
-    c->cpu->dtt.cols(c->dtt[2], direction, 0, width, c->piece, ld, c->piece, ld, c->work);
-    for (PetscInt k = 0; k < c->n[2]; k++) memcpy(at(c->io, u, l + k * s), at(c->io, c->piece, k * ld), width * size);
-  }
-}
-
 /* a transform along z or y of all lines of the box; axis: which */
 void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
@@ -230,7 +210,6 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
   }
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
-    else if (c->piece) transform_pieces(c, direction, f, u);
     else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }

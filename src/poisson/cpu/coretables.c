@@ -318,18 +318,6 @@ static PetscErrorCode tables_means(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Planes follow one another, and places in them lie a multiple of 4096 bytes apart, in a few sets of each cache, whose ways are
-   fewer than the planes: a line of cache would leave before all of it is transformed */
-static PetscBool meets_in_caches(BCRCore c)
-{
-  const size_t size = c->single ? sizeof(float) : sizeof(double);
-
-  return c->dim == 3 && c->dtt[2] && !c->options.team && c->stride[1] == c->n[0] && c->n[2] >= 16 &&
-             c->single == (c->io == BCR_SINGLE) && (size_t)c->stride[2] * size % 4096 == 0
-           ? PETSC_TRUE
-           : PETSC_FALSE;
-}
-
 /* How far rows of separators are from one another */
 static void tables_separators(BCRCore c, const Scratch *s)
 {
@@ -354,12 +342,6 @@ static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
   for (PetscInt i = 0; i < 3; i++) {
     if (c->dtt[i]) work = PetscMax(work, BCRDttWork(c->dtt[i], c->cpu->lanes));
     if (c->eigen[i]) work = PetscMax(work, BCREigenWork(c->eigen[i]));
-  }
-  if (meets_in_caches(c)) {
-    ptrdiff_t ld;
-
-    (void)core_piece(c, &ld);
-    PetscCall(BCRArenaGet(&c->space, ((size_t)ld * c->n[2] + pad) * size, &c->piece));
   }
   if (BCRPlanIsLevel0(c->kind)) separators = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + pad;
   PetscCall(tables_means(c));
@@ -401,7 +383,7 @@ PetscErrorCode BCRCoreTables(BCRCore c)
   PetscFunctionBegin;
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));
-  c->D = c->work = c->work0 = c->piece = NULL;
+  c->D = c->work = c->work0 = NULL;
   if (c->kind != c->plan->kind) { /* another shift may have another plan; their transforms along y differ */
     for (PetscInt i = 0; i < 2; i++) PetscCall(BCRDttDestroy(&c->dtt[i]));
     c->kind = c->plan->kind;
