@@ -272,7 +272,8 @@ static PetscErrorCode host_tables(BCRRanks r)
                          .periodic = r->p.periodic,
                          .flags = BCR_REDUCED_BEFORE | BCR_REDUCED_ADD,
                          .eps = (PetscReal)BCRRanksEps(r),
-                         .coupling = BCR_TRI_COUPLING_AUTO};
+                         .coupling = BCR_TRI_COUPLING_AUTO,
+                         .memory = PETSC_TRUE};
   const PetscInt timed = r->p.times && r->other[1] == r->x[r->axis].timed ? 1 : 0; /* of the other axes: */
   const double *lambda[2];
   double *low = NULL, *diag = NULL, *up = NULL;
@@ -570,7 +571,7 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
 {
   HostRanks *h = state(r);
   PetscInt neighbour = 0, shared = 0;
-  size_t tables;
+  size_t tables, loaded = 0, at;
   double flops;
 
   PetscFunctionBegin;
@@ -585,6 +586,7 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
     PetscCall(BCRReducedGetInfo(h->reduced[b], &part));
     neighbour += part.neighbour;
     shared += part.shared;
+    loaded += part.loaded;
     info->bytes_sent += part.bytes_sent;
     info->messages += part.messages;
     info->workspace += part.workspace;
@@ -595,6 +597,10 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   PetscCall(PetscSNPrintf(coupling, length,
                           "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
                           neighbour, shared));
+  PetscCall(PetscStrlen(coupling, &at));
+  if (loaded)
+    PetscCall(PetscSNPrintf(coupling + at, length - at,
+                            " through memory that the ranks share, of which this one loads %zu bytes", loaded));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

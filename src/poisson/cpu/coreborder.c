@@ -64,7 +64,8 @@ static void border_reduce(BCRCore c, PetscInt k, PetscBool transform, const void
    to is in its row of D meanwhile */
 static void border_reduce_groups(BCRCore c, ptrdiff_t g, ptrdiff_t g1, const void *u)
 {
-  const size_t line = (size_t)(c->plane[0].shape.nb * c->cpu->level0->lanes()) * (c->single ? sizeof(float) : sizeof(double));
+  const size_t line =
+    (size_t)(c->plane[0].shape.nb * c->cpu->level0->lanes()) * (c->single ? sizeof(float) : sizeof(double));
 
   for (PetscInt k = 0; k < c->nplane; k++) {
     const BCRPlanePlan *p = &c->plane[k];
@@ -151,8 +152,7 @@ static void border_back_groups(BCRCore c, ptrdiff_t g, ptrdiff_t g1, PetscInt bu
 {
   for (PetscInt k = c->nplane - 1; k >= 0; k--) {
     const BCRPlanePlan *p = &c->plane[k];
-    BCRLevel0Args args = {
-      .io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .next = -c->stride[2]};
+    BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .next = -c->stride[2]};
     void *plane = at(c->io, u, k * c->stride[2]);
 
     if (k == but) continue;
