@@ -571,7 +571,8 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
 {
   HostRanks *h = state(r);
   PetscInt neighbour = 0, shared = 0;
-  size_t tables, loaded = 0, at;
+  size_t tables, loaded = 0;
+  const char *refused = NULL;
   double flops;
 
   PetscFunctionBegin;
@@ -587,6 +588,7 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
     neighbour += part.neighbour;
     shared += part.shared;
     loaded += part.loaded;
+    refused = part.refused;
     info->bytes_sent += part.bytes_sent;
     info->messages += part.messages;
     info->workspace += part.workspace;
@@ -594,13 +596,15 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   PetscCall(BCRModesBytes(h->modes, &tables, &flops));
   info->tables += tables;
   if (r->pass == BCR_PASS_TWO) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
+  if (loaded) {
+    PetscCall(PetscSNPrintf(coupling, length,
+                            "%" PetscInt_FMT " modes shared out through memory that the ranks share, %zu bytes loaded",
+                            shared, loaded));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscSNPrintf(coupling, length,
-                          "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
-                          neighbour, shared));
-  PetscCall(PetscStrlen(coupling, &at));
-  if (loaded)
-    PetscCall(PetscSNPrintf(coupling + at, length - at,
-                            " through memory that the ranks share, of which this one loads %zu bytes", loaded));
+                          "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out%s%s",
+                          neighbour, shared, refused ? ": " : "", refused ? refused : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

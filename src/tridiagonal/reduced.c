@@ -352,6 +352,7 @@ static PetscErrorCode BCRReducedMemory(BCRReduced r, PetscInt nvec)
   BCRReducedBytes(r, nvec, r->rank, bytes);
   PetscCall(BCRNodeAllocate(r->node, STEPS * BCR_STEP_LINE + bytes[0] + bytes[1], &r->memory));
   if (r->memory.window == MPI_WIN_NULL) {
+    r->info.refused = r->memory.refused;
     r->node = NULL;
     PetscCall(BCRNodeFree(&r->memory));
     PetscFunctionReturn(PETSC_SUCCESS);

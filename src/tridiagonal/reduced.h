@@ -30,6 +30,7 @@ typedef struct {
   PetscReal lost;              /* largest relative effect of a coupling left out, BCRChainsCuts() */
   size_t bytes_sent, messages; /* by this rank in one solve, to other ranks */
   size_t loaded;               /* bytes that this rank loads from memory of others in one solve */
+  const char *refused;         /* why not, where that was wanted and all are on one computer; NULL */
   size_t workspace;            /* bytes: tables and buffers */
 } BCRReducedInfo;
 
