@@ -81,7 +81,6 @@ typedef struct {
   double sub;      /* subtracted from f (singular case) */
   double *rowsum;  /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
   ptrdiff_t ahead; /* back: separators so many groups before come nearer meanwhile; 0: none */
-  ptrdiff_t next; /* elements from the rows of f of a group to those that are wanted next; 0: those of the next group */
 } BCRLevel0Args;
 
 typedef struct {

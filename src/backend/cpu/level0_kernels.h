@@ -737,7 +737,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
                    ? (real *)D + (gq - 1) * ldd
                    : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
     }
-    S.pf = args->next ? args->next * sz : (g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0);
+    S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) { /* two separators side by side */
       for (ptrdiff_t i = 0; i < s->nx; i++) {
         S.dst[0][i] = S.carry[i];
@@ -825,7 +825,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       for (int p = 0; p < 8; p++)
         S.line[8 * q + p] = p < 7 || S.us[q] ? S.u[q] + p * S.ldu + S.off[8 * q + p] * sz : NULL;
 #endif
-    S.pf = args->next ? args->next * sz : (g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0);
+    S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
       for (ptrdiff_t i = 0; i < s->nx && S.us[0]; i++) {
         const real v = S.sepscale * S.uL[1][i];

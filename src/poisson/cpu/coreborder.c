@@ -3,21 +3,6 @@
   picture of parts, interface rows and the row before.
 */
 #include "coreimpl.h"
-#include <string.h>
-
-/* In three dimensions the rows of a group, of all planes, are transformed across the planes and reduced, then those of the
-   next group, and back: between the two they are in a cache as large as 8 layers, and each pass over the slab reads and
-   writes memory once. A team shares out planes, not rows: there all rows are transformed first */
-static PetscBool border_grouped(BCRCore c)
-{
-  return c->dim == 3 && c->kind == BCR_PLAN_LEVEL0 && !c->options.team ? PETSC_TRUE : PETSC_FALSE;
-}
-
-/* Groups of all planes at a time: as many as level 0 has side by side */
-static ptrdiff_t border_groups(BCRCore c)
-{
-  return c->cpu->level0->lanes() / 8;
-}
 
 /* Separators of plane k, then the own interface row, then what the first group sends to the row before */
 static void *border_rows(BCRCore c, PetscInt k)
@@ -57,28 +42,6 @@ static void border_reduce(BCRCore c, PetscInt k, PetscBool transform, const void
     if (!transform) continue;
     if (count > 0) BCRCoreTransformRows(c, 0, count, at(c->single ? BCR_SINGLE : BCR_DOUBLE, D, done * c->ldd));
     done += PetscMax(count, 0);
-  }
-}
-
-/* Level 0 of groups g to g1 - 1 of all planes of u, whose rows have just been transformed across them. What the next group adds
-   to is in its row of D meanwhile */
-static void border_reduce_groups(BCRCore c, ptrdiff_t g, ptrdiff_t g1, const void *u)
-{
-  const size_t line =
-    (size_t)(c->plane[0].shape.nb * c->cpu->level0->lanes()) * (c->single ? sizeof(float) : sizeof(double));
-
-  for (PetscInt k = 0; k < c->nplane; k++) {
-    const BCRPlanePlan *p = &c->plane[k];
-    const BCRLevel0Args args = {
-      .io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .next = c->stride[2]};
-    const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
-    void *D = border_rows(c, k);
-
-    if (g == 0) c->cpu->level0->start(&p->shape, c->work0);
-    else memcpy(c->work0, at(pd, D, (g - 1) * c->ldd), line);
-    c->cpu->level0->reduce(&p->shape, p->kind, g, g1, &args, at(c->io, u, k * c->stride[2]), c->stride[1], D, c->ldd,
-                           c->work0);
-    if (g1 < p->shape.ng) memcpy(at(pd, D, (g1 - 1) * c->ldd), c->work0, line);
   }
 }
 
@@ -145,20 +108,6 @@ static void border_back(BCRCore c, PetscInt k, PetscBool transform, double sub, 
 
   if (transform && p->shape.left >= 0) BCRCoreTransformRows(c, 1, 1, at(pd, D, p->shape.left * c->ldd));
   BCRCoreBackGroups(c, p, &args, f, u, D, 0, transform ? p->tab.n + (c->border.open[1] ? 1 : 0) : 0);
-}
-
-/* The same into groups g to g1 - 1 of all planes but one, -1: of all */
-static void border_back_groups(BCRCore c, ptrdiff_t g, ptrdiff_t g1, PetscInt but, void *u)
-{
-  for (PetscInt k = c->nplane - 1; k >= 0; k--) {
-    const BCRPlanePlan *p = &c->plane[k];
-    BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .next = -c->stride[2]};
-    void *plane = at(c->io, u, k * c->stride[2]);
-
-    if (k == but) continue;
-    c->cpu->level0->back(&p->shape, p->kind, g, g1, &args, plane, c->stride[1], plane, c->stride[1], border_rows(c, k),
-                         c->ldd, c->work0);
-  }
 }
 
 /* the same for the plan without level 0, on u */
@@ -233,29 +182,11 @@ static ptrdiff_t border_plane(BCRCore c, PetscInt k)
   return c->dim == 3 ? k * c->stride[2] : 0;
 }
 
-/* Rows of the slab that groups g to g1 - 1 have, each with the separator behind it */
-static PetscInt border_row(BCRCore c, ptrdiff_t g)
-{
-  const BCRLevel0Shape *s = &c->plane[0].shape;
-
-  return g < s->ng ? (PetscInt)s->row[g] : c->n[1];
-}
-
 PetscErrorCode BCRCoreBorderStart(BCRCore c, const void *f, void *u)
 {
   PetscFunctionBegin;
   if (c->dim < 3) PetscFunctionReturn(PETSC_SUCCESS);
-  if (border_grouped(c)) {
-    const ptrdiff_t ng = c->plane[0].shape.ng;
-
-    for (ptrdiff_t g = 0, g1; g < ng; g = g1) {
-      g1 = PetscMin(g + border_groups(c), ng);
-      BCRCoreTransformLayers(c, 2, 0, border_row(c, g), border_row(c, g1), f, u);
-      border_reduce_groups(c, g, g1, u);
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  BCRCoreTransformLayers(c, 2, 0, 0, c->n[1], f, u);
+  BCRCoreTransformLayers(c, 2, 0, f, u);
   PetscCall(BCRTeamMeet(c->options.team));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,7 +195,6 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const voi
                                   double interface[])
 {
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
-  const PetscBool grouped = border_grouped(c);
 
   PetscFunctionBegin;
   if (c->options.team && c->options.team->field) u = c->options.team->field;
@@ -275,9 +205,8 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const voi
   for (PetscInt k = k0; k < k1 && c->kind == BCR_PLAN_LEVEL0; k += batch) {
     const PetscInt end = PetscMin(k + batch, k1);
 
-    for (PetscInt i = k; i < end && !grouped; i++)
-      border_reduce(c, i, (PetscBool)(batch == 1), at(c->io, f, border_plane(c, i)));
-    if (grouped || batch > 1) BCRCoreTransformRows(c, 0, (end - k) * (c->dplane / c->ldd), border_rows(c, k));
+    for (PetscInt i = k; i < end; i++) border_reduce(c, i, (PetscBool)(batch == 1), at(c->io, f, border_plane(c, i)));
+    if (batch > 1) BCRCoreTransformRows(c, 0, (end - k) * (c->dplane / c->ldd), border_rows(c, k));
     for (PetscInt i = k; i < end; i++)
       border_level0_begin(c, i, border_singular(c, i), previous + i * n, interface + i * n);
   }
@@ -289,7 +218,6 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
 {
   const double *nz = c->dim == 3 ? c->norm[2] : NULL;
   const PetscInt n = c->n[0], batch = c->kind == BCR_PLAN_LEVEL0 ? border_batch(c) : 1;
-  const PetscBool grouped = border_grouped(c);
 
   PetscFunctionBegin;
   if (c->options.team && c->options.team->field) u = c->options.team->field;
@@ -302,11 +230,10 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
 
     for (PetscInt i = k; i < end; i++)
       border_level0_end(c, i, border_singular(c, i), mean / (nz ? nz[i] : 1), before + i * n, x + i * n);
-    if (grouped || batch > 1) BCRCoreTransformRows(c, 1, (end - k) * (c->dplane / c->ldd), border_rows(c, k));
-    for (PetscInt i = k; i < end; i++) /* of groups only the plane of the constant mode, whose sum is asked for next */
-      if (!grouped || border_singular(c, i))
-        border_back(c, i, (PetscBool)(!grouped && batch == 1), border_singular(c, i) ? mean / (nz ? nz[i] : 1) : 0,
-                    at(c->io, f, border_plane(c, i)), at(c->io, u, border_plane(c, i)));
+    if (batch > 1) BCRCoreTransformRows(c, 1, (end - k) * (c->dplane / c->ldd), border_rows(c, k));
+    for (PetscInt i = k; i < end; i++)
+      border_back(c, i, (PetscBool)(batch == 1), border_singular(c, i) ? mean / (nz ? nz[i] : 1) : 0,
+                  at(c->io, f, border_plane(c, i)), at(c->io, u, border_plane(c, i)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -335,17 +262,7 @@ PetscErrorCode BCRCoreBorderFinish(BCRCore c, double less, void *u)
     for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, row, i, get(c->io, row, i) - less);
   }
   if (c->dim < 3) PetscFunctionReturn(PETSC_SUCCESS);
-  if (border_grouped(c)) { /* from the last group, which the cache has */
-    const PetscInt but = c->border.constant >= 0 ? c->border.constant / c->n[0] : -1;
-
-    for (ptrdiff_t g1 = c->plane[0].shape.ng, g; g1 > 0; g1 = g) {
-      g = (g1 - 1) / border_groups(c) * border_groups(c);
-      border_back_groups(c, g, g1, but, u);
-      BCRCoreTransformLayers(c, 2, 1, border_row(c, g), border_row(c, g1), u, u);
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   PetscCall(BCRTeamMeet(c->options.team));
-  BCRCoreTransformLayers(c, 2, 1, 0, c->n[1], u, u);
+  BCRCoreTransformLayers(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -135,10 +135,8 @@ PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
 PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, size_t *work);
 PETSC_INTERN PetscErrorCode BCRCoreEndsDestroy(BCRCore c);
 PETSC_INTERN void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld);
-/* coresolve.c: a transform along part 1 or 2, `axis`, of all lines of the box, or of those with numbers first .. end - 1 along
-   the other one of the two; in a team all of its share */
-PETSC_INTERN void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, PetscInt first, PetscInt end,
-                                         const void *f, void *u);
+/* coresolve.c: a transform along role 1 or 2 of all lines of the box */
+PETSC_INTERN void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u);
 
 static inline double get(BCRPrecision io, const void *f, ptrdiff_t i)
 {

@@ -193,12 +193,11 @@ static PetscErrorCode team_zero_mean(BCRCore c, void *u)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a transform along z or y of lines of the box; axis: which */
-void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, PetscInt first, PetscInt end, const void *f,
-                            void *u)
+/* a transform along z or y of all lines of the box; axis: which */
+void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
   const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const PetscInt other = axis == 2 ? 1 : 2, n = c->n[0];
+  const PetscInt other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
   const ptrdiff_t so = c->stride[other], s = c->stride[axis],
                   size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size,
@@ -209,22 +208,18 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, PetscInt fi
     else transform_share(c, axis, direction, u);
     return;
   }
-  if (axis == 2 && so == n) { /* rows of a plane are contiguous */
-    const ptrdiff_t count = (ptrdiff_t)n * (end - first);
-
-    f = at(c->io, f, first * so);
-    u = at(c->io, u, first * so);
-    if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, count, f, s, u, s, c->work);
-    else c->cpu->dtt.cols(c->dtt[axis], direction, io, count, f, s, u, s, c->work);
+  if (axis == 2 && so == n) { /* whole planes are contiguous */
+    if (c->eigen[axis]) BCREigenCols(c->eigen[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
+    else c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
-  for (PetscInt j = first; j < end && c->eigen[axis]; j++)
+  for (PetscInt j = 0; j < nother && c->eigen[axis]; j++)
     BCREigenCols(c->eigen[axis], direction, io, n, at(c->io, f, j * so), s, at(c->io, u, j * so), s, c->work);
   if (c->eigen[axis]) return;
-  for (PetscInt j = first; j < end; j++) {
+  for (PetscInt j = 0; j < nother; j++) {
     const char *fj = (const char *)at(c->io, f, j * so);
     char *uj = (char *)at(c->io, u, j * so);
-    const BCRDttAhead next = {fj + so * size, j + 1 < end ? ahead : 0};
+    const BCRDttAhead next = {fj + so * size, j + 1 < nother ? ahead : 0};
 
     /* memory in order first: a transform from f to u would touch both in short pieces */
     if (f != u && s == n) memcpy(uj, fj, bytes);
@@ -336,7 +331,7 @@ static void stage_planes(BCRCore c, const void *f, void *u, PetscReal *removed)
 /* Between the transforms across planes, doubles that are solved in single precision may be floats */
 static void stage_across(BCRCore c, BCRCore planes, PetscBool back, const void *f, void *u)
 {
-  if (planes->io == c->io) BCRCoreTransformLayers(c, 2, back ? 1 : 0, 0, c->n[1], f, u);
+  if (planes->io == c->io) BCRCoreTransformLayers(c, 2, back ? 1 : 0, f, u);
   else if (back) transform_from_floats(c, (float *)u, (double *)u);
   else transform_to_floats(c, (const double *)f, (float *)u);
 }
