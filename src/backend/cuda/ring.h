@@ -54,11 +54,11 @@ typedef struct {
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,
-   and of the solution */
+   and of the solution. sums: if given, of the solution over its nodes, one of each block (BCRCudaRingLinesBlocks()) */
 typedef struct {
   int n, end[2], pin;
   const void *tab; /* BCRCudaRingTable(), in the work type: [5][modes of a plane] */
-  double removedfactor, *removed;
+  double removedfactor, *removed, *sums;
 } BCRCudaRingLines;
 
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
@@ -88,9 +88,12 @@ BCR_CUDA_API int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *ring, 
 /* where BCRCudaRingSolve() does not solve the lines: counts */
 BCR_CUDA_API int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *ring);
 /* The solution of a singular problem loses its mean, in mode (0, 0): what BCRCudaRingSolve() leaves to be done where an
-   axis has COSINES (sums: BCRCudaRingSums() numbers), and of other solvers of the lines (sums may be NULL but for COSINES) */
-BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring);
-BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *w, double *sums);
+   axis has COSINES (sums: BCRCudaRingSums() numbers), and of other solvers of the lines (sums may be NULL but for COSINES).
+   lines: NULL, or those that have left their sums there */
+BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring, int single);
+BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
+                                 void *w, double *sums);
+BCR_CUDA_API int BCRCudaRingLinesBlocks(const BCRCudaRing *ring, int n, int single);
 BCR_CUDA_API int BCRCudaRingLinesPossible(int n, int single); /* BCRCudaRingSolve() */
 
 #if defined(__cplusplus)
