@@ -1,6 +1,5 @@
 #include "carryimpl.h"
 #include "../base/agree.h"
-#include "../base/shared.h"
 #include <string.h>
 
 /* ---- what goes where ---- */
@@ -71,71 +70,20 @@ static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const
 
 /* ---- set-up ---- */
 
-static PetscErrorCode node_destroy(void *shared)
-{
-  BCRNode *node = (BCRNode *)shared;
-
-  PetscFunctionBegin;
-  if (node->local) PetscCallMPI(MPI_Comm_free(&node->comm));
-  PetscCall(PetscFree(node->local));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Collective where it is not known yet. all: [size], work */
-static PetscErrorCode carry_node(BCRCarry c, PetscMPIInt size, PetscMPIInt all[], PetscMPIInt local[])
-{
-  BCRNode *node = c->node;
-  MPI_Group group[2];
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &node->comm));
-  node->local = local;
-  PetscCallMPI(MPI_Comm_set_errhandler(node->comm, MPI_ERRORS_RETURN)); /* of windows */
-  PetscCallMPI(MPI_Comm_size(node->comm, &node->ranks));
-  for (PetscMPIInt p = 0; p < size; p++) all[p] = p;
-  PetscCallMPI(MPI_Comm_group(c->comm, &group[0]));
-  PetscCallMPI(MPI_Comm_group(node->comm, &group[1]));
-  PetscCallMPI(MPI_Group_translate_ranks(group[0], size, all, group[1], node->local));
-  for (int k = 0; k < 2; k++) PetscCallMPI(MPI_Group_free(&group[k]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Memory that all ranks of the node reach: the counts and the slab of each, or of the first of each team */
 static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 {
   const size_t head = COUNTS * BCR_CARRY_LINE;
-  PetscMPIInt ok, some, *model = NULL, flag = 0;
-  MPI_Info info;
-  char *base = NULL;
+  char *base;
 
   PetscFunctionBegin;
-  if (c->node->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Info_create(&info));
-  PetscCallMPI(MPI_Info_set(info, "alloc_shared_noncontig", "true")); /* each part near the rank that has it */
-  ok = MPI_Win_allocate_shared((MPI_Aint)(head + bytes), 1, info, c->node->comm, &base, &c->window) == MPI_SUCCESS;
-  PetscCallMPI(MPI_Info_free(&info));
-  PetscCallMPI(MPI_Allreduce(&ok, &some, 1, MPI_INT, MPI_MIN, c->node->comm));
-  if (!some) { /* a window that some ranks have cannot be freed by them alone */
-    c->window = MPI_WIN_NULL;
-    c->info.refused = "the MPI refused a window of shared memory";
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCallMPI(MPI_Win_get_attr(c->window, MPI_WIN_MODEL, &model, &flag));
-  if (!flag || *model != MPI_WIN_UNIFIED) {
-    PetscCallMPI(MPI_Win_free(&c->window));
-    c->info.refused = "what a rank stores in a window of this MPI is not what others load";
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCallMPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, c->window));
+  PetscCall(BCRNodeAllocate(c->node, head + bytes, &c->shared));
+  c->info.refused = c->shared.refused;
+  if (c->shared.window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  base = c->shared.part[c->node->local[c->rank]];
   memset(base, 0, head + (c->team ? 0 : bytes)); /* the first touch, by which memory is near a rank */
   c->memory = base + head;
-  for (PetscMPIInt p = 0; p < c->node->ranks; p++) {
-    MPI_Aint there;
-    int unit;
-
-    PetscCallMPI(MPI_Win_shared_query(c->window, p, &there, &unit, &c->counts[p]));
-  }
-  PetscCallMPI(MPI_Win_sync(c->window)); /* all counts are zero when carry_fill() is done */
+  PetscCallMPI(MPI_Win_sync(c->shared.window)); /* all counts are zero when carry_fill() is done */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -143,8 +91,8 @@ static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 static char *carry_memory(BCRCarry c, PetscMPIInt p)
 {
   if (p == c->rank) return c->memory;
-  return BCRCarryReaches(c, c->window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, p)
-           ? c->counts[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
+  return BCRCarryReaches(c, c->shared.window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, p)
+           ? c->shared.part[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
            : NULL;
 }
 
@@ -174,7 +122,7 @@ static PetscErrorCode carry_before(BCRCarry c, const BCRGrid *g, PetscInt axis, 
                                    PetscBool want[])
 {
   PetscFunctionBegin;
-  if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->shared.window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = -1; k < c->nto; k++) {
     const PetscMPIInt q = k < 0 ? g->rank : c->to[k].rank;
     BCRBlock slab, box, part;
@@ -212,7 +160,7 @@ static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[
                                  PetscMPIInt *reach)
 {
   const PetscMPIInt first = c->rank / ranks * ranks;
-  PetscMPIInt mine = c->window != MPI_WIN_NULL;
+  PetscMPIInt mine = c->shared.window != MPI_WIN_NULL;
   size_t slab = bytes * (size_t)(rows[first + 1] - rows[first]);
   PetscInt a, b;
 
@@ -226,7 +174,7 @@ static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[
   c->team->axis = axis;
   c->start = rows[first];
   for (PetscMPIInt k = 0; k < ranks; k++)
-    c->team->line[k] = c->counts[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
+    c->team->line[k] = c->shared.part[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
   c->memory = carry_memory(c, first);
   BCRTeamShare(c->team, 1 << 20, &a, &b); /* a piece each */
   memset(c->memory + slab / (1 << 20) * (size_t)a, 0,
@@ -270,7 +218,7 @@ static PetscErrorCode carry_local(BCRCarry c, const BCRGrid *g, PetscInt axis, c
   PetscBool *want;
 
   PetscFunctionBegin;
-  if (c->window == MPI_WIN_NULL) {
+  if (c->shared.window == MPI_WIN_NULL) {
     PetscCall(PetscMalloc1(PetscMax(bytes * (size_t)block_nodes(&c->slab), 1), &c->memory));
     c->mine = PETSC_TRUE;
   }
@@ -320,28 +268,17 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
                                  PetscMPIInt *reach)
 {
   const size_t bytes = (size_t)g->dof * sizeof(PetscScalar);
-  PetscMPIInt *all = NULL, *local = NULL;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscCommDuplicate(g->comm, &c->comm, &c->tag));
   c->rank = g->rank;
   block_box(g, g->rank, &c->box);
   block_slab(g, axis, first, g->rank, &c->slab);
-  ierr = BCRCommGetShared(c->comm, sizeof(*c->node), node_destroy, &c->node);
-  if (!ierr) ierr = PetscMalloc1(g->size, &c->counts);
-  if (!ierr && team > 1) ierr = PetscNew(&c->team);
+  PetscCall(BCRNodeGet(c->comm, &c->node));
+  if (team > 1) ierr = PetscNew(&c->team);
   if (!ierr && team > 1) ierr = PetscMalloc1(team, &c->team->line);
-  if (!ierr) ierr = PetscMalloc1(g->size, &all);
-  if (!ierr && !c->node->local) ierr = PetscMalloc1(g->size, &local);
-  ierr = BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY);
-  if (!ierr && !c->node->local) {
-    ierr = carry_node(c, g->size, all, local);
-    local = NULL;
-  }
-  PetscCall(PetscFree(all));
-  PetscCall(PetscFree(local));
-  PetscCall(ierr);
+  PetscCall(BCRFaultShare(c->comm, ierr, BCR_NO_MEMORY));
   *reach = 1;
   if (team > 1) PetscCall(carry_together(c, team, reach));
   if (!*reach) PetscFunctionReturn(PETSC_SUCCESS);
@@ -352,7 +289,7 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &c->type));
   PetscCallMPI(MPI_Type_commit(&c->type));
   PetscCall(BCRFaultShare(c->comm, carry_local(c, g, axis, first, bytes), BCR_NO_MEMORY));
-  PetscCall(BCRCarryCount(c, c->window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, &c->info));
+  PetscCall(BCRCarryCount(c, c->shared.window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, &c->info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -366,7 +303,7 @@ PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt
   *carry = NULL;
   PetscCall(BCRFaultShare(grid->comm, PetscNew(&c), BCR_NO_MEMORY));
   c->comm = MPI_COMM_NULL;
-  c->window = MPI_WIN_NULL;
+  c->shared.window = MPI_WIN_NULL;
   c->type = MPI_DATATYPE_NULL;
   BCRCallElse(carry_fill(c, grid, axis, first, team, &reach), (void)BCRCarryDestroy(&c));
   if (!reach) PetscCall(BCRCarryDestroy(&c));
@@ -392,12 +329,8 @@ PetscErrorCode BCRCarryDestroy(BCRCarry *carry)
   PetscCall(PetscFree(c->from));
   PetscCall(PetscFree(c->before));
   if (c->mine) PetscCall(PetscFree(c->memory));
-  if (c->window != MPI_WIN_NULL) {
-    PetscCallMPI(MPI_Win_unlock_all(c->window));
-    PetscCallMPI(MPI_Win_free(&c->window));
-  }
+  PetscCall(BCRNodeFree(&c->shared));
   if (c->type != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&c->type));
-  PetscCall(PetscFree(c->counts));
   if (c->team) PetscCall(PetscFree(c->team->line));
   PetscCall(PetscFree(c->team));
   if (c->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&c->comm));
@@ -435,9 +368,9 @@ PetscErrorCode BCRCarryGetInfo(BCRCarry c, BCRCarryInfo *info)
 PetscErrorCode BCRCarryTell(BCRCarry c, int count)
 {
   PetscFunctionBegin;
-  if (c->window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Win_sync(c->window));
-  __atomic_store_n((uint64_t *)(c->counts[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take,
+  if (c->shared.window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Win_sync(c->shared.window));
+  __atomic_store_n((uint64_t *)(c->shared.part[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take,
                    __ATOMIC_RELEASE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -445,8 +378,8 @@ PetscErrorCode BCRCarryTell(BCRCarry c, int count)
 PetscErrorCode BCRCarryWait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTeamWait(c->comm, c->tag, c->counts[local] + count * BCR_CARRY_LINE, take));
-  PetscCallMPI(MPI_Win_sync(c->window));
+  PetscCall(BCRTeamWait(c->comm, c->tag, c->shared.part[local] + count * BCR_CARRY_LINE, take));
+  PetscCallMPI(MPI_Win_sync(c->shared.window));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -243,7 +243,7 @@ static PetscErrorCode device_fill(BCRCarry c, BCRCarryDevice d, PetscBool maps)
   Told told;
 
   PetscFunctionBegin;
-  d->shares = maps && c->window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE; /* it has the counts */
+  d->shares = maps && c->shared.window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE; /* it has the counts */
   if (!maps) d->info.refused = "a transport was asked for";
   else if (c->node->ranks > 1 && !d->shares) d->info.refused = c->info.refused;
   PetscCall(BCRFaultShare(c->comm, device_slab(c, d, bytes, &told), BCR_NO_MEMORY));

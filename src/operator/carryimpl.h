@@ -5,6 +5,7 @@
 #pragma once
 
 #include "carry.h"
+#include "../base/node.h"
 
 typedef struct _n_BCRCarryDevice *BCRCarryDevice;
 
@@ -31,18 +32,11 @@ enum {
   BCR_CARRY_LINE = 128
 };
 
-/* Ranks of this computer, for all that is carried between those of a communicator */
-typedef struct {
-  MPI_Comm comm;
-  PetscMPIInt ranks;
-  PetscMPIInt *local; /* [size] number there of each rank, MPI_UNDEFINED: elsewhere */
-} BCRNode;
-
 struct _n_BCRCarry {
   MPI_Comm comm;
-  BCRNode *node; /* shared */
-  MPI_Win window;
-  MPI_Datatype type; /* all that a vector has for a node */
+  BCRNode *node;
+  BCRNodeMemory shared; /* COUNTS lines and the slab of each rank of the node, or of the first of each team */
+  MPI_Datatype type;    /* all that a vector has for a node */
   PetscMPIInt tag, rank;
   BCRBlock box, slab;
   char *memory;   /* this rank's slab, or its team's */
@@ -50,7 +44,6 @@ struct _n_BCRCarry {
   BCRTeam *team;  /* the ranks that share it; NULL: this one alone */
   PetscBool mine;
   uint64_t take; /* takes until now */
-  char **counts; /* [ranks of the node] COUNTS of each */
   PetscInt nto, nfrom, nbefore, nmessage;
   BCRPiece *to, *from;       /* of this rank's box, in slabs of others; of this rank's slab, in boxes of others */
   PetscMPIInt *before;       /* on the node: whoever reads slabs that this rank writes to, and those who have them */

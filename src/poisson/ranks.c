@@ -406,7 +406,7 @@ PetscErrorCode BCRRanksGetPlan(BCRRanks r, BCRPlan *plan)
 PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
 {
   const BCRSlabRows *p = &r->p;
-  char coupling[128] = "";
+  char coupling[256] = "";
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(info, sizeof(*info)));

@@ -254,7 +254,8 @@ static PetscErrorCode host_tables(BCRRanks r)
                          .periodic = r->p.periodic,
                          .flags = BCR_REDUCED_BEFORE | BCR_REDUCED_ADD,
                          .eps = (PetscReal)BCRRanksEps(r),
-                         .coupling = BCR_TRI_COUPLING_AUTO};
+                         .coupling = BCR_TRI_COUPLING_AUTO,
+                         .memory = PETSC_TRUE};
   const PetscInt timed = r->p.times && r->other[1] == r->x[r->axis].timed ? 1 : 0; /* of the other axes: */
   const double *lambda[2];
   double *low = NULL, *diag = NULL, *up = NULL;
@@ -552,7 +553,8 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
 {
   HostRanks *h = state(r);
   PetscInt neighbour = 0, shared = 0;
-  size_t tables;
+  size_t tables, loaded = 0;
+  const char *refused = NULL;
   double flops;
 
   PetscFunctionBegin;
@@ -567,6 +569,8 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
     PetscCall(BCRReducedGetInfo(h->reduced[b], &part));
     neighbour += part.neighbour;
     shared += part.shared;
+    loaded += part.loaded;
+    refused = part.refused;
     info->bytes_sent += part.bytes_sent;
     info->messages += part.messages;
     info->workspace += part.workspace;
@@ -574,9 +578,15 @@ static PetscErrorCode host_info(BCRRanks r, BCRRanksInfo *info, size_t length, c
   PetscCall(BCRModesBytes(h->modes, &tables, &flops));
   info->tables += tables;
   if (r->pass == BCR_PASS_TWO) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
+  if (loaded) {
+    PetscCall(PetscSNPrintf(coupling, length,
+                            "%" PetscInt_FMT " modes shared out through memory that the ranks share, %zu bytes loaded",
+                            shared, loaded));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscSNPrintf(coupling, length,
-                          "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
-                          neighbour, shared));
+                          "%" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out%s%s",
+                          neighbour, shared, refused ? ": " : "", refused ? refused : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -4,6 +4,7 @@
 */
 #include "reducedimpl.h"
 #include "../base/agree.h"
+#include "../base/team.h"
 #include <math.h>
 #include <float.h>
 
@@ -29,6 +30,20 @@ static PetscErrorCode BCRReducedCheckPivot(BCRReduced r, const BCRReducedPivot *
           (PetscInt64)first.value, where[1], (int)where[0]);
 }
 
+/* here and share, wherever they are */
+static PetscErrorCode BCRReducedMemoryFree(BCRReduced r)
+{
+  PetscFunctionBegin;
+  if (r->memory.window == MPI_WIN_NULL) {
+    PetscCall(PetscFree(r->here));
+    PetscCall(PetscFree(r->share));
+  }
+  r->here = r->share = NULL;
+  PetscCall(BCRNodeFree(&r->memory));
+  PetscCall(PetscFree(r->theirs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
 {
   BCRReduced r = *reduced;
@@ -39,8 +54,7 @@ PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
   PetscCall(BCRTransposeDestroy(&r->there));
   PetscCall(BCRTransposeDestroy(&r->back));
   PetscCall(BCRChainsDestroy(&r->chains));
-  PetscCall(PetscFree(r->here));
-  PetscCall(PetscFree(r->share));
+  PetscCall(BCRReducedMemoryFree(r));
   PetscCall(PetscFree(r->there_rows));
   PetscCall(PetscFree(r->block));
   PetscCall(PetscFree(r->index));
@@ -62,7 +76,7 @@ static PetscErrorCode BCRReducedAgree(BCRReduced r, const BCRReducedSpec *spec, 
   mine[1] = r->nsys;
   mine[2] = r->periodic ? 1 : 0;
   mine[3] = r->flags;
-  mine[4] = spec->coupling;
+  mine[4] = spec->coupling + (spec->memory ? 8 : 0);
   memcpy(&mine[5], &eps, sizeof(eps));
   PetscCallMPI(MPI_Allgather(mine, 6, MPIU_INT64, all, 6, MPIU_INT64, r->comm));
   for (PetscMPIInt p = 0; p < r->size; p++) {
@@ -313,6 +327,85 @@ static PetscErrorCode BCRReducedShareOut(BCRReduced r, const BCRReducedSpec *spe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Bytes of rank p for nvec values: here; share */
+static void BCRReducedBytes(BCRReduced r, PetscInt nvec, PetscMPIInt p, size_t bytes[2])
+{
+  const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0,
+                 post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+  PetscInt ns, off;
+
+  BCRTransposeShare(r->nsys, r->size, p, &ns, &off);
+  bytes[0] = (size_t)(r->counts[p] + pre + post) * (size_t)r->nsys;
+  bytes[1] = (size_t)(r->total + (pre + post) * r->size) * (size_t)ns;
+  for (int k = 0; k < 2; k++) /* whole lines */
+    bytes[k] = (bytes[k] * (size_t)nvec * sizeof(double) + BCR_STEP_LINE - 1) / BCR_STEP_LINE * BCR_STEP_LINE;
+}
+
+/* Collective. Memory for nvec values, or r->node = NULL where there is none */
+static PetscErrorCode BCRReducedMemory(BCRReduced r, PetscInt nvec)
+{
+  size_t bytes[2];
+  char *mine;
+
+  PetscFunctionBegin;
+  PetscCall(BCRReducedMemoryFree(r));
+  BCRReducedBytes(r, nvec, r->rank, bytes);
+  PetscCall(BCRNodeAllocate(r->node, STEPS * BCR_STEP_LINE + bytes[0] + bytes[1], &r->memory));
+  if (r->memory.window == MPI_WIN_NULL) {
+    r->info.refused = r->memory.refused;
+    r->node = NULL;
+    PetscCall(BCRNodeFree(&r->memory));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  mine = r->memory.part[r->node->local[r->rank]];
+  memset(mine, 0, STEPS * BCR_STEP_LINE + bytes[0] + bytes[1]);
+  r->here = (double *)(mine + STEPS * BCR_STEP_LINE);
+  r->share = (double *)(mine + STEPS * BCR_STEP_LINE + bytes[0]);
+  r->memvec = nvec;
+  r->solve = 0;
+  PetscCallMPI(MPI_Win_sync(r->memory.window));
+  PetscCallMPI(MPI_Barrier(r->comm)); /* all steps are zero */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where this rank loads from: rows of all ranks, and what they have solved for it */
+static PetscErrorCode BCRReducedTheirs(BCRReduced r)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(2 * r->size, &r->theirs));
+  for (PetscMPIInt p = 0; p < r->size; p++) {
+    const char *part = r->memory.part[r->node->local[p]] + STEPS * BCR_STEP_LINE;
+    size_t bytes[2];
+
+    BCRReducedBytes(r, r->nvec, p, bytes);
+    r->theirs[p] = (const double *)part;
+    r->theirs[r->size + p] =
+      (const double *)(part + bytes[0]) + (size_t)r->back.rowoff[r->rank] * (size_t)r->back.nsys[p] * (size_t)r->nvec;
+  }
+  r->info.loaded = r->there.bytes[1] + r->back.bytes[0];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRReducedTell(BCRReduced r, int step)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Win_sync(r->memory.window));
+  __atomic_store_n((uint64_t *)(r->memory.part[r->node->local[r->rank]] + step * BCR_STEP_LINE), r->solve,
+                   __ATOMIC_RELEASE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Until all ranks have come so far, those that this one loads nothing from, too: none of them then loads what it had
+   stored before */
+static PetscErrorCode BCRReducedWait(BCRReduced r, int step)
+{
+  PetscFunctionBegin;
+  for (PetscMPIInt p = 0; p < r->node->ranks; p++)
+    PetscCall(BCRTeamWait(r->comm, r->tags[0], r->memory.part[p] + step * BCR_STEP_LINE, r->solve));
+  PetscCallMPI(MPI_Win_sync(r->memory.window));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* which systems are which, on all ranks */
 static PetscErrorCode BCRReducedIndices(BCRReduced r, const char *kind)
 {
@@ -336,9 +429,15 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const BCRReducedSpec *spec, 
 
   PetscFunctionBegin;
   PetscCall(BCRReducedAgree(r, spec, all));
+  if (spec->memory && spec->coupling == BCR_TRI_COUPLING_AUTO && r->size > 1 && r->nsys && r->total) {
+    PetscCall(BCRNodeGet(r->comm, &r->node));
+    if (r->node->ranks < r->size) r->node = NULL;
+    else PetscCall(BCRReducedMemory(r, 1));
+  }
   if (r->nsys && r->total) {
     PetscCall(PetscArrayzero(kind, r->nsys));
-    if (spec->coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, spec, kind, coef));
+    if (spec->coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1 && !r->node)
+      PetscCall(BCRReducedDecide(r, spec, kind, coef));
     for (PetscInt s = 0; s < r->nsys; s++) n += kind[s];
     r->nb.ns = n;
     r->nshared = r->nsys - n;
@@ -373,6 +472,7 @@ PetscErrorCode BCRReducedCreate(MPI_Comm comm, const BCRReducedSpec *spec, BCRRe
   ierr = PetscNew(&r);
   if (!ierr) {
     r->comm = MPI_COMM_NULL;
+    r->memory.window = MPI_WIN_NULL;
     r->request = MPI_REQUEST_NULL;
     ierr = PetscMalloc1(size, &r->counts);
   }
@@ -405,11 +505,11 @@ static PetscErrorCode BCRReducedVectors(BCRReduced r, PetscInt nvec)
 
   PetscFunctionBegin;
   r->nvec = nvec;
-  r->info.bytes_sent = r->info.messages = r->info.workspace = 0;
+  r->info.bytes_sent = r->info.messages = r->info.loaded = r->info.workspace = 0;
   PetscCall(BCRTransposeDestroy(&r->there));
   PetscCall(BCRTransposeDestroy(&r->back));
-  PetscCall(PetscFree(r->here));
-  PetscCall(PetscFree(r->share));
+  if (!r->node) PetscCall(BCRReducedMemoryFree(r));
+  PetscCall(PetscFree(r->theirs));
   if (r->nshared) {
     PetscInt *rows = NULL, *off = NULL;
     PetscErrorCode ierr;
@@ -430,10 +530,13 @@ static PetscErrorCode BCRReducedVectors(BCRReduced r, PetscInt nvec)
     PetscCall(ierr);
     n[0] = (size_t)PetscMax(r->there.mine, r->back.mine) * (size_t)r->nshared * (size_t)nvec;
     n[1] = (size_t)r->there.nrows * (size_t)r->there.ns * (size_t)nvec;
-    PetscCall(PetscCalloc1(n[0], &r->here));
-    PetscCall(PetscCalloc1(n[1], &r->share));
-    r->info.bytes_sent = r->there.bytes[0] + r->back.bytes[1];
-    r->info.messages = r->there.messages[0] + r->back.messages[1];
+    if (r->node) PetscCall(BCRReducedTheirs(r));
+    else {
+      PetscCall(PetscCalloc1(n[0], &r->here));
+      PetscCall(PetscCalloc1(n[1], &r->share));
+      r->info.bytes_sent = r->there.bytes[0] + r->back.bytes[1];
+      r->info.messages = r->there.messages[0] + r->back.messages[1];
+    }
     r->info.workspace = (n[0] + n[1]) * sizeof(double) + r->chains.bytes;
   }
   PetscCall(BCRNeighboursSetVectors(r));
@@ -444,6 +547,7 @@ PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
 {
   PetscFunctionBegin;
   if (r->nvec == nvec) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->node && r->memvec != nvec) PetscCall(BCRReducedMemory(r, nvec));
   BCRCallElse(BCRFaultShare(r->comm, BCRReducedVectors(r, nvec), BCR_NO_MEMORY), r->nvec = 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -458,7 +562,9 @@ PetscErrorCode BCRReducedSolveBegin(BCRReduced r, const double *g, const double 
   if (r->nshared) {
     if (add) BCRTransposePack(&r->there, 0, 1, r->nsys, r->index, add, r->here);
     BCRTransposePack(&r->there, nadd, r->rows, r->nsys, r->index, g, r->here);
-    PetscCall(BCRTransposeBegin(&r->there, PETSC_FALSE, r->here, r->share, &r->request));
+    r->solve++;
+    if (r->node) PetscCall(BCRReducedTell(r, SENT));
+    else PetscCall(BCRTransposeBegin(&r->there, PETSC_FALSE, r->here, r->share, &r->request));
   }
   if (r->nb.ns) PetscCall(BCRNeighboursBegin(r, g, add));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -507,16 +613,27 @@ PetscErrorCode BCRReducedSolveEnd(BCRReduced r, double *x, double *before, doubl
   PetscCheck((pre || !before) && (post || !after), PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "Values before and after are had with BCR_REDUCED_BEFORE and BCR_REDUCED_AFTER");
   if (r->nshared) {
-    PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
+    if (r->node) {
+      PetscCall(BCRReducedWait(r, SENT));
+      BCRTransposeLoad(&r->there, r->theirs, r->share);
+    } else PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
     PetscCall(BCRReducedShare(r));
-    PetscCall(BCRTransposeBegin(&r->back, PETSC_TRUE, r->here, r->share, &r->request));
+    if (r->node) PetscCall(BCRReducedTell(r, SOLVED));
+    else PetscCall(BCRTransposeBegin(&r->back, PETSC_TRUE, r->here, r->share, &r->request));
   }
   if (r->nb.ns || !r->total) { /* while the shares travel back; neighbours leave what there is not */
     if (before) PetscCall(PetscArrayzero(before, n));
     if (after) PetscCall(PetscArrayzero(after, n));
     if (r->nb.ns) PetscCall(BCRNeighboursEnd(r, x, before, after));
   }
-  if (r->nshared) {
+  if (r->nshared && r->node) {
+    const double *const *block = r->theirs + r->size;
+
+    PetscCall(BCRReducedWait(r, SOLVED));
+    if (before) BCRTransposeUnpackFrom(&r->back, 0, 1, r->nsys, r->index, block, before);
+    BCRTransposeUnpackFrom(&r->back, pre, r->rows, r->nsys, r->index, block, x);
+    if (after) BCRTransposeUnpackFrom(&r->back, pre + r->rows, 1, r->nsys, r->index, block, after);
+  } else if (r->nshared) {
     PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
     if (before) BCRTransposeUnpack(&r->back, 0, 1, r->nsys, r->index, r->here, before);
     BCRTransposeUnpack(&r->back, pre, r->rows, r->nsys, r->index, r->here, x);

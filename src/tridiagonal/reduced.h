@@ -29,6 +29,8 @@ typedef struct {
   PetscInt shared;             /* systems shared out */
   PetscReal lost;              /* largest relative effect of a coupling left out, BCRChainsCuts() */
   size_t bytes_sent, messages; /* by this rank in one solve, to other ranks */
+  size_t loaded;               /* bytes that this rank loads from memory of others in one solve */
+  const char *refused;         /* why not, where that was wanted and all are on one computer; NULL */
   size_t workspace;            /* bytes: tables and buffers */
 } BCRReducedInfo;
 
@@ -41,6 +43,8 @@ typedef struct {
   PetscReal eps;  /* couplings whose effect is below eps, relative, may be left out; 0: only those that are 0 */
   /* AUTO: by eps; NEIGHBOUR: an error where that would lose more than eps, with the digits; REDUCED: share all out */
   BCRTriCoupling coupling;
+  /* AUTO, all ranks on one computer whose MPI has windows: all are shared out through memory that the ranks share */
+  PetscBool memory;
 } BCRReducedSpec;
 /* Collective. What differs between ranks, and an unusable pivot (PETSC_ERR_MAT_LU_ZRPVT), is an error on every rank */
 PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, const BCRReducedSpec *spec, BCRReduced *reduced);

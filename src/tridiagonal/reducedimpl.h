@@ -3,6 +3,7 @@
 #include "reduced.h"
 #include "chains.h"
 #include "transpose.h"
+#include "../base/node.h"
 
 /*
   Systems with neighbours alone. The rows of a boundary between two ranks with rows, p before and q
@@ -43,8 +44,22 @@ struct _n_BCRReduced {
   BCRChains chains;
   double *here, *share;
   MPI_Request request;
+  /* Ranks that load from one another: [SENT], [SOLVED] of each, a line of the cache each, then here and share */
+  BCRNode *node; /* NULL: messages */
+  BCRNodeMemory memory;
+  PetscInt memvec;       /* values that it is for */
+  uint64_t solve;        /* solves begun */
+  const double **theirs; /* [2 size] here of all, what they have solved for this rank */
   BCRNeighbours nb;
   BCRReducedInfo info;
+};
+
+/* How far each rank has come in a solve */
+enum {
+  SENT,   /* its rows are in its memory */
+  SOLVED, /* its share is */
+  STEPS,
+  BCR_STEP_LINE = 128
 };
 
 /* What elimination on this rank has met: an error, or a pivot that cannot be used */

@@ -110,15 +110,17 @@ void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, Pets
   }
 }
 
-void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index,
-                        const double *here, double *x)
+/* block NULL: in here */
+static void unpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index,
+                   const double *const *block, const double *here, double *x)
 {
   const size_t nvec = (size_t)t->nvec;
 
   for (PetscMPIInt q = 0; q < t->size; q++) {
+    const double *from = block ? block[q] : here + (size_t)t->sysoff[q] * (size_t)t->mine * nvec;
+
     for (PetscInt r = 0; r < rows && t->nsys[q]; r++) {
-      const double *b =
-        here + ((size_t)t->sysoff[q] * (size_t)t->mine + (size_t)(first + r) * (size_t)t->nsys[q]) * nvec;
+      const double *b = from + (size_t)(first + r) * (size_t)t->nsys[q] * nvec;
       double *a = x + (size_t)r * (size_t)stride * nvec;
 
       if (!index) memcpy(a + (size_t)t->sysoff[q] * nvec, b, (size_t)t->nsys[q] * nvec * sizeof(double));
@@ -127,6 +129,30 @@ void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, Pe
           BCRCopy(nvec, b + (size_t)s * nvec, a + (size_t)index[t->sysoff[q] + s] * nvec);
     }
   }
+}
+
+void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index,
+                        const double *here, double *x)
+{
+  unpack(t, first, rows, stride, index, NULL, here, x);
+}
+
+void BCRTransposeLoad(const BCRTranspose *t, const double *const here[], double *there)
+{
+  for (PetscMPIInt p = 0; p < t->size; p++) {
+    const size_t row = (size_t)t->ns * (size_t)t->nvec;
+
+    if (row && t->rows[p])
+      memcpy(there + (size_t)t->rowoff[p] * row,
+             here[p] + (size_t)t->sysoff[t->rank] * (size_t)t->rows[p] * (size_t)t->nvec,
+             (size_t)t->rows[p] * row * sizeof(double));
+  }
+}
+
+void BCRTransposeUnpackFrom(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride,
+                            const PetscInt *index, const double *const block[], double *x)
+{
+  unpack(t, first, rows, stride, index, block, NULL, x);
 }
 
 PetscErrorCode BCRTransposeDestroy(BCRTranspose *t)

@@ -38,4 +38,10 @@ PETSC_INTERN void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscI
                                    const PetscInt *index, const double *g, double *here);
 PETSC_INTERN void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride,
                                      const PetscInt *index, const double *here, double *x);
+/* Between ranks that load from the memory of one another, in place of messages: all rows of this rank's share, here[p]: the
+   side of the rows of rank p; */
+PETSC_INTERN void BCRTransposeLoad(const BCRTranspose *t, const double *const here[], double *there);
+/* and as BCRTransposeUnpack(), block[q]: this rank's rows, at rowoff, on the side of the shares of rank q */
+PETSC_INTERN void BCRTransposeUnpackFrom(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride,
+                                         const PetscInt *index, const double *const block[], double *x);
 PETSC_INTERN PetscErrorCode BCRTransposeDestroy(BCRTranspose *t);

@@ -1,8 +1,9 @@
 /*
   The reduced system over ranks (src/tridiagonal/reduced.h) against Gaussian elimination with row
   exchanges of the whole systems in long double: rows spread evenly, unevenly and on some ranks
-  only, open and periodic, all flags, both couplings, one to three values per system, two objects on
-  different communicators at once; bytes and messages against what MPI was given; errors.
+  only, open and periodic, all flags, both couplings, by messages and through shared memory, which the MPI may refuse, one
+  to three values per system, two objects on different communicators at once; bytes and messages against what MPI was given;
+  errors.
 
   ranks: 1 2 3 4 5 7
 */
@@ -13,6 +14,13 @@
 
 static int passed, failed;
 static PetscMPIInt rank, size;
+static PetscBool memory, refuse; /* rows go through memory that ranks share; the MPI has none */
+
+#undef MPI_Win_allocate_shared
+int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win)
+{
+  return refuse ? MPI_ERR_NO_MEM : PMPI_Win_allocate_shared(bytes, unit, info, comm, base, win);
+}
 
 static double rnd(void) /* the same on all ranks */
 {
@@ -198,6 +206,7 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
   spec.flags = flags;
   spec.eps = eps;
   spec.coupling = coupling;
+  spec.memory = memory;
   PetscCall(BCRReducedCreate(comm, &spec, &c->reduced));
   PetscCall(BCRReducedSetVectors(c->reduced, nvec));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -255,7 +264,10 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
              all, (int)info.neighbour, (int)info.shared, (double)info.lost);
   }
   if (count) {
-    int ok = sent_bytes == info.bytes_sent && sent_messages == info.messages, allok;
+    const PetscBool loads = (PetscBool)(memory && !refuse && c->size > 1 && c->n > 0);
+    int ok = sent_bytes == info.bytes_sent && sent_messages == info.messages && (!loads || sent_messages == 0) &&
+             (loads || info.loaded == 0),
+        allok;
 
     PetscCallMPI(MPI_Allreduce(&ok, &allok, 1, MPI_INT, MPI_MIN, c->comm));
     if (allok) passed++;
@@ -459,9 +471,12 @@ int main(int argc, char **argv)
             const int count = 16 * (how * 7 + kind) + flags * 2 + k;
 
             if (size > 4 && (count / 16 + count) % 3) continue; /* ranks that wait for cores take their time */
+            memory = (PetscBool)(k == 0 && (count / 2 + how + kind) % 3 == 0);
+            refuse = (PetscBool)(count % 5 == 0);
             PetscCall(check(how, kind, (PetscBool)periodic, nsys[count % 3 + (count % 31 == 0)], 1 + count % 3, flags,
                             kind == 3 && k ? 1e-5 : 1.2e-16,
                             k && kind != 3 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO));
+            memory = refuse = PETSC_FALSE;
           }
   PetscCall(couplings(1, 2, 0, 24));
   PetscCall(couplings(0, 4, 0, 24));
@@ -469,6 +484,9 @@ int main(int argc, char **argv)
   if (size > 1) PetscCall(couplings(4, 4, 5, 24));
   PetscCall(couplings(2, 4, 3, 24));
   PetscCall(together());
+  memory = PETSC_TRUE;
+  PetscCall(together());
+  memory = PETSC_FALSE;
   PetscCall(errors());
   PetscCall(PetscFinalize());
   return TestStatus(!rank, passed, failed);

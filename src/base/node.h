@@ -1,0 +1,26 @@
+/*
+  Ranks of one computer, and memory that all of them reach: windows of MPI-3, in which what a rank stores is what others
+  load.
+*/
+#pragma once
+
+#include "petscbcrimpl.h"
+
+/* Of a communicator; for all that ranks of a computer do with one another */
+typedef struct {
+  MPI_Comm comm; /* of this computer */
+  PetscMPIInt ranks;
+  PetscMPIInt *local; /* number there of each rank of the whole communicator, MPI_UNDEFINED: elsewhere */
+} BCRNode;
+
+typedef struct {
+  MPI_Win window;      /* MPI_WIN_NULL: there is none, */
+  const char *refused; /* why; NULL: this rank has a computer of its own */
+  char **part;         /* [ranks of the node] where the memory of each begins */
+} BCRNodeMemory;
+
+/* Collective. *node is the communicator's, comm: of a PETSc object */
+PETSC_INTERN PetscErrorCode BCRNodeGet(MPI_Comm comm, BCRNode **node);
+/* Collective on the node. So many bytes of each rank, near it, zeros. A window or none on all of its ranks */
+PETSC_INTERN PetscErrorCode BCRNodeAllocate(const BCRNode *node, size_t bytes, BCRNodeMemory *memory);
+PETSC_INTERN PetscErrorCode BCRNodeFree(BCRNodeMemory *memory);
