@@ -1,6 +1,7 @@
 /* Lines of ringlines.cu, split.cuh: of a complex number either part is one of its own */
 #pragma once
 
+#include "reduced.cuh"
 #include "ring.cuh"
 
 /* component by component: real and imaginary part are lines of their own */
@@ -37,4 +38,64 @@ static __device__ __forceinline__ void ring_powers(Cplx<T> mu, Cplx<T> *mL, Cplx
       q = times(q, times(mu, mu));
     }
   }
+}
+
+/* ---- lines that go on on other ranks ---- */
+
+enum {
+  RING_WHOLE,  /* they do not */
+  RING_ENDS,   /* what they leave for the interfaces is wanted */
+  RING_GIVEN,  /* solutions in the interface rows are given */
+  RING_REDUCED /* the lines solve the reduced systems */
+};
+struct RingBorder {
+  int way;
+  bool open[2];
+  const int *mode;
+  double gain, back;
+  double *interface, *previous;        /* ENDS */
+  const double *after, *before, *mean; /* GIVEN */
+  BCRReduced reduced;                  /* REDUCED */
+};
+
+/* Weights of the rows of a line on all ranks, and how many there are; half: of this rank's rows */
+static inline void ring_weights(const BCRCudaRingLines *l, const RingBorder &b, const bool half[2], double *weight,
+                                double *rows)
+{
+  const BCRCudaBorderRows &all = b.reduced.rows;
+
+  *rows = b.way == RING_REDUCED ? all.constantmode.rows : l->n;
+  *weight = b.way == RING_REDUCED ? all.constantmode.total : l->n - 0.5 * (half[0] + half[1]);
+}
+
+/* With the carries Y_0 and V = v_(n+1) that a line has where both interface rows are zero, Y and V, right-hand sides of the
+   interfaces are their negatives: so much is missing for these rows to be zero. One thread, for number i of a plane; solutions
+   in the own interface row and in the one before */
+static __device__ __forceinline__ void ring_border(const RingBorder &b, ptrdiff_t i, double Y, double V, double *after,
+                                                   double *before)
+{
+  const int mode = b.mode[i];
+  const double interface = b.open[1] ? -b.gain * V : 0, previous = b.open[0] ? -b.gain * Y : 0;
+
+  *after = *before = 0;
+  if (mode < 0) return;
+  if (b.way == RING_ENDS) {
+    b.interface[-(ptrdiff_t)mode] = interface;
+    b.previous[mode] = previous;
+    return;
+  }
+  if (b.way == RING_GIVEN) {
+    *after = b.after[mode];
+    *before = b.before[mode];
+  } else {
+    const BCRCudaWindow &w = b.reduced.window;
+
+    if (w.n) {
+      window_put(w, window_slot(w), 0, mode, interface);
+      window_put(w, window_slot(w), 1, mode, previous);
+    }
+    reduced(b.reduced, mode, interface, previous, after, before);
+  }
+  *after *= b.back;
+  *before *= b.back;
 }
