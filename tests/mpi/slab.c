@@ -3,6 +3,7 @@
   slabs along each axis, cut at random, evenly, into single rows, with ranks that have nothing. The
   solution, put together, against the equations, LAPACK, and the solver on one process.
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
+  -planes i,j: cases i to j - 1 of Planes() and nothing else
   ranks: 1 2 3 4 5 7 8
   turns: 3
 */
