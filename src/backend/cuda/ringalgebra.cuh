@@ -69,22 +69,12 @@ static inline void ring_weights(const BCRCudaRingLines *l, const RingBorder &b, 
 }
 
 /* With the carries Y_0 and V = v_(n+1) that a line has where both interface rows are zero, Y and V, right-hand sides of the
-   interfaces are their negatives: so much is missing for these rows to be zero. One thread, for a number of a plane, of mode
-   `mode`. Put: to other ranks' windows, where there are some; then solutions in the own interface row and in the one before */
-static __device__ __forceinline__ void ring_border_put(const RingBorder &b, int mode, double Y, double V)
-{
-  const BCRCudaWindow &w = b.reduced.window;
-
-  if (mode < 0 || !w.n) return;
-  if (b.open[1]) window_put(w, window_slot(w), 0, mode, -b.gain * V);
-  if (b.open[0]) window_put(w, window_slot(w), 1, mode, -b.gain * Y);
-  /* what the systems are solved with is on its way meanwhile */
-  for (int q = 0; q < 2 * b.reduced.rows.nrow; q++)
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(b.reduced.rows.inverse + mode + (ptrdiff_t)q * b.reduced.rows.n));
-}
-static __device__ __forceinline__ void ring_border(const RingBorder &b, int mode, double Y, double V, double *after,
+   interfaces are their negatives: so much is missing for these rows to be zero. One thread, for number i of a plane; solutions
+   in the own interface row and in the one before */
+static __device__ __forceinline__ void ring_border(const RingBorder &b, ptrdiff_t i, double Y, double V, double *after,
                                                    double *before)
 {
+  const int mode = b.mode[i];
   const double interface = b.open[1] ? -b.gain * V : 0, previous = b.open[0] ? -b.gain * Y : 0;
 
   *after = *before = 0;
@@ -97,7 +87,15 @@ static __device__ __forceinline__ void ring_border(const RingBorder &b, int mode
   if (b.way == RING_GIVEN) {
     *after = b.after[mode];
     *before = b.before[mode];
-  } else reduced(b.reduced, mode, interface, previous, after, before);
+  } else {
+    const BCRCudaWindow &w = b.reduced.window;
+
+    if (w.n) {
+      window_put(w, window_slot(w), 0, mode, interface);
+      window_put(w, window_slot(w), 1, mode, previous);
+    }
+    reduced(b.reduced, mode, interface, previous, after, before);
+  }
   *after *= b.back;
   *before *= b.back;
 }

@@ -217,13 +217,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
     for (int c = s; c < 2; c += N) {
       double after = 0, before = 0;
 
-      if ((ptrdiff_t)blockIdx.x * W + w < a.modes) {
-        const int mode = a.border.mode[2 * slot + c];
-        const double y = (double)(c ? Y.y : Y.x), v = (double)(c ? V.y : V.x);
-
-        ring_border_put(a.border, mode, y, v);
-        ring_border(a.border, mode, y, v, &after, &before);
-      }
+      if ((ptrdiff_t)blockIdx.x * W + w < a.modes)
+        ring_border(a.border, 2 * slot + c, (double)(c ? Y.y : Y.x), (double)(c ? V.y : V.x), &after, &before);
       x[c * W] = after;
       x[(2 + c) * W] = before;
     }

@@ -597,9 +597,7 @@ template <typename T, class S>
 static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
   const int C = a.cluster, t = (int)threadIdx.x - S::WORKERS - 32, lane = t % 32, each = 32 / C, c = lane % C,
-            base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS),
-            rounds = (a.owned - t / 32 * each + S::CHAINS * each - 1) / (S::CHAINS * each);
-  const bool window = a.border.way == RING_REDUCED && a.border.reduced.window.n;
+            base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
   const Cplx<T> zero = {0, 0}, one = {1, 1};
 
   if (k.pinned) split_meet(a);
@@ -608,9 +606,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
     const Cplx<T> *const tab = a.tab + place;
 
     if (k.pinned && i == 1) split_meet(a);
-    /* with a window there is a pass before, so that all numbers are on their way when the first one is waited for */
-    for (int round = window ? -rounds : 0; round < rounds; round++) {
-      const int first = t / 32 * each + (round < 0 ? round + rounds : round) * S::CHAINS * each;
+    for (int first = t / 32 * each; first < a.owned; first += S::CHAINS * each) {
       const int j = first + lane / C;
       const bool own = lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
       const int slot = own ? j * C + k.rank : k.rank;
@@ -621,9 +617,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
       const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
 
       split_powers(mu, rows, &m, &G);
-      const int mode = a.border.way != RING_WHOLE && own && c < 2 ? a.border.mode[2 * (place + slot) + c] : -1;
-
-      cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
+      if (first == t / 32 * each) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
 
       const Cplx<T> *const in = k.in + ((i & 1) * 2 * a.owned + slot / C) * C + c;
       Cplx<T> M = m, E = in[0], B = in[a.owned * C];
@@ -654,16 +648,12 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
                     g = split_shuffle(M, lane + 1);
       Cplx<T> into = times_add(yb, total, times(ye, end)), from = times_add(vb, total, times(ve, end));
 
-      if (round < 0) {
-        ring_border_put(a.border, mode, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x));
-        for (int e = c; e < 4; e += C) asm volatile("prefetch.global.L1 [%0];" ::"l"(tab + (5 + e) * a.plane + slot));
-        __syncwarp();
-        continue;
-      }
       if (a.border.way != RING_WHOLE) {
-        double after, before; /* of one of the slot's two modes in each of the first two lanes */
+        double after = 0, before = 0; /* of one of the slot's two modes in each of the first two lanes */
 
-        ring_border(a.border, mode, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x), &after, &before);
+        if (own && c < 2)
+          ring_border(a.border, 2 * (place + slot) + c, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x),
+                      &after, &before);
         __syncwarp();
         const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
                       y = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
