@@ -6,7 +6,7 @@
 #   turns: 3            argument -turns 3: of the cases that ask TestTurn() (tests/check.h) one in three, others on each number of ranks
 #                       (PETSCBCR_TEST_TURNS=t: -turns t for all programs; 1: all cases)
 #   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants; so are runs
-#                       on more than 3 ranks
+#                       on more than 3 ranks. Runs on one rank of programs that run on two as well are labelled also2
 #   quick: 1            numbers of ranks (of those above) whose runs get the label quick: scripts/check quick, scripts/check sanitize
 #   quick-args: -n 9    fewer cases: the quick runs are further ones, with these arguments in place of args, "-quick" in their names, and the label
 #                       again
@@ -131,6 +131,8 @@ function(petscbcr_add_tests folder)
       set(more ranks${n})
       if(n GREATER 3)
         list(APPEND more long)
+      elseif(n EQUAL 1 AND "2" IN_LIST ranks)
+        list(APPEND more also2)
       endif()
       if(NOT run STREQUAL n)
         list(APPEND more again)
@@ -280,7 +282,7 @@ function(petscbcr_add_program_tests)
     petscbcr_set_test_properties(device-mixed LABELS cuda ranks1)
     if(TARGET bcr_emulator) # the CUDA backend without a GPU: kernels from their PTX
       set(emulated "LD_PRELOAD=$<TARGET_FILE:bcr_emulator>")
-      add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 15 -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 10 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-split COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -step 128 -cases 129 -use_gpu_aware_mpi 0)
       # a device with 40 MB of second-level cache and no clusters of blocks
       add_test(NAME emulated-a100 COMMAND ${CMAKE_COMMAND} -E env ${emulated} BCR_EMULATOR_MODEL=a100 $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -cases 1 -clusters 0 -use_gpu_aware_mpi 0)
@@ -304,7 +306,7 @@ function(petscbcr_add_program_tests)
       petscbcr_set_test_properties(emulated-mixed LABELS cuda ranks1)
       add_test(NAME emulated-separable COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_separable> -backend cuda -cases 20,12,6 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-separable LABELS cuda ranks1)
-      add_test(NAME emulated-product COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_product> -backend cuda -quick -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-product COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_product> -backend cuda -quick -turns 2 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-waves COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_waves> -backend cuda -count 60 -quick -use_gpu_aware_mpi 0)
       add_test(NAME emulated-uncoupled COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_uncoupled> -backend cuda -count 24 -use_gpu_aware_mpi 0)
       foreach(name product waves uncoupled)
@@ -312,10 +314,12 @@ function(petscbcr_add_program_tests)
       endforeach()
       add_test(NAME emulated-separable-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_separable> -backend cuda -pc_bcrpoisson_transport host -cases 10,6 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-separable-2 RANKS 2 LABELS cuda ranks2)
-      add_test(NAME emulated-product-3 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_product> -backend cuda -quick -pc_bcrpoisson_transport host -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-product-3 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_product> -backend cuda -quick -turns 2 -pc_bcrpoisson_transport host -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-product-3 RANKS 3 LABELS cuda)
       add_test(NAME emulated-waves-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_waves> -backend cuda -count 12 -quick -pc_bcrpoisson_transport host -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-waves-2 RANKS 2 LABELS cuda ranks2)
+      add_test(NAME emulated-uncoupled-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_uncoupled> -backend cuda -count 8 -pc_bcrpoisson_transport host -use_gpu_aware_mpi 0)
+      petscbcr_set_test_properties(emulated-uncoupled-2 RANKS 2 LABELS cuda ranks2)
       add_test(NAME emulated-kinds COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_kinds> -backend cuda -few 29 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-kinds LABELS cuda ranks1)
       add_test(NAME emulated-capacitance COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -cases 18 -use_gpu_aware_mpi 0)

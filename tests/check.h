@@ -1,7 +1,8 @@
 /* What all tests share: the exit status, a maximum that keeps a NaN, random numbers */
 #pragma once
 
-#include <petscmat.h>
+#include <petscbcr.h>
+#include <petscksp.h>
 #include "src/base/petscbcrimpl.h"
 #include <math.h>
 #include <stdint.h>
@@ -31,6 +32,18 @@ static inline int TestStatus(int print, int passed, int failed)
 static inline void TestLargest(double *worst, double e)
 {
   if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
+}
+
+/* A KSP of the type with PCBCRPOISSON, which sees the matrix alone */
+static inline PetscErrorCode TestKSPCreate(Mat A, KSPType type, KSP *ksp, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), ksp));
+  PetscCall(KSPSetOperators(*ksp, A, A));
+  PetscCall(KSPSetType(*ksp, type));
+  PetscCall(KSPGetPC(*ksp, pc));
+  PetscCall(PCSetType(*pc, PCBCRPOISSON));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A matrix whose rows are out of sight: products are those of A, which the caller keeps */

@@ -89,8 +89,8 @@ PETSC_INTERN PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axi
                                                  PetscReal shift, PetscBool singular, const PetscInt stride[],
                                                  BCRPrecision io, const BCRCoreOptions *options,
                                                  const BCRCoreShare *share, BCRCore *core);
-/* An operator of either sign whose groups are definite by themselves, in double precision, no modes left out. *core = NULL:
-   level 0 does not have it */
+/* An operator of either sign on uniform axes, in double precision, no modes left out: level 0 where its groups are definite by
+   themselves, else transforms and lines. *core = NULL: neither has it */
 PETSC_INTERN PetscErrorCode BCRCoreCreateIndefinite(PetscInt dim, const BCRAxis axis[], PetscReal shift,
                                                     const PetscInt stride[], const BCRCoreOptions *options,
                                                     BCRCore *core);

@@ -29,6 +29,10 @@ PETSC_INTERN PetscErrorCode BCREigenGetMatrices(BCREigen eigen, const void **to,
 PETSC_INTERN size_t BCREigenBytes(BCREigen eigen);
 /* numbers of the work type that transforms need for scratch, of at most so many lines at a time */
 PETSC_INTERN size_t BCREigenWork(BCREigen eigen);
+/* C = A B, or that added to C (column by column, leading dimensions ld), with B transposed or A, by the BLAS */
+PETSC_INTERN void BCREigenProduct(PetscBool single, const char *ta, const char *tb, ptrdiff_t m, ptrdiff_t n,
+                                  ptrdiff_t k, const void *A, ptrdiff_t lda, const void *B, ptrdiff_t ldb,
+                                  PetscBool add, void *C, ptrdiff_t ldc);
 /* As BCRDttTable (backend/cpu/dtt.h): io 1: f and u are double, products float; u may be f; direction 0: analysis, 1:
    synthesis */
 PETSC_INTERN void BCREigenRows(BCREigen eigen, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf,

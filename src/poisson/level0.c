@@ -1,4 +1,4 @@
-#include "tables.h"
+#include "plan.h"
 
 /* Groups and separators of radix 4 with 15 rows (.) between two ends, on a ring of 14, and on a rank between two
    interfaces, the rows I of which the own one is its last:
@@ -8,17 +8,21 @@
       I   . . . | . . . | . . . | . .  I             3 separators, gapend 3 and 2
 
    A first group of radix - 1 rows, then as many between separators, a last one of 1 to radix rows. A last group of a
-   single node-centred Neumann row would have a coupling of its own (2), so the first one gives it a row. On a ring a
+   single row that has a coupling of its own (2 at a node-centred Neumann end) gets one of the first group's. On a ring a
    separator ends every group, the last one of 0 to radix - 1 rows. */
 PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,
                              PetscInt *ngroups)
 {
   const PetscInt ng = (y->n + radix - 1) / radix;
   PetscInt first = radix - 1, last = y->n - radix * (ng - 1);
+  double a, rest;
 
   PetscFunctionBegin;
   rows->end[0] = y->end[0];
   rows->end[1] = y->end[1];
+  rows->inward[0] = BCREndGetRule(y->end[0]).inward;
+  rows->inward[1] = BCREndGetRule(y->end[1]).inward;
+  if (y->lower && BCRPlanUniformInside(y, &a, &rest)) (void)BCRPlanEndRows(y, a, rest, rows);
   rows->gap = radix - 1;
   rows->gaplast = radix - 1;
   rows->n = ng - 1;
@@ -29,7 +33,7 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool o
     last--;
     rows->n = ng;
     rows->gaplast = last;
-  } else if (last == 1 && BCREndGetRule(y->end[1]).inward != 1) {
+  } else if (last == 1 && rows->inward[1] != 1) {
     first--;
     last++;
   }
@@ -71,6 +75,88 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, do
       A[ld * j + r] = (i == 0 ? weight : 1) * phi[r] / norm;
     }
   }
+}
+
+/* Eigenvalues and eigenvectors V (vector j: column j, of leading dimension h) of the symmetric matrix M of a few rows, by
+   Jacobi's rotations, which spare small eigenvalues the roundings of large ones */
+static void symmetric_modes(PetscInt h, double M[], double lambda[], double V[])
+{
+  for (PetscInt i = 0; i < h * h; i++) V[i] = i / h == i % h ? 1 : 0;
+  for (int sweep = 0; sweep < 32; sweep++) {
+    PetscBool same = PETSC_TRUE;
+
+    for (PetscInt p = 0; p < h; p++)
+      for (PetscInt q = p + 1; q < h; q++) {
+        const double off = M[h * p + q], gap = 0.5 * (M[h * q + q] - M[h * p + p]);
+        double t, c, s;
+
+        if (fabs(off) <= 1e-20 * sqrt(fabs(M[h * p + p] * M[h * q + q]))) continue;
+        same = PETSC_FALSE;
+        t = off / (fabs(gap) + hypot(gap, off));
+        if (gap < 0) t = -t;
+        c = 1 / sqrt(1 + t * t);
+        s = t * c;
+        for (PetscInt k = 0; k < h; k++) { /* columns, then rows */
+          const double a = M[h * k + p], b = M[h * k + q], v = V[h * k + p], w = V[h * k + q];
+
+          M[h * k + p] = c * a - s * b;
+          M[h * k + q] = s * a + c * b;
+          V[h * k + p] = c * v - s * w;
+          V[h * k + q] = s * v + c * w;
+        }
+        for (PetscInt k = 0; k < h; k++) {
+          const double a = M[h * p + k], b = M[h * q + k];
+
+          M[h * p + k] = c * a - s * b;
+          M[h * q + k] = s * a + c * b;
+        }
+        M[h * p + q] = M[h * q + p] = 0;
+      }
+    if (same) break;
+  }
+  for (PetscInt j = 0; j < h; j++) lambda[j] = M[h * j + j];
+}
+
+/* BCRLevel0GroupModes() of a group whose end row has any sum and any coupling to the row inside: its weight is one over
+   that */
+static void general_modes(PetscInt h, double inward, double excess, PetscBool high, PetscInt ld, double lambda[],
+                          double A[], double S[])
+{
+  const double root = sqrt(inward);
+  double M[256] = {0}, V[256];
+
+  for (PetscInt i = 0; i < h; i++) {
+    const PetscInt r = high ? h - 1 - i : i, next = high ? r - 1 : r + 1;
+
+    M[h * r + r] = i ? 2 : inward + excess;
+    if (i < h - 1) M[h * r + next] = M[h * next + r] = i ? -1 : -root;
+  }
+  symmetric_modes(h, M, lambda, V);
+  for (PetscInt r = 0; r < h; r++)
+    for (PetscInt j = 0; j < h; j++) {
+      const double h2 = r == (high ? h - 1 : 0) ? root : 1;
+
+      S[ld * r + j] = V[h * r + j] * h2;
+      A[ld * j + r] = V[h * r + j] / h2;
+    }
+}
+
+PetscInt BCRLevel0KindModes(const BCRLineRows *rows, PetscInt radix, int kind, PetscInt ld, double lambda[], double A[],
+                            double S[])
+{
+  const PetscInt h = kind == 0 ? radix - 1 : rows->gapend[kind - 1];
+  const PetscBool ring = BCREndIsPeriodic(rows->end[0]) ? PETSC_TRUE : PETSC_FALSE,
+                  high = kind == 2 ? PETSC_TRUE : PETSC_FALSE;
+  const BCREnd end = kind == 0 || ring ? BCREndAtSeparator() : rows->end[kind - 1];
+
+  if (BCREndIsGeneral(end)) general_modes(h, rows->inward[kind - 1], rows->excess[kind - 1], high, ld, lambda, A, S);
+  else BCRLevel0GroupModes(h, end, high, ld, lambda, A, S);
+  return h;
+}
+
+double BCRLevel0OutputScale(const BCRModeLine *line, double unit)
+{
+  return unit / (line->a * (1 + BCRRootGap(line->delta)));
 }
 
 /* Tables of one kind of group, from the lines of its modes */
@@ -259,14 +345,13 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   shape->row = row;
   for (r = 0; r < 3; r++) {
     const PetscInt h = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
-    const BCREnd end = r == 0 || periodic ? BCREndAtSeparator() : (r == 1 ? rows->end[0] : rows->end[1]);
     const PetscBool used =
       r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
     if (!used || h == 0) continue;
     if (!modes[r].known) {
-      BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, 8, modes[r].lambda, modes[r].A, modes[r].S);
+      (void)BCRLevel0KindModes(rows, 8, (int)r, 8, modes[r].lambda, modes[r].A, modes[r].S);
       for (PetscInt i = 0; i < 64 && r == 0; i++) modes[r].S[i] *= 0.25; /* A is the sine matrix itself there */
       modes[r].known = PETSC_TRUE;
     }

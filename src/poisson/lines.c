@@ -5,11 +5,10 @@
 /* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what
    the row's diagonal keeps beyond delta (1 + sigmas), and sigma, the share of a right-hand side of
    ones that it gets. From the pivots P = up + num of tridiag(-1, 2 + delta, -1), num the excess of
-   the row sum + low num/P of the row before, a sum of positive terms. */
-static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
+   the row sum + low num/P of the row before, a sum of positive terms. inward, beta: the end row's coupling and its sum */
+static void gaps_row(PetscInt n, PetscInt h, double inward, double beta, const double delta[], double extra[],
+                     double sigma[])
 {
-  const BCREndRule rule = BCREndGetRule(end);
-  const double beta = rule.excess;
   double r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
 
   for (PetscInt k = 0; k < n; k++) {
@@ -18,7 +17,7 @@ static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], d
     num[k] = beta;
   }
   for (PetscInt i = 0; i < h; i++) {
-    const double up = i == 0 ? rule.inward : 1, low = i ? 1 : 0, first = i ? 0 : beta;
+    const double up = i == 0 ? inward : 1, low = i ? 1 : 0, first = i ? 0 : beta;
 
     for (PetscInt k = 0; k < n; k++) {
       y[k] = 1 + y[k] * r[k];
@@ -28,6 +27,11 @@ static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], d
       sigma[k] = y[k] * r[k];
     }
   }
+}
+
+static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
+{
+  gaps_row(n, h, BCREndGetRule(end).inward, BCREndExcess(end), delta, extra, sigma);
 }
 
 /* The same where the signs of the rows of some modes alternate */
@@ -86,8 +90,8 @@ double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta)
    others: where it is the end row itself, not one with eliminated rows beyond it */
 static double end_coupling(const BCRLineRows *rows, int end)
 {
-  if (BCREndIsGeneral(rows->end[end])) return rows->inward[end];
-  return rows->gapend[end] == 0 ? BCREndGetRule(rows->end[end]).inward : 1;
+  if (rows->gapend[end]) return 1;
+  return BCREndIsGeneral(rows->end[end]) ? rows->inward[end] : BCREndGetRule(rows->end[end]).inward;
 }
 
 void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
@@ -185,8 +189,7 @@ static PetscErrorCode strip_set(const BCRLineRows *rows, PetscInt q, PetscInt nk
     if (BCREndIsPeriodic(rows->end[0])) {
       gaps_end(n, e ? rows->gaplast : rows->gapend[0], BCREndAtSeparator(), d, w->extra[e], w->endshare[e]);
     } else if (BCREndIsGeneral(rows->end[e])) {
-      for (PetscInt k = 0; k < n; k++) w->extra[e][k] = rows->excess[e];
-      PetscCall(PetscArrayzero(w->endshare[e], n));
+      gaps_row(n, rows->gapend[e], rows->inward[e], rows->excess[e], d, w->extra[e], w->endshare[e]);
     } else if (rows->gapend[e] == rows->gap && BCREndIsZero(rows->end[e])) { /* as between two rows */
       PetscCall(PetscArraycpy(w->extra[e], w->t, n));
       PetscCall(PetscArraycpy(w->endshare[e], w->share, n));
@@ -373,12 +376,13 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   tab->nk = nk;
   tab->periodic = BCREndIsPeriodic(rows->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   tab->first = 1 / end_coupling(rows, 0);
-  PetscCheck(!indefinite(nk, delta) || (!tab->periodic && !single && rows->gap), PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "Lines that are not definite are a ring, in single precision or without separators");
+  PetscCheck(!indefinite(nk, delta) ||
+               (!tab->periodic && !single && end_coupling(rows, 0) == 1 && end_coupling(rows, 1) == 1),
+             PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "Lines that are not definite are a ring, in single precision or have mirrored rows");
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
-  PetscCheck((end_coupling(rows, 0) == 1 && !BCREndIsGeneral(rows->end[0]) && !BCREndIsGeneral(rows->end[1])) ||
-               rows->gap == 0,
-             PETSC_COMM_SELF, PETSC_ERR_PLIB, "A mirrored or general row beside eliminated ones");
+  PetscCheck(end_coupling(rows, 0) == 1 || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "A mirrored row beside eliminated ones");
   BCRCallElse(tab_fill(rows, nk, delta, norm, alternates, strip, arena, &entries, &ring, tab),
               (void)PetscFree(entries.values), (void)PetscFree2(ring.y, ring.b));
   PetscCall(PetscFree(entries.values));

@@ -99,6 +99,19 @@ PetscBool BCRPlanUniformInside(const BCRAxis *x, double *a, double *rest)
   return PETSC_TRUE;
 }
 
+PetscBool BCRPlanEndRows(const BCRAxis *x, double a, double rest, BCRLineRows *rows)
+{
+  for (int e = 0; e < 2; e++) {
+    const PetscInt i = e ? x->n - 1 : 0;
+
+    rows->end[e] = BCR_END_GENERAL;
+    rows->inward[e] = (double)(e ? x->lower[i] : x->upper[i]) / a;
+    rows->excess[e] = ((double)x->diag[i] - rest) / a - rows->inward[e];
+    if (!(rows->inward[e] > 0 && rows->excess[e] >= 0)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 /* The end whose row is nearest to that one, in couplings of the axis */
 static BCREnd end_nearest(double diagonal, double inward)
 {
@@ -288,6 +301,12 @@ static void plan_parts(BCRPlan p)
   p->across = p->dim > 2 ? 3 - p->blocks : -1;
   if (p->line < 0) p->line = p->dim > 1 ? p->blocks : 0;
   p->nplanes = p->dim > 2 ? p->n[p->across] : 1;
+  if (p->dim > 1 && !p->limits.cuda && !p->singular && !p->product && p->along < 0 && !p->options.team &&
+      BCRAxesTimes(p->dim, p->axis) < 0 && BCRPlanUniformInside(&p->axis[p->blocks], &p->inside.a, &p->inside.rest)) {
+    BCRLineRows rows;
+
+    p->inside.there = BCRPlanEndRows(&p->axis[p->blocks], p->inside.a, p->inside.rest, &rows);
+  }
 }
 
 /* Radices of all levels, as given or from one radix */
@@ -348,6 +367,10 @@ void BCRPlanPlaneSymbol(BCRPlan p, PetscInt k, double c[4])
   c[1] = (double)p->axis[0].a;
   c[2] = (double)p->axis[p->blocks].a;
   c[3] = 0;
+  if (p->inside.there) {
+    c[0] += p->inside.rest;
+    c[2] = p->inside.a;
+  }
   for (int i = 0; i < 4 && p->product; i++) {
     c[i] = i ? p->mixed[set[i]] : (p->singular ? 0 : p->shift + p->fixed);
     if (p->across >= 0) c[i] += p->lambda[p->across][k] * p->mixed[set[i] | 1 << p->across];
@@ -391,7 +414,12 @@ const char *BCRPlanWhyNotSpectral(BCRPlan p)
 
 const char *BCRPlanWhyNotFourier(BCRPlan p)
 {
-  p->general = p->line == 0 || p->axis[p->line].lower || !(p->axis[p->line].a > 0) ? PETSC_TRUE : PETSC_FALSE;
+  const BCRAxis *y = &p->axis[p->line];
+
+  p->general = p->line == 0 || y->lower || !(y->a > 0) ? PETSC_TRUE : PETSC_FALSE;
+  if (p->indefinite && (p->general || BCRAxisIsPeriodic(y) || BCREndGetRule(y->end[0]).inward != 1 ||
+                        BCREndGetRule(y->end[1]).inward != 1))
+    return "lines with pivoting are not between mirrored rows, nor rings";
   /* lines that are not definite need pivots of their own */
   if (!p->general && BCRPlanWhyNotLevel0Lines(p)) p->general = PETSC_TRUE;
   return NULL;
@@ -405,9 +433,10 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
   if (p->options.plain) return "transforms and lines alone are asked for";
   if (p->dim < 2) return "there is one line";
   for (PetscInt d = 0; d < p->dim; d++)
-    if (p->axis[d].lower) return "an axis has coefficients that vary";
+    if (p->axis[d].lower && !(p->inside.there && (d == p->blocks || d == p->across)))
+      return "an axis has coefficients that vary";
   if (!(p->axis[0].a > 0)) return "rows have no coupling";
-  if (!(p->axis[p->blocks].a > 0)) return "there is no coupling between rows";
+  if (!((p->inside.there ? p->inside.a : (double)p->axis[p->blocks].a) > 0)) return "there is no coupling between rows";
   if (p->n[0] < l->row) return "rows are too short";
   if (p->n[p->blocks] < (open ? l->openrows : l->rows)) return "there are too few rows";
   return NULL;
@@ -420,17 +449,11 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
 /* Level 0 eliminates rows of a group by their modes, each a line along the row: they have to be definite on their own */
 const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
 {
-  const BCRAxis *y = &p->axis[p->blocks];
-  const PetscBool ring = BCRAxisIsPeriodic(y) && !p->open[0] ? PETSC_TRUE : PETSC_FALSE;
-
   p->decay = 0;
   for (int kind = 0; kind < 3; kind++) { /* groups inside, the first and the last one */
-    const PetscInt h = kind == 0 ? p->radix - 1 : p->separators.gapend[kind - 1];
-    const BCREnd end = kind == 0 || ring ? BCREndAtSeparator() : p->separators.end[kind - 1];
     double lambda[16], A[256], S[256];
+    const PetscInt h = BCRLevel0KindModes(&p->separators, p->radix, kind, 16, lambda, A, S);
 
-    if (h < 1) continue;
-    BCRLevel0GroupModes(h, end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, 16, lambda, A, S);
     for (PetscInt k = 0; k < p->nplanes; k++) {
       double c[4];
 
@@ -462,9 +485,10 @@ const char *BCRPlanWhyNotLevel0Lines(BCRPlan p)
   if (p->product && !p->indefinite) return NULL;
   if (p->indefinite)
     return BCRAxisIsPeriodic(&p->axis[p->blocks]) ? "lines over the separators are rings, and not definite" : NULL;
-  for (PetscInt k = 0; k < p->nplanes; k++) /* the smallest eigenvalue is the first */
-    if (BCRPlanPlaneShift(p, k) + p->axis[0].a * p->lambda[0][0] < 0)
-      return "the shift leaves a mode along the rows that is not definite";
+  for (PetscInt k = 0; k < p->nplanes; k++) { /* the smallest eigenvalue is the first */
+    BCRPlanPlaneSymbol(p, k, c);
+    if (c[0] + c[1] * p->lambda[0][0] < 0) return "the shift leaves a mode along the rows that is not definite";
+  }
   return NULL;
 }
 
@@ -513,6 +537,7 @@ static const char *host_poles(BCRPlan p)
   why = host_product(p);
   if (why) return why;
   if (p->indefinite) return "the poles' lines would be waves along the rows";
+  if (p->inside.there) return "the first and the last row are no mirrors";
   if (p->options.separators == 1) return "separators along x are asked for";
   BCRPlanPlaneSymbol(p, 0, c);
   if (!BCRAcrossRows(&p->axis[0], &p->axis[1], c, &p->poles))
@@ -754,6 +779,7 @@ static void plan_stages(BCRPlan p)
         stage_add(p, BCR_STAGE_REDUCE, p->blocks, b, N + sep, N / 8 * 62);
         stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         if (p->kind == BCR_PLAN_POLES) stage_add(p, BCR_STAGE_POLES, 0, b, 2 * sep, (8. * BCR_POLES + 2) * sep);
+        else if (p->ends.there) stage_add(p, BCR_STAGE_LINES, p->blocks, b, 6 * sep, (2 * line + 68) * sep);
         else stage_add(p, BCR_STAGE_LINES, p->blocks, b, 2 * sep, line * sep);
       } else {
         stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
@@ -984,20 +1010,23 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
     PetscCall(PetscSNPrintf(
       text, size,
       "%sblock rows along %c: radix %" PetscInt_FMT " in physical space, then %" PetscInt_FMT
-      " separators transformed along %c%s, %s for each mode",
+      " separators transformed along %c%s, %s%s for each mode",
       pre, p->label[p->blocks], p->radix, p->separators.n, p->label[p->kind == BCR_PLAN_POLES ? p->blocks : 0],
-      p->rowsby == BCR_TRANSFORM_PRODUCT || p->rowsby == BCR_TRANSFORM_DENSE ? " (as a matrix product)" : "",
-      p->kind == BCR_PLAN_POLES ? "the poles' lines"
-      : p->indefinite           ? "a line, with pivoting where it is not definite,"
-                                : "a line"));
+      p->rowsby == BCR_TRANSFORM_PRODUCT || p->rowsby == BCR_TRANSFORM_DENSE ? " (as a matrix product)"
+      : p->kind == BCR_PLAN_LEVEL0                                           ? by(p, 0)
+                                                                             : "",
+      p->kind == BCR_PLAN_POLES ? "the poles' lines" : "a line",
+      p->indefinite ? ", with pivoting where it is not definite," : ""));
     break;
   case BCR_PLAN_FOURIER:
     if (p->dim == 2)
-      PetscCall(PetscSNPrintf(text, size, "transform along %c%s, %stridiagonal lines along %c", p->label[a], by(p, a),
-                              p->general ? "general " : "", p->label[p->line]));
+      PetscCall(PetscSNPrintf(text, size, "transform along %c%s, %stridiagonal lines along %c%s", p->label[a], by(p, a),
+                              p->general ? "general " : "", p->label[p->line],
+                              p->indefinite ? ", with pivoting where they are not definite" : ""));
     else
-      PetscCall(PetscSNPrintf(text, size, "transforms along %c%s and %c%s, %stridiagonal lines along %c", p->label[a],
-                              by(p, a), p->label[b], by(p, b), p->general ? "general " : "", p->label[p->line]));
+      PetscCall(PetscSNPrintf(text, size, "transforms along %c%s and %c%s, %stridiagonal lines along %c%s", p->label[a],
+                              by(p, a), p->label[b], by(p, b), p->general ? "general " : "", p->label[p->line],
+                              p->indefinite ? ", with pivoting where they are not definite" : ""));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -101,7 +101,7 @@ typedef struct {
   PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
   PetscBool waves;        /* the sum of the axes and the shift, of either sign, for plan SPECTRAL */
-  PetscBool indefinite;   /* the same on the host, for plan LEVEL0 or none that is used */
+  PetscBool indefinite;   /* the same on the host, for plan LEVEL0, FOURIER with tables of uniform lines, or none */
 } BCRPlanSpec;
 
 struct _n_BCRPlan {
@@ -113,12 +113,13 @@ struct _n_BCRPlan {
   PetscInt dim;
   PetscInt n[3]; /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];        /* x, y or z */
-  BCRAxis axis[3];      /* copies; weights of a singular one */
-  double shift, fixed;  /* fixed: what the axes of one unknown add */
-  PetscBool product;    /* mixed[], sets of the plan's axes; axes of no lines */
-  PetscBool waves;      /* product, whose sets are the axes themselves */
-  PetscBool indefinite; /* lines over the separators may be of either sign; of products as their symbol is */
+  char label[3];       /* x, y or z */
+  BCRAxis axis[3];     /* copies; weights of a singular one */
+  double shift, fixed; /* fixed: what the axes of one unknown add */
+  PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
+  PetscBool waves;     /* product, whose sets are the axes themselves */
+  PetscBool
+    indefinite; /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */
@@ -128,6 +129,10 @@ struct _n_BCRPlan {
       there; /* axis 0 is uniform but for its end rows, and what stands here is the uniform one: cpu/coreends.c */
     double row[2][2]; /* what its first and its last row have beside that, and beside it in the row inside */
   } ends;
+  struct { /* host: the block rows' axis is general, but uniform between end rows that do not lower the others */
+    PetscBool there;
+    double a, rest; /* its coupling, and what its diagonal has beside 2 a */
+  } inside;
   PetscInt constant[3]; /* number of the constant mode of each axis, -1: none, or not singular */
   PetscInt along;       /* axis whose rows go on, -1: none */
   PetscBool open[2];
@@ -203,6 +208,8 @@ PETSC_INTERN void BCRPlanPlaneSymbol(BCRPlan plan, PetscInt k, double c[4]);
 PETSC_INTERN double BCRPlanPlaneTimed(BCRPlan plan, PetscInt k);
 /* The rows inside of a general axis are those of a uniform one with that coupling, to rounding, and rest more on the diagonal */
 PETSC_INTERN PetscBool BCRPlanUniformInside(const BCRAxis *axis, double *a, double *rest);
+/* and its end rows, in that coupling, do not lower the others: rows has them */
+PETSC_INTERN PetscBool BCRPlanEndRows(const BCRAxis *axis, double a, double rest, BCRLineRows *rows);
 PETSC_INTERN double BCRPlanPlaneNorm(BCRPlan plan, PetscInt k);
 
 /* Plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have the constant in

@@ -43,6 +43,9 @@ PetscBool BCRPlanCudaFft(BCRPlan p, int P)
 
 /* Unknowns of a row from which on rowfft.cu is faster than a product, where both have it: h200_poisson.csv */
 #define ROWS_LEAST 100
+/* and of all rows, SPECTRAL: those of 128^3 take 0.054 ms where products take 0.023, of 256^3 0.185 and 0.29
+   (h200_spectral_stages.csv) */
+#define ROWS_LEAST_ALL 192
 
 /* Of the rows of separators. One transform of a row: whether its kernels have this axis. In order of speed on an H200,
    bench/results/h200_poisson.csv; a product is faster than convolutions of any length */
@@ -54,7 +57,7 @@ typedef struct {
 static PetscBool rows_sine(BCRPlan p, const BCRCudaModes *m)
 {
   const PetscBool sine = node_ends(&p->axis[0], -1),
-                  even = p->transform[0] != BCR_TRANSFORM_PRODUCT && node_ends(&p->axis[0], 1);
+                  even = (p->product || p->transform[0] != BCR_TRANSFORM_PRODUCT) && node_ends(&p->axis[0], 1);
 
   return (sine || even) && p->limits.cuda->sine(m->P, p->single, p->limits.cuda->shared) ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -66,7 +69,8 @@ static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
 
   (void)m;
   if (x->end[0] != x->end[1] || node_ends(x, -1) || node_ends(x, 1)) return PETSC_FALSE;
-  if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < ROWS_LEAST) return PETSC_FALSE;
+  if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < (p->product ? ROWS_LEAST_ALL : ROWS_LEAST))
+    return PETSC_FALSE;
   return p->limits.cuda->rows((int)p->n[0], x->end[0], 0, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
            ? PETSC_TRUE
            : PETSC_FALSE;

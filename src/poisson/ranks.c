@@ -189,20 +189,28 @@ static PetscErrorCode ranks_core(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void BCRRanksGetRows(BCRRanks r, PetscInt rows[], PetscInt rowoff[])
+static PetscErrorCode ranks_share(BCRRanks r)
 {
-  for (PetscMPIInt q = 0; q < r->size; q++) rows[q] = rowoff[q] = 0;
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(2 * (size_t)r->size, &r->rows));
   for (PetscInt p = 0; p < r->p.nparts; p++) {
-    rows[r->p.part[p].rank] = r->p.part[p].m;
-    rowoff[r->p.part[p].rank] = r->p.part[p].first;
+    r->rows[r->p.part[p].rank] = r->p.part[p].m;
+    r->rows[r->size + r->p.part[p].rank] = r->p.part[p].first;
   }
+  r->share.comm = r->comm;
+  r->share.axis = r->axis;
+  r->share.rows = r->rows;
+  r->share.rowoff = r->rows + r->size;
+  r->share.transport = r->transport;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* This rank's part, no rank waiting for another */
 static PetscErrorCode ranks_local(BCRRanks r)
 {
   PetscFunctionBegin;
-  if (r->p.nparts > 1 && !r->product) PetscCall(r->ops->modes(r));
+  if (r->product) PetscCall(ranks_share(r));
+  else if (r->p.nparts > 1) PetscCall(r->ops->modes(r));
   /* ranks without rows have their share of modes */
   if (r->p.mine >= 0 || (r->product && r->p.nparts > 1)) PetscCall(ranks_core(r));
   PetscCall(r->ops->local(r));
@@ -347,6 +355,7 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
     PetscCall(PetscFree(r->x[d].times));
   }
   PetscCall(BCRSlabRowsDestroy(&r->p));
+  PetscCall(PetscFree(r->rows));
   if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
   PetscCall(PetscFree(*ranks));
   PetscFunctionReturn(PETSC_SUCCESS);

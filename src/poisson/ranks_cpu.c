@@ -148,31 +148,13 @@ static PetscErrorCode host_modes(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Products of axes: on several ranks each has a core, all of which exchange */
-static PetscErrorCode host_core_product(BCRRanks r, const BCRAxis axes[], PetscReal shift, PetscBool singular,
-                                        BCRCore *core)
-{
-  BCRCoreShare share = {.comm = r->comm, .axis = r->axis};
-  PetscInt *rows, *rowoff;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc2(r->size, &rows, r->size, &rowoff));
-  BCRRanksGetRows(r, rows, rowoff);
-  share.rows = rows;
-  share.rowoff = rowoff;
-  ierr = BCRCoreCreateProduct(r->dim, axes, r->mixed, shift, singular, r->stride, r->io, &r->options,
-                              r->p.nparts > 1 ? &share : NULL, core);
-  PetscCall(PetscFree2(rows, rowoff));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode host_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border, PetscReal shift,
                                        PetscBool singular, void **core, const char **why)
 {
   PetscFunctionBegin;
-  if (r->product) PetscCall(host_core_product(r, axes, shift, singular, (BCRCore *)core));
+  if (r->product)
+    PetscCall(BCRCoreCreateProduct(r->dim, axes, r->mixed, shift, singular, r->stride, r->io, &r->options,
+                                   BCRRanksGetShare(r), (BCRCore *)core));
   else if (border) {
     PetscCall(BCRCoreCreateBorder(r->dim, axes, shift, r->stride, r->io, &r->options, border, (BCRCore *)core));
     if (!*core) *why = "the core has no plan for block rows that go on on other ranks";

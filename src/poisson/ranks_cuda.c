@@ -203,26 +203,6 @@ static PetscErrorCode put_ints(BCRDeviceArena *arena, BCRStream stream, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Products of axes, and operators of either sign: on several ranks each has a core, all of which exchange */
-static PetscErrorCode device_core_product(BCRRanks r, const BCRAxis axes[], PetscReal shift, PetscBool singular,
-                                          BCRDeviceCore *core)
-{
-  BCRCoreShare share = {.comm = r->comm, .axis = r->axis, .transport = r->transport};
-  PetscInt *rows, *rowoff;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc2(r->size, &rows, r->size, &rowoff));
-  BCRRanksGetRows(r, rows, rowoff);
-  share.rows = rows;
-  share.rowoff = rowoff;
-  ierr = BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride, &r->options,
-                                     r->p.nparts > 1 ? &share : NULL, r->stream, core);
-  PetscCall(PetscFree2(rows, rowoff));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const BCRCoreBorder *border, PetscReal shift,
                                          PetscBool singular, void **core, const char **why)
 {
@@ -230,7 +210,8 @@ static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const
 
   PetscFunctionBegin;
   if (r->product) {
-    PetscCall(device_core_product(r, axes, shift, singular, c));
+    PetscCall(BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride,
+                                          &r->options, BCRRanksGetShare(r), r->stream, c));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!border) {

@@ -27,7 +27,9 @@ struct _n_BCRRanks {
   BCRCoreOptions options;
   void *stream, *transport;
   BCRSlabRows p;
-  void *core; /* the rows between the interfaces; in one pass the interface row, too; NULL: none are between */
+  BCRCoreShare share; /* products of axes */
+  PetscInt *rows;     /* [2][size] its arrays */
+  void *core;         /* the rows between the interfaces; in one pass the interface row, too; NULL: none are between */
   /* modes of an interface: eigenvalue and norm [nmodes]; constant: number of the constant one, -1: none */
   PetscInt nmodes, constant;
   const double *lambda, *norm;
@@ -97,7 +99,10 @@ static inline double BCRRanksEps(BCRRanks r)
   return r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
 }
 
-/* Of each rank, those of the slabs' axis: how many, and the first; [size] */
-PETSC_INTERN void BCRRanksGetRows(BCRRanks r, PetscInt rows[], PetscInt rowoff[]);
+/* Products of axes: rows of all ranks, each of which has a core that exchanges with the others; NULL: one has all rows */
+static inline const BCRCoreShare *BCRRanksGetShare(BCRRanks r)
+{
+  return r->p.nparts > 1 ? &r->share : NULL;
+}
 /* An error of this rank's own steps becomes one of all ranks */
 PETSC_INTERN PetscErrorCode BCRRanksShare(BCRRanks r, PetscErrorCode ierr, const char what[]);

@@ -15,9 +15,8 @@
 typedef struct {
   PetscInt n; /* rows, the last unknown of a periodic line included */
   BCREnd end[2];
-  double excess[2],
-    inward
-      [2]; /* general ends of open lines without gaps: sum of that row, its coupling to the next, in unit coupling */
+  /* general ends of open lines: sum of that row, its coupling to the next, in unit coupling */
+  double excess[2], inward[2];
   /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
   PetscInt gapend[2];
   PetscInt gap;     /* between neighbours inside */
@@ -48,9 +47,9 @@ static inline BCRModeLine BCRModeLineMake(double shift, double slope)
   return line;
 }
 
-/* delta[k]: eigenvalue of the block row minus 2 - unit block coupling - for mode k; below 0 only between separators of
-   an open line in double precision, where the eliminated rows are definite by themselves. norm: the factor of the mode's
-   solution. alternates: those whose block rows change their signs in turn (BCRModeLine);
+/* delta[k]: eigenvalue of the block row minus 2 - unit block coupling - for mode k; below 0 only in open lines in double
+   precision whose ends are no mirrored rows, and where eliminated rows are definite by themselves. norm: the factor of
+   the mode's solution. alternates: those whose block rows change their signs in turn (BCRModeLine);
    NULL: none. single: the kernel's precision. strip: modes in a strip */
 PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta,
                                               const double *norm, const PetscBool *alternates, PetscBool single,
@@ -72,6 +71,12 @@ PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, cons
    p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
 PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[],
                                       double S[]);
+/* The same of the groups inside (kind 0), the first (1) and the last one (2), whose ends may be general; returns their
+   rows */
+PETSC_INTERN PetscInt BCRLevel0KindModes(const BCRLineRows *rows, PetscInt radix, int kind, PetscInt ld,
+                                         double lambda[], double A[], double S[]);
+/* What v has to be multiplied by to be the solution of a group's mode with that line: kernels do so with their output */
+PETSC_INTERN double BCRLevel0OutputScale(const BCRModeLine *line, double unit);
 /* Of the groups of one kind, the same for every shift; to begin with, zeros */
 typedef struct {
   PetscBool known;

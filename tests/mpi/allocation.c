@@ -1,6 +1,7 @@
 /*
   ranks: 2 4
   args: -quick
+  long: yes
 
   An allocation of this library's that fails on one rank only: all ranks have an error, none waits
   for another, and the next use of the same object is right. Every allocation of set-up, of set-up
@@ -146,7 +147,7 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Sta
   if (stage != FIRST) PetscCall(PCSetUp(pc));
   if (stage == VALUES) PetscCall(PCSetOperators(pc, B, B));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  (void)alarm(8);
+  (void)alarm(60);
   if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
   ierr = stage == FIRST || stage == VALUES ? PCSetUp(pc) : Apply(pc, stage, b, x);
   flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
@@ -212,7 +213,7 @@ static PetscErrorCode Others(long start, long step, PetscInt *points)
 
         PetscCall(PetscSNPrintf(now, sizeof(now), "%s, allocation %ld of rank %d", kinds[kind], k, (int)who));
         PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-        (void)alarm(8);
+        (void)alarm(60);
         if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
         ierr = Other(kind, da, f, u);
         flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
@@ -251,7 +252,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-start", &start, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  step = quick ? (size > 2 ? 23 : 5) : 1;
+  step = quick ? (size > 2 ? 23 : 11) : 1;
   (void)signal(SIGALRM, Late);
   TestFaultsBegin();
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases) && size > 1; i++) {

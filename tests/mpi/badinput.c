@@ -325,11 +325,7 @@ static PetscErrorCode RightHandSides(void)
     PetscCall(VecSetValue(c.b, n - 2, (PetscScalar)(zero / zero), INSERT_VALUES));
     PetscCall(VecAssemblyBegin(c.b));
     PetscCall(VecAssemblyEnd(c.b));
-    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-    PetscCall(KSPSetOperators(ksp, c.A, c.A));
-    PetscCall(KSPSetType(ksp, KSPPREONLY));
-    PetscCall(KSPGetPC(ksp, &pc));
-    PetscCall(PCSetType(pc, PCBCRPOISSON));
+    PetscCall(TestKSPCreate(c.A, KSPPREONLY, &ksp, &pc));
     PetscCall(KSPSetUp(ksp));
     PetscCall(PCApply(pc, c.b, c.x));
     {

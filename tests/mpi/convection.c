@@ -97,12 +97,8 @@ static PetscErrorCode Run(const Problem *c, PetscBool print)
   PetscCall(TestRowsCreate(c->dim, c->n, 1, PETSC_FALSE, Row, c, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, c->most ? KSPPREONLY : KSPGMRES));
+  PetscCall(TestKSPCreate(A, c->most ? KSPPREONLY : KSPGMRES, &ksp, &pc));
   PetscCall(KSPSetTolerances(ksp, bound, PETSC_DEFAULT, PETSC_DEFAULT, 400));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
   for (int k = 0; k < 3; k++) {
     const PetscBool transpose = (PetscBool)(k == 1);
     PetscReal error = 0;

@@ -125,11 +125,7 @@ static PetscErrorCode Run(const Case *c, const char *what, PetscBool print)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(TestRowsCreate(c->dim, c->n, PETSC_DECIDE, PETSC_FALSE, Row, c, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   for (int k = 0; k < 4; k++) {
     const PetscBool transpose = (PetscBool)(k == 2);

@@ -135,11 +135,7 @@ static PetscErrorCode Refused(const Case *c, const char *words)
 
   PetscFunctionBegin;
   PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_EXTENSION));
   CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, "capacitance extension is for");
   CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, words);

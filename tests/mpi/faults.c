@@ -156,11 +156,7 @@ static PetscErrorCode Direct(Case what, Mat A, Vec b, Vec x, Vec ref)
   PetscInt rows, solves;
 
   PetscFunctionBegin;
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetUp(ksp));
   PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, NULL));
   Check((rows == 0) == (what == ROBIN || what == PENALTY_SOFT || what == PENALTY_HARD || what == NEARLY_SINGULAR),
@@ -210,12 +206,8 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
       if (t == 0 && (what == CORNER_ROW || what == INSIDE_OPPOSITE ||
                      ((what == INSIDE_IDENTITY || what == CORNER_IDENTITY) && scale < 0)))
         continue;
-      PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-      PetscCall(KSPSetOperators(ksp, A, A));
-      PetscCall(KSPSetType(ksp, types[t]));
+      PetscCall(TestKSPCreate(A, types[t], &ksp, &pc));
       PetscCall(KSPSetTolerances(ksp, 1e-10, 0, 1e10, 200));
-      PetscCall(KSPGetPC(ksp, &pc));
-      PetscCall(PCSetType(pc, PCBCRPOISSON));
       PetscCall(PCBCRPoissonSetFit(pc, fits[f]));
       PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_OFF));
       PetscCall(KSPSolve(ksp, b, x));
@@ -294,11 +286,7 @@ static PetscErrorCode OneWay(void)
       PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
       PetscCall(MatCreateVecs(A, &x, &b));
       PetscCall(TestRandom(b));
-      PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-      PetscCall(KSPSetOperators(ksp, A, A));
-      PetscCall(KSPSetType(ksp, KSPPREONLY));
-      PetscCall(KSPGetPC(ksp, &pc));
-      PetscCall(PCSetType(pc, PCBCRPOISSON));
+      PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
       if (kind && !g) { /* the last row and its column are empty then: u = 0 there */
         const PetscScalar *v;
 

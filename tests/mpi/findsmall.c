@@ -181,11 +181,7 @@ static PetscErrorCode Solve(const Problem *p, const char name[], PetscBool *solv
   PetscCall(Assemble(p, PETSC_COMM_WORLD, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(TestRandom(b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(PetscPushErrorHandler(TestCatch, caught));
   ierr = KSPSolve(ksp, b, x); /* without a grid set-up waits for the vectors */
@@ -257,11 +253,7 @@ static PetscErrorCode Beside(void)
   }
   PetscCall(VecAssemblyBegin(b));
   PetscCall(VecAssemblyEnd(b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   for (int transpose = 0; transpose < 2; transpose++) {
     PetscCall(VecSet(x, 3));

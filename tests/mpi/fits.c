@@ -214,13 +214,9 @@ static PetscErrorCode Iterations(const Field *f, DM da, Mat A, Vec b, PCBCRPoiss
   PetscFunctionBegin;
   *its = -1;
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, f->divided ? KSPGMRES : KSPCG));
+  PetscCall(TestKSPCreate(A, f->divided ? KSPGMRES : KSPCG, &ksp, &pc));
   PetscCall(KSPGMRESSetRestart(ksp, MOST));
   PetscCall(KSPSetTolerances(ksp, 1e-8, 0, 1e10, MOST));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(PCSetDM(pc, da));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
@@ -254,13 +250,9 @@ static PetscErrorCode NewValues(unsigned seed)
   PetscCall(FieldCreate(seed, &f));
   PetscCall(Create(&f, &da, &A, &singular));
   PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, f.divided ? KSPGMRES : KSPCG));
+  PetscCall(TestKSPCreate(A, f.divided ? KSPGMRES : KSPCG, &ksp, &pc));
   PetscCall(KSPGMRESSetRestart(ksp, MOST));
   PetscCall(KSPSetTolerances(ksp, 1e-8, 0, 1e10, MOST));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(PCSetDM(pc, da));
   for (int k = 0; k < 4; k++) {
     KSPConvergedReason reason;

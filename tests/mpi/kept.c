@@ -56,11 +56,7 @@ static PetscErrorCode Run(const Case *c, PetscBool few)
 
   PetscFunctionBegin;
   PetscCall(Grid(c, PETSC_FALSE, &da, &A, &x, &b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   if (few) PetscCall(PCBCRPoissonSetCapacitanceMaxRows(pc, 10));
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &first));
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &second));

@@ -257,11 +257,7 @@ static PetscErrorCode Run(const Box *box, int e, PetscBool device)
   PetscCall(DMCreateGlobalVector(da, &b));
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecDuplicate(b, &y));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   for (int k = 0; k < 4; k++) {
     const PetscBool transpose = (PetscBool)(k == 2);

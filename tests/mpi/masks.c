@@ -122,11 +122,7 @@ static PetscErrorCode Run(const Grid *g, PetscBool print)
   PetscCall(TestRowsCreate(g->dim, g->n, 1, PETSC_FALSE, Row, g, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, g->most ? KSPPREONLY : KSPGMRES));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, g->most ? KSPPREONLY : KSPGMRES, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   for (int k = 0; k < 3; k++) {
     PetscCall(VecSetRandom(singular ? x : b, random));

@@ -75,11 +75,7 @@ static PetscErrorCode Run(const Box *x, PCBCRPoissonPrecision precision)
   PetscCall(TestRowsCreate(x->dim, x->N, PETSC_DECIDE, PETSC_FALSE, Row, x, &da, &A));
   PetscCall(DMCreateGlobalVector(da, &b));
   PetscCall(VecDuplicate(b, &u));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(PCBCRPoissonSetPrecision(pc, precision));
   for (int solve = 0; solve < 4; solve++) {
     const PetscBool transpose = (PetscBool)(solve % 2);

@@ -227,11 +227,7 @@ static PetscErrorCode Krylov(void)
         Check(reason > 0, "rank %d: %s, KSP %s: reason %d", (int)rank, c.what, types[t], (int)reason);
         PetscCall(CheckSolution(&c, types[t]));
         /* as many iterations as on one rank */
-        PetscCall(KSPCreate(PETSC_COMM_SELF, &one));
-        PetscCall(KSPSetOperators(one, c.A1, c.A1));
-        PetscCall(KSPSetType(one, types[t]));
-        PetscCall(KSPGetPC(one, &pc));
-        PetscCall(PCSetType(pc, PCBCRPOISSON));
+        PetscCall(TestKSPCreate(c.A1, types[t], &one, &pc));
         PetscCall(
           KSPSetTolerances(one, sizeof(PetscReal) < sizeof(double) ? 1e-5 : 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 200));
         PetscCall(KSPSolve(one, c.b1, c.x1));

@@ -28,11 +28,7 @@ static PetscErrorCode RunOneSigned(const Case *c, Mat A, Vec x, Vec b, PetscInt 
   PC pc;
 
   PetscFunctionBegin;
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(TestUniformVec(x));
   PetscCall(VecShift(x, 1));
@@ -79,11 +75,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
 
   PetscFunctionBegin;
   PetscCall(Grid(c, device, &da, &A, &x, &b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   for (PetscInt k = 0; k <= first; k++) {
     PetscCall(TestUniformVec(Singular(c) || k == first ? x : b));

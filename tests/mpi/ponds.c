@@ -192,11 +192,7 @@ static PetscErrorCode Ponds(const Case *c)
   PetscCall(Constants(c, da, x, &n, v));
   PetscCall(VecDuplicate(b, &p));
   PetscCall(VecDuplicate(b, &ref));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(KSPSetFromOptions(ksp));
   for (int k = 0; k < 4; k++) {
     PetscCall(TestUniformVec(b));
@@ -248,11 +244,7 @@ static PetscErrorCode Fails(const Case *c)
   for (PetscInt i = 0; i < n; i++) a[i] = 1 + TestUniform();
   PetscCall(VecRestoreArray(scale, &a));
   PetscCall(MatDiagonalScale(A, scale, NULL));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(TestUniformVec(b));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));

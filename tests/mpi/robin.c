@@ -4,7 +4,9 @@
   PCBCRPOISSON with end rows of any values on several axes: Robin ends of cells and by ghost nodes, penalties, one-sided
   and extrapolated ends, a first cell of another size, with uniform rows between them, or random ones on the last axis. In
   two and three dimensions, transposed, with new values, a shift up and one down among them; against PETSc's LU and the
-  matrix. On one rank rows are transformed as if their ends were mirrors where PCView() says so.
+  matrix. On one rank rows are transformed as if their ends were mirrors where PCView() says so, all of them or those
+  that groups of block rows leave; block rows between ends of any kind are eliminated in groups, too. A Robin end on one
+  axis alone: the lines, or the block rows, are along it.
   -cases: so many (24, on several ranks 12).
 */
 #include "tests/petsc/testing.h"
@@ -23,7 +25,7 @@ typedef struct {
 } Problem;
 
 static PetscMPIInt size;
-static PetscInt apart = 0; /* problems whose rows have ends apart */
+static PetscInt apart[2]; /* problems whose rows have ends apart; those with groups of block rows among them */
 static double worst = 0;
 
 /* A first or last row: diagonal and coupling in those of the axis, any of what is listed above */
@@ -170,7 +172,10 @@ static PetscErrorCode one(PetscInt number)
   PetscCall(solve(pc, A, PETSC_TRUE, number, "transposed"));
   PetscCall(TestViewText((PetscObject)pc, &text));
   Check(rank || strstr(text, "exact") != NULL, "problem %d: PCView() says\n%s", (int)number, text);
-  if (!rank && strstr(text, "ends apart") != NULL) apart++;
+  if (!rank && strstr(text, "ends apart") != NULL) {
+    apart[0]++;
+    if (strstr(text, "block rows") != NULL) apart[1]++;
+  }
   free(text);
   p.shift += 0.3;
   PetscCall(fill(&p, da, A));
@@ -178,6 +183,54 @@ static PetscErrorCode one(PetscInt number)
   p.shift -= 0.3 + 1e-3;
   PetscCall(fill(&p, da, A));
   if (number % 3 && p.shift >= 0) PetscCall(solve(pc, A, PETSC_FALSE, number, "a smaller shift"));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Uniform axes between mirrors but for one row at an end of axis d */
+static PetscErrorCode lone(PetscInt dim, PetscInt d, PetscInt high)
+{
+  static Problem p;
+  PetscMPIInt rank;
+  char *text, along[32];
+  DM da;
+  Mat A;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  p.dim = dim;
+  p.shift = 0;
+  for (PetscInt e = 0; e < dim; e++) {
+    Axis *x = &p.axis[e];
+
+    x->n = (dim == 3 ? 17 : 41) + 2 * e;
+    for (PetscInt i = 0; i < x->n; i++) {
+      x->low[i] = i ? 1 : 0;
+      x->up[i] = i < x->n - 1 ? 1 : 0;
+      x->diag[i] = 2;
+    }
+    if (e != d) continue;
+    x->diag[high ? x->n - 1 : 0] = 1 + 2 * drand48();
+  }
+  PetscCall(dim == 2 ? DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR,
+                                    p.axis[0].n, p.axis[1].n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da)
+                     : DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                                    DMDA_STENCIL_STAR, p.axis[0].n, p.axis[1].n, p.axis[2].n, PETSC_DECIDE,
+                                    PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(fill(&p, da, A));
+  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(solve(pc, A, PETSC_FALSE, 100 * dim + 10 * d + high, "one end alone"));
+  PetscCall(TestViewText((PetscObject)pc, &text));
+  PetscCall(PetscSNPrintf(along, sizeof(along), d ? "block rows along %c" : "lines along %c", "xyz"[d]));
+  Check(rank || size > 1 || (strstr(text, along) != NULL && !strstr(text, "eigenvectors") && !strstr(text, "apart")),
+        "one end of axis %d, dimension %d: PCView() says\n%s", (int)d, (int)dim, text);
+  free(text);
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
@@ -197,10 +250,14 @@ int main(int argc, char **argv)
   cases = size > 1 ? 12 : 24;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   for (PetscInt k = 0; k < cases; k++) PetscCall(one(k));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d of %d problems with ends apart; largest backward error %g\n", (int)apart,
-                        (int)cases, worst));
-  Check(rank || size > 1 || sizeof(PetscReal) < sizeof(double) || 2 * apart > cases, "ends apart in %d of %d problems",
-        (int)apart, (int)cases);
+  for (PetscInt dim = 2; dim < 4; dim++)
+    for (PetscInt d = 0; d < dim; d++)
+      for (PetscInt high = 0; high < 2; high++) PetscCall(lone(dim, d, high));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%d of %d problems with ends apart, %d of them with block rows; largest backward error %g\n",
+                        (int)apart[0], (int)cases, (int)apart[1], worst));
+  Check(rank || size > 1 || sizeof(PetscReal) < sizeof(double) || (2 * apart[0] > cases && 3 * apart[1] > cases),
+        "ends apart in %d of %d problems, %d of them with block rows", (int)apart[0], (int)cases, (int)apart[1]);
   PetscCall(PetscFinalize());
   return TestEnd();
 }

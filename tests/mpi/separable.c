@@ -11,6 +11,7 @@
   ill-conditioned, gets a fit, which is what is named then.
 */
 #include "tests/petsc/testing.h"
+#include "tests/rows.h"
 
 #define MOST 48
 
@@ -129,52 +130,39 @@ static double Factor(const Problem *p, const PetscInt at[3])
   return f;
 }
 
-static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
+static void Row(const void *ctx, const PetscInt N[3], const PetscInt at[3], MatStencil col[7], PetscScalar v[7],
+                PetscInt *m)
 {
-  PetscInt lo[3], n[3], at[3];
+  const Problem *p = (const Problem *)ctx;
+  const PetscInt c = col[0].c;
+  const double f = Factor(p, at);
+  double diag = p->shift;
+  PetscBool kept = p->hole;
 
-  PetscFunctionBegin;
-  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
-  PetscCall(MatZeroEntries(A));
-  for (at[2] = lo[2]; at[2] < lo[2] + n[2]; at[2]++)
-    for (at[1] = lo[1]; at[1] < lo[1] + n[1]; at[1]++)
-      for (at[0] = lo[0]; at[0] < lo[0] + n[0]; at[0]++)
-        for (PetscInt c = 0; c < p->dof; c++) {
-          MatStencil row = {.i = at[0], .j = at[1], .k = at[2], .c = c}, col = row;
-          const double f = Factor(p, at);
-          double diag = p->shift;
-          PetscBool kept = p->hole;
-          PetscScalar v;
+  (void)N;
+  *m = 1;
+  for (PetscInt d = 0; d < p->dim && kept; d++)
+    kept = (PetscBool)(at[d] >= p->axis[c][d].n / 2 + 2 && at[d] <= p->axis[c][d].n / 2 + 4);
+  for (PetscInt d = 0; d < p->dim; d++)
+    for (int s = 0; s < 2; s++)
+      if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
+  for (PetscInt d = 0; d < p->dim && !kept; d++) {
+    const Axis *x = &p->axis[c][d];
+    const double t = p->weighed && d == p->timed ? p->t[at[p->times]]
+                     : p->twice && d == p->times ? p->t[at[p->timed]]
+                                                 : 1;
 
-          for (PetscInt d = 0; d < p->dim && kept; d++)
-            kept = (PetscBool)(at[d] >= p->axis[c][d].n / 2 + 2 && at[d] <= p->axis[c][d].n / 2 + 4);
-          for (PetscInt d = 0; d < p->dim; d++)
-            for (int s = 0; s < 2; s++)
-              if (at[d] == (s ? p->axis[c][d].n - 1 : 0) && p->axis[c][d].end[s] == 'k') kept = PETSC_TRUE;
-          for (PetscInt d = 0; d < p->dim && !kept; d++) {
-            const Axis *x = &p->axis[c][d];
-            const double t = p->weighed && d == p->timed ? p->t[at[p->times]]
-                             : p->twice && d == p->times ? p->t[at[p->timed]]
-                                                         : 1;
+    diag += t * x->diag[at[d]];
+    for (int s = 0; s < 2; s++) {
+      const double value = t * (s ? x->up[at[d]] : x->low[at[d]]);
 
-            diag += t * x->diag[at[d]];
-            for (int s = 0; s < 2; s++) {
-              const double value = t * (s ? x->up[at[d]] : x->low[at[d]]);
-              PetscInt *to = d == 0 ? &col.i : d == 1 ? &col.j : &col.k;
-
-              if (value == 0) continue;
-              *to = at[d] + (s ? 1 : -1);
-              v = (PetscScalar)(-f * value * (1 + (at[0] == 1 && at[1] == 2 && d == 0 && s ? p->wrong : 0)));
-              PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &v, ADD_VALUES));
-              *to = at[d];
-            }
-          }
-          v = (PetscScalar)(kept ? p->kept : f * diag);
-          PetscCall(MatSetValuesStencil(A, 1, &row, 1, &row, &v, ADD_VALUES));
-        }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
+      if (value == 0) continue;
+      col[*m] = col[0];
+      *(d == 0 ? &col[*m].i : d == 1 ? &col[*m].j : &col[*m].k) += s ? 1 : -1;
+      v[(*m)++] = (PetscScalar)(-f * value * (1 + (at[0] == 1 && at[1] == 2 && d == 0 && s ? p->wrong : 0)));
+    }
+  }
+  v[0] = (PetscScalar)(kept ? p->kept : f * diag);
 }
 
 static void Describe(const Problem *p, char text[256])
@@ -264,7 +252,7 @@ static PetscErrorCode Compare(const Problem *p, DM da, Mat A, PC pc, PetscBool s
 
     PetscCall(Grid(PETSC_COMM_SELF, p, &da1));
     PetscCall(DMCreateMatrix(da1, &A1));
-    PetscCall(Fill(p, da1, A1));
+    PetscCall(TestRowsFill(da1, Row, p, A1));
     PetscCall(TestReference(A1, &lu));
     PetscCall(MatCreateVecs(A1, &x1, &b1));
     PetscCall(VecDuplicate(x1, &y1));
@@ -306,7 +294,7 @@ static PetscErrorCode Make(const Problem *p, const char precision[], DM *da, Mat
   PetscFunctionBegin;
   PetscCall(Grid(PETSC_COMM_WORLD, p, da));
   PetscCall(DMCreateMatrix(*da, A));
-  PetscCall(Fill(p, *da, *A));
+  PetscCall(TestRowsFill(*da, Row, p, *A));
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
   PetscCall(PCSetType(*pc, PCBCRPOISSON));
   PetscCall(PCSetDM(*pc, *da));
@@ -364,7 +352,7 @@ static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general
   if (all) {
     PetscCall(Compare(p, da, A, pc, singular, PETSC_TRUE, precision, "transposed"));
     p->shift = shift + 3;
-    PetscCall(Fill(p, da, A));
+    PetscCall(TestRowsFill(da, Row, p, A));
     PetscCall(PCSetUp(pc));
     PetscCall(Compare(p, da, A, pc, PETSC_FALSE, PETSC_FALSE, precision, "another shift"));
     p->shift = shift;
@@ -373,7 +361,7 @@ static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general
       p->axis[0][0].diag[i] *= 2;
       p->axis[0][0].up[i] *= 2;
     }
-    PetscCall(Fill(p, da, A));
+    PetscCall(TestRowsFill(da, Row, p, A));
     PetscCall(PCSetUp(pc));
     PetscCall(Read(p, pc, general, &singular));
     PetscCall(Compare(p, da, A, pc, singular, PETSC_FALSE, precision, "other coefficients"));
@@ -732,6 +720,56 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What devices of several ranks do not solve directly, a stretched ring, an axis times numbers along another: a fit, or an
+   error that says where it is solved */
+static PetscErrorCode HostAlone(void)
+{
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  for (int k = 0; k < 2; k++) {
+    char *text;
+    Problem p;
+    DM da;
+    Mat A;
+    PC pc;
+
+    memset(&p, 0, sizeof(p));
+    p.dim = 2 + k;
+    p.dof = 1;
+    p.scale = 1;
+    p.shift = 1;
+    p.cut = -1;
+    p.weighed = (PetscBool)(k > 0);
+    p.timed = 2;
+    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
+    for (PetscInt d = 0; d < p.dim; d++) {
+      Axis *x = &p.axis[0][d];
+
+      x->n = 9 + d;
+      x->spacing = d || k ? UNIFORM : TANH;
+      x->strength = 4;
+      x->end[0] = x->end[1] = d || k ? 'd' : 'p';
+      Rows(x);
+    }
+    PetscCall(Make(&p, "double", &da, &A, &pc));
+    PetscCall(TestViewText((PetscObject)pc, &text));
+    Check(rank || strstr(text, "preconditioner only") != NULL, "no fit on devices of several ranks:\n%s", text);
+    free(text);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_fit", "exact"));
+    CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "are for -pc_bcrpoisson_backend cpu");
+    PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_fit"));
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Where the operator is not definite: a ring, solved by its eigenvectors; an axis times numbers along another whose planes
    are coupled, an error */
 static PetscErrorCode Indefinite(void)
@@ -909,6 +947,7 @@ int main(int argc, char **argv)
   device = (PetscBool)!strcmp(backend, "cuda");
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &vectors));
   host = (PetscBool)(!(device || vectors) || size == 1);
+  if (device && !host) PetscCall(HostAlone());
   if (all) PetscCall(Trials(1, size > 1 ? 15 : 40));
   PetscCall(Trials(2, cases[0]));
   PetscCall(Trials(3, cases[1]));

@@ -94,11 +94,7 @@ static PetscErrorCode Solve(DM da, Mat B, const char what[])
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecDuplicate(b, &y));
   PetscCall(TestRandom(b));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, B, B));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(B, KSPPREONLY, &ksp, &pc));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(TestBackwardError(B, PETSC_FALSE, b, x, &error));
@@ -139,11 +135,7 @@ static PetscErrorCode Wrong(Mat B, PetscInt nodes)
   PetscCall(DMSetUp(line));
   PetscCall(DMCreateGlobalVector(line, &b));
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPSetOperators(ksp, B, B));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(B, KSPPREONLY, &ksp, &pc));
   CheckError(KSPSolve(ksp, b, x), -1, "");
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));

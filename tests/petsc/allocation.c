@@ -7,6 +7,7 @@
   -only NAME, -at K: one case, one allocation
 
   args: -quick
+  long: yes
 */
 #include "testing.h"
 #include "../faults.h"

@@ -416,11 +416,7 @@ static PetscErrorCode RightHandSides(void)
       PC pc;
       KSPConvergedReason reason;
 
-      PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
-      PetscCall(KSPSetOperators(ksp, A, A));
-      PetscCall(KSPSetType(ksp, types[t]));
-      PetscCall(KSPGetPC(ksp, &pc));
-      PetscCall(PCSetType(pc, PCBCRPOISSON));
+      PetscCall(TestKSPCreate(A, types[t], &ksp, &pc));
       PetscCall(VecSet(b, 1));
       PetscCall(VecSetValue(b, 37, values[v], INSERT_VALUES));
       PetscCall(VecAssemblyBegin(b));

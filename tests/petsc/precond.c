@@ -64,12 +64,8 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(VecDuplicate(x, &ref));
   PetscCall(TestRandom(b));
-  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, type));
+  PetscCall(TestKSPCreate(A, type, &ksp, &pc));
   PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e5, 500));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetIterationNumber(ksp, its));
@@ -430,13 +426,9 @@ static PetscErrorCode Auto(void)
       PC pc;
       KSPConvergedReason reason;
 
-      PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
-      PetscCall(KSPSetOperators(ksp, A, A));
-      PetscCall(KSPSetType(ksp, KSPGMRES));
+      PetscCall(TestKSPCreate(A, KSPGMRES, &ksp, &pc));
       PetscCall(KSPGMRESSetRestart(ksp, 400));
       PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e8, 400));
-      PetscCall(KSPGetPC(ksp, &pc));
-      PetscCall(PCSetType(pc, PCBCRPOISSON));
       PetscCall(PCBCRPoissonSetFit(pc, f == 0 ? PCBCRPOISSON_FIT_AUTO
                                               : (f == 1 ? PCBCRPOISSON_FIT_SCALED : PCBCRPOISSON_FIT_AVERAGE)));
       PetscCall(KSPSolve(ksp, b, x));

@@ -15,7 +15,7 @@
 #include "tests/check.h"
 
 static int passed = 0, failed = 0;
-static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
+static PetscInt every = 1, share; /* -part n (or -turns n) -share i: assembled problems i, i + n, ... */
 
 #if defined(PETSC_USE_REAL_SINGLE)
   #define TOL    1e-5
@@ -2923,6 +2923,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());
   PetscCall(PetscBCRInitializePackage());
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-turns", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-share", &share, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));

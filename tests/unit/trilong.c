@@ -136,8 +136,8 @@ int main(int argc, char **argv)
   for (int k = 0; k < 2; ++k) {
     const double d = k ? 2 : 4;
 
+    PetscCall(Lines(1, 1 << 26, 1, d)); /* half of the time: not among the turns of one rank */
     PetscCall(Lines(1, (1 << 20) + 3, 1, d));
-    PetscCall(Lines(1, 1 << 26, 1, d));
     for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lengths); ++l) {
       PetscCall(Lines(1, lengths[l], million, d));
       PetscCall(Lines(million, lengths[l], 1, d));

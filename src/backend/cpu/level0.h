@@ -80,6 +80,11 @@ typedef struct {
   double sepscale; /* separators are multiplied by this on their way to u */
   double sub;      /* subtracted from f (singular case) */
   double *rowsum;  /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
+  /* double precision, open lines. Reduce: modes of each group's solution between zeros, without their output scale, in
+     columns 0, 1, nx - 2, nx - 1, [ng][4][BL]; back: what is added to modes of f in the first and the last column,
+     [ng][2][BL]. NULL: nothing */
+  double *columns;
+  const double *sources;
   ptrdiff_t ahead; /* back: separators so many groups before come nearer meanwhile; 0: none */
 } BCRLevel0Args;
 

@@ -125,6 +125,8 @@ typedef struct {
   ptrdiff_t pf;      /* bytes from f to the group to come, which is prefetched; 0: none */
   ptrdiff_t pfd[BG]; /* back: the same of separators, from uL */
   real sub, sepscale;
+  real *columns;       /* reduce: of this group; NULL: not wanted */
+  const real *sources; /* back: the same */
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put
      together from the ends of two neighbouring blocks, element i from element i + BL - off of the
@@ -232,6 +234,30 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
   level0_tocols(r, a);
 }
 
+/* modes of the first and the last column of a line get their sources, piece q of block b */
+BCR_INLINE void level0_enter(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a)
+{
+  const ptrdiff_t last = S->s->nx - 1 - (BL * b + VL * q);
+
+#pragma GCC unroll 16
+  for (int i = 0; i < VL; i++) {
+    if (i == 0 && b == 0 && q == 0) a[i] = badd(a[i], bload(S->sources));
+    if (i == last) a[i] = badd(a[i], bload(S->sources + BL));
+  }
+}
+
+/* what is wanted of the columns from x0 on */
+BCR_INLINE void level0_leave(const BCRN(Level0Line) * S, const ptrdiff_t x0, const bun *v)
+{
+#pragma GCC unroll 16
+  for (int i = 0; i < VL; i++) {
+    const ptrdiff_t right = x0 + i - (S->s->nx - 2);
+
+    if (x0 + i < 2) bstore(S->columns + BL * (x0 + i), v[i]);
+    if (right >= 0 && right < 2) bstore(S->columns + BL * (2 + right), v[i]);
+  }
+}
+
 /* forward recurrence over a block, y of all its columns to the ring */
 BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK,
                               const int NG, const int io, const bun mu, const bun mu2)
@@ -240,6 +266,7 @@ BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, rea
     bun a[VL];
 
     level0_modes_full(S, b, q, a, BACK, NG, io);
+    if (BACK && __builtin_expect(b == 0 && S->sources != NULL, 0)) level0_enter(S, b, q, a);
     if (__builtin_expect(b >= S->k->peel, 1)) {
 #pragma GCC unroll 8
       for (int i = 0; i < VL; i += 2) { /* two steps at a time: half the length of the chain of dependent operations */
@@ -274,6 +301,7 @@ BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b,
     bun a[VL];
 
     level0_modes(S, b, q, a, BACK, REG, NG, io);
+    if (BACK && S->sources) level0_enter(S, b, q, a);
     for (int i = 0; i < VL; i++) {
       if (VL * q + i == nv - 1 && b == S->s->nb - 1) {
         end = a[i];
@@ -552,6 +580,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
           bun v[VL];
 
           t = level0_backward(S, b, q, yb, t, v, mu, mu2);
+          if (!BACK && __builtin_expect(S->columns != NULL, 0) && (b == 0 || b >= nb - 2)) level0_leave(S, x0, v);
           if (!REG || __builtin_expect(b >= whole, 0)) {
             const int nv = level0_part(b < nb - 1 ? BL : s->nv, q);
 
@@ -719,11 +748,13 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   S.carry = (real *)work;
   S.ring = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
+  S.sources = NULL;
   S.sums = args->rowsum ? S.ring + (size_t)s->ring * BL * BL : NULL;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
 
     S.k = &kinds[s->kind[g]];
+    S.columns = args->columns ? (real *)args->columns + 4 * BL * g : NULL;
 #if BCR_BL == 16
     if (S.k->regular && g + 1 < g1 && kinds[s->kind[g + 1]].regular) ng = 2;
 #endif
@@ -785,6 +816,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
 
   S.s = s;
   S.sums = NULL;
+  S.columns = NULL;
   S.ldf = ldf * sz;
   S.ldu = ldu * sz;
   S.carry = (real *)work;
@@ -802,6 +834,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       g--;
     }
 #endif
+    S.sources = args->sources ? (const real *)args->sources + 2 * BL * g : NULL;
     S.uL[0] = g > 0 ? (const real *)D + (g - 1) * ldd : (s->left >= 0 ? (const real *)D + s->left * ldd : zero);
     for (int q = 0; q < ng; q++) {
       const ptrdiff_t gq = g + q;

@@ -1,4 +1,5 @@
 /* ring.h: which kernels, shapes, tables */
+#include "ringalgebra.cuh"
 #include "ringlaunch.cuh"
 #include <cfloat>
 #include <cmath>
@@ -6,13 +7,13 @@
 /* ---- lengths, on the host ---- */
 
 typedef struct {
-  int n, each, half, fourth, pitch, firsts, nodes, big;
+  int n, each, half, fourth, pitch, firsts, nodes, kind;
 } RingInfo;
 
 static int ring_info(int n, RingInfo *i)
 {
   i->n = n;
-#define CASE_AS(BIG, N, ...) \
+#define CASE_AS(KIND, N, ...) \
   case N: \
     i->each = RingLength<N, __VA_ARGS__>::E; \
     i->half = RingLength<N, __VA_ARGS__>::HALF; \
@@ -20,18 +21,24 @@ static int ring_info(int n, RingInfo *i)
     i->pitch = RingLength<N, __VA_ARGS__>::PITCH; \
     i->firsts = RingLength<N, __VA_ARGS__>::FIRSTS; \
     i->nodes = RingLength<N, __VA_ARGS__>::NODES; \
-    i->big = BIG; \
+    i->kind = KIND; \
     return 1;
-#define CASE(...)     CASE_AS(0, __VA_ARGS__)
-#define CASE_BIG(...) CASE_AS(1, __VA_ARGS__)
+#define SMALL(...)    CASE_AS(RING_SMALL, __VA_ARGS__)
+#define BIG(...)      CASE_AS(RING_BIG, __VA_ARGS__)
+#define TENS(...)     CASE_AS(RING_TENS, __VA_ARGS__)
+#define THIRTIES(...) CASE_AS(RING_THIRTIES, __VA_ARGS__)
   switch (n) {
-    RING_LENGTHS(CASE)
-    RING_LENGTHS_BIG(CASE_BIG)
+    RING_LENGTHS(SMALL)
+    RING_LENGTHS_BIG(BIG)
+    RING_LENGTHS_TENS(TENS)
+    RING_LENGTHS_THIRTIES(THIRTIES)
   default:
     return 0;
   }
-#undef CASE
-#undef CASE_BIG
+#undef SMALL
+#undef BIG
+#undef TENS
+#undef THIRTIES
 #undef CASE_AS
 }
 
@@ -44,6 +51,8 @@ int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int d, double *w)
   switch (ring->axis[d].len) {
     RING_LENGTHS(CASE)
     RING_LENGTHS_BIG(CASE)
+    RING_LENGTHS_TENS(CASE)
+    RING_LENGTHS_THIRTIES(CASE)
   default:
     return 0;
   }
@@ -63,14 +72,14 @@ static int ring_pairs(const BCRCudaRingAxis *a)
 }
 
 typedef struct {
-  int big, ends, tasks[2], warps[2], across; /* of x and y: tasks of a plane, warps of a task; RingArgs */
+  int kind, ends, tasks[2], warps[2], across; /* of x and y: tasks of a plane, warps of a task; RingArgs */
   RingInfo info[2];
   size_t bytes; /* of shared memory */
 } RingShape;
 
 static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
 {
-  s->big = s->ends = 0;
+  s->ends = 0;
   s->bytes = 0;
   for (int d = 0; d < 2; d++) {
     const BCRCudaRingAxis *a = &r->axis[d];
@@ -80,15 +89,17 @@ static int ring_shape(const BCRCudaRing *r, int single, RingShape *s)
     const size_t numbers = (size_t)a->lines * (i->pitch + (ring_node(a) ? i->firsts : 0)),
                  bytes = numbers * (single ? sizeof(Cplx<float>) : sizeof(Cplx<double>));
 
-    s->big |= i->big;
     s->ends |= a->ends != BCR_CUDA_RING_PERIODIC && a->ends != BCR_CUDA_RING_CELL;
     s->warps[d] = (a->lines * (a->len / i->each) + 31) / 32;
     s->tasks[d] = (ring_pairs(&r->axis[1 - d]) + a->lines - 1) / a->lines;
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
   }
   s->across = s->tasks[0] * r->axis[0].lines;
-  return !(s->ends &&
-           s->info[0].big != s->info[1].big); /* there are no kernels of either kind of lengths for any ends */
+  const int kind = s->info[0].kind, other = s->info[1].kind;
+
+  s->kind = kind > other ? kind : other;
+  /* of other kinds, and for any ends, there are no kernels with lengths of two kinds */
+  return kind == other ? !s->ends || kind <= RING_BIG : !s->ends && s->kind <= RING_BIG;
 }
 
 template <typename T>
@@ -117,7 +128,7 @@ static int ring_run(cudaStream_t stream, const BCRCudaRing *r, int back, const v
   a.column = r->column;
   a.half = s.info[0].half;
   a.fourth = s.info[0].fourth;
-  return (s.ends ? ends : plain)(a, back, s.big, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
+  return (s.ends ? ends : plain)(a, back, s.kind, r->nz * (a.rows + a.columns), r->threads, s.bytes, stream, fits);
 }
 
 static int ring_any(cudaStream_t stream, const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
@@ -148,14 +159,14 @@ double BCRCudaRingFactor(const BCRCudaRingAxis *a)
    room. Numbers of lines divide those of a plane if eight do, but where COSINES have one more. Rows are ahead by 1.3 times
    the planes that the device's blocks work on at a time, and one more, so that few of them wait for stragglers; the ring
    has twice as many planes, for those that columns still read. From 0.8 to 1.5 times that took the same time within 2 % on
-   an H200 */
+   an H200; of TENS 1.5 times that takes 0.93 to 1.02 of the time, 0.6 times that 1.02 to 1.5 (h200_tens.csv) */
 int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shared, BCRCudaRing *r)
 {
   const int eight = 8, least = 128, most = 32;
   RingShape s;
   int blocks = 0;
 
-  r->threads = least;
+  r->threads = 0;
   for (int d = 0; d < 2; d++) {
     BCRCudaRingAxis *a = &r->axis[d];
     RingInfo info;
@@ -164,10 +175,13 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
     a->len = n[d] + (a->ends == BCR_CUDA_RING_SINES) - (a->ends == BCR_CUDA_RING_COSINES);
     if (!ring_info(a->len, &info) || (ring_node(a) && !info.nodes)) return 0;
     a->each = info.each;
-    if (eight * (a->len / a->each) > r->threads) r->threads = eight * (a->len / a->each);
+    const int threads = (eight * (a->len / a->each) + 31) / 32 * 32;
+
+    if (threads > r->threads) r->threads = threads;
+    if (info.kind <= RING_BIG && r->threads < least) r->threads = least;
+    if (threads > ring_threads[single != 0][info.kind]) return 0;
     if (a->len != n[d]) r->apart = 1;
   }
-  if (r->threads > RING_THREADS) return 0;
   for (int d = 0; d < 2; d++) {
     const BCRCudaRingAxis *a = &r->axis[d], *other = &r->axis[1 - d];
     int lines = most;
@@ -184,7 +198,7 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
     (void)cudaGetLastError();
     return 0;
   }
-  r->ahead = (int)(1.3 * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
+  r->ahead = (int)((s.kind == RING_TENS ? 2 : 1.3) * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
   if (r->ahead > r->nz) r->ahead = r->nz;
   r->planes = 2 * r->ahead < r->nz ? 2 * r->ahead : r->nz;
   return BCRCudaRingBytes(r, single) <= cache;
@@ -219,55 +233,6 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 }
 
 /* ---- modes ---- */
-
-/* The wave of place k of an axis */
-static __device__ int ring_wave(const BCRCudaRingAxis &a, int k)
-{
-  const int G = a.len / a.each;
-
-  switch (a.ends) {
-  case BCR_CUDA_RING_PERIODIC:
-    return 2 * k <= a.n ? k : a.n - k;
-  case BCR_CUDA_RING_CELL:
-  case BCR_CUDA_RING_CELL_MIXED:
-    return k;
-  case BCR_CUDA_RING_NODE_MIXED:
-    return 2 * k > a.len || !k ? 2 * (k ? a.len - k : 0) : 2 * k - 1;
-  case BCR_CUDA_RING_SINES:
-  case BCR_CUDA_RING_COSINES:
-    return k >= a.len ? a.len : k % G * a.each + k / G;
-  }
-  return k;
-}
-
-/* Waves of numbers 2 (q column + k) and 2 (q column + k) + 1 of a plane of modes, as ring_columns() leaves them, two: the
-   column is two real lines, else a complex one. There is no mode 0 of sines: what is there is zero, and its line may be any
-   other's. number, if given, becomes that of the mode, or -1 */
-static __device__ void ring_waves(const BCRCudaRingAxis &x, const BCRCudaRingAxis &y, int q, int k, int second, int *kx,
-                                  int *ky, int *number = NULL)
-{
-  const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0;
-  int line = second;
-
-  if (y.ends == BCR_CUDA_RING_PERIODIC && k != 0 && 2 * k != y.n) line = 2 * k > y.n;
-  if (y.ends == BCR_CUDA_RING_CELL_MIXED) line = k % 2;
-  if (x.ends == BCR_CUDA_RING_CELL_MIXED) *kx = line ? x.len - 1 - 2 * q : 2 * q;
-  else {
-    const int middle = x.ends == BCR_CUDA_RING_COSINES ? x.len : x.len / 2;
-
-    *kx = ring_wave(x, !(two && line) ? q : (q ? x.len - q : middle));
-  }
-  if (y.ends == BCR_CUDA_RING_CELL_MIXED) *ky = second ? y.len - 1 - k / 2 * 2 : k / 2 * 2;
-  else *ky = ring_wave(y, k);
-  if (!number) return;
-  /* of two waves of a periodic axis: complex columns have them in places k and n - k, else real and imaginary parts are two */
-  const int xsecond = y.ends == BCR_CUDA_RING_CELL_MIXED ? k % 2 : second, ysecond = two ? second : 2 * k > y.n;
-
-  *number = ring_number(x, *kx, xsecond) + x.n * ring_number(y, *ky, ysecond);
-  if ((x.ends == BCR_CUDA_RING_SINES && *kx == 0) || (y.ends == BCR_CUDA_RING_SINES && *ky == 0)) *number = -1;
-  if (x.ends == BCR_CUDA_RING_COSINES && 2 * q == x.len && line) *number = -1; /* one line */
-  if (y.ends == BCR_CUDA_RING_COSINES && k > y.len) *number = -1;
-}
 
 /* sigma, mode: or NULL */
 __global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, int columns, int column, const double *sx,
@@ -305,14 +270,6 @@ int BCRCudaRingNumbers(BCRStream stream, const BCRCudaRing *r, int *mode)
 
 /* ---- the mean of a singular solution ---- */
 
-/* Sum of wave k over the nodes, as it is in the solution: half of waves 0 and n of COSINES */
-static __device__ double ring_weight(const BCRCudaRingAxis &a, int k)
-{
-  if (a.ends != BCR_CUDA_RING_COSINES) return k ? 0 : a.n;
-  if (k == 0) return 0.5 * a.n;
-  return k % 2 ? 0 : (k == a.len ? 0.5 : 1);
-}
-
 static __device__ double ring_block_sum(double v)
 {
   __shared__ double sums[BCR_SUM_THREADS];
@@ -338,12 +295,9 @@ __global__ void ring_column_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int nz, i
 
   for (int i = (int)threadIdx.x; i < 2 * places; i += BCR_SUM_THREADS) {
     const T *at = w + (ptrdiff_t)q * 2 * column + i;
+    const double weight = ring_weights(x, y, q, i / 2, i % 2);
     double line = 0;
-    int kx, ky;
 
-    if (2 * q == x.len && i % 2) continue; /* the middle column of COSINES has one line */
-    ring_waves(x, y, q, i / 2, i % 2, &kx, &ky);
-    const double weight = ring_weight(x, kx) * ring_weight(y, ky);
     if (weight == 0) continue;
     for (int k = first; k < last; k++) line += (double)at[k * plane];
     sum += weight * line;
@@ -390,21 +344,25 @@ enum {
   RING_CHUNKS = 8 /* of planes, for the sums */
 };
 
-int BCRCudaRingSums(const BCRCudaRing *r)
+int BCRCudaRingSums(const BCRCudaRing *r, int single)
 {
-  return RING_CHUNKS * r->columns;
+  const int blocks = r->split.N1 ? 0 : BCRCudaRingLinesBlocks(r, r->nz, single), chunks = RING_CHUNKS * r->columns;
+
+  return blocks > chunks ? blocks : chunks;
 }
 
-static int ring_sum(BCRStream stream, const BCRCudaRing *r, int single, double scale, void *w, double *sums,
-                    double *all)
+static int ring_sum(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, double scale,
+                    void *w, double *sums, double *all)
 {
   const dim3 grid((unsigned)r->columns, RING_CHUNKS);
   int number = 0;
 
   for (int d = 0; d < 2; d++)
-    if (r->axis[d].ends == BCR_CUDA_RING_COSINES) number = RING_CHUNKS * r->columns;
-  if (number) {
+    if (r->axis[d].ends == BCR_CUDA_RING_COSINES)
+      number = l && l->sums ? BCRCudaRingLinesBlocks(r, l->n, single) : RING_CHUNKS * r->columns;
+  if (number)
     for (int d = 0; d < 2; d++) scale *= (r->axis[d].ends == BCR_CUDA_RING_COSINES ? 2. : 1.) / r->axis[d].n;
+  if (number && !(l && l->sums)) {
     BCR_CUDA_TYPE(single, ring_column_sums<<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
                             r->axis[0], r->axis[1], r->nz, r->column, r->modes, (const T *)w, sums));
   }
@@ -413,14 +371,15 @@ static int ring_sum(BCRStream stream, const BCRCudaRing *r, int single, double s
   return bcr_done();
 }
 
-int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, int single, void *w, double *sums)
+int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
+                    double *sums)
 {
-  return ring_sum(stream, r, single, 1. / r->nz, w, sums, NULL);
+  return ring_sum(stream, r, l, single, 1. / r->nz, w, sums, NULL);
 }
 
 int BCRCudaRingSum(BCRStream stream, const BCRCudaRing *r, int single, void *w, double *sums, double *sum)
 {
-  return ring_sum(stream, r, single, 1, w, sums, sum);
+  return ring_sum(stream, r, NULL, single, 1, w, sums, sum);
 }
 
 int BCRCudaRingAdd(BCRStream stream, const BCRCudaRing *r, int single, void *w, const double *sum, double factor)

@@ -40,6 +40,10 @@
 #include "ring.h"
 #include <type_traits>
 
+template <typename T>
+struct Dft<T, 30> : DftCoprime<T, 2, 15> {
+};
+
 template <int N_, int E_, int... R_>
 struct RingLength {
   static constexpr int N = N_, E = E_, G = N / E, PASSES = sizeof...(R_);
@@ -70,11 +74,11 @@ struct RingLength {
   static constexpr int HALF = table(PASSES), ANGLES = HALF + N, TURNS = ANGLES + N, FOURTH = TURNS + 4 * G,
                        ROOTS = FOURTH + N;
   static constexpr int FIRST = 9,
-                       FIRSTS = FIRST * (G / 2 + 1) | 1; /* ring_fold(): eight, in other banks than the next */
-  static constexpr bool NODES = E % 4 == 0;              /* it has lines of SINES and COSINES */
+                       FIRSTS = FIRST * (G / 2 + 1) | 1;  /* ring_fold(): eight, in other banks than the next */
+  static constexpr bool NODES = E % 4 == 0 && G % 2 == 0; /* it has lines of SINES and COSINES */
   /* places of a line in shared memory, so that distances of the first radix go to different banks */
   static constexpr int PAD = radix(0), PITCH = (N + N / PAD + 1) | 1;
-  static_assert(before(PASSES) == N && N % E == 0 && N % 2 == 0 && G % 2 == 0, "radices of a length");
+  static_assert(before(PASSES) == N && N % E == 0 && E % 2 == 0, "radices of a length");
   static __device__ __forceinline__ int padded(int k) { return k + k / PAD; }
 };
 
@@ -92,15 +96,33 @@ struct RingLength {
   CASE(320, 20, 20, 4, 4) \
   CASE(384, 24, 24, 4, 4) \
   CASE(400, 20, 20, 20)
+/* No lengths but those of the same kind go with these, nor other ends than periodic and two cell-centred ones of a kind.
+   Their lines are not a power of two of threads, so that blocks are larger, for which registers must be fewer, or smaller */
+#define RING_LENGTHS_TENS(CASE) \
+  CASE(200, 10, 10, 10, 2) \
+  CASE(250, 10, 10, 5, 5) \
+  CASE(500, 10, 10, 10, 5)
+#define RING_LENGTHS_THIRTIES(CASE) CASE(300, 30, 30, 10)
 enum {
-  RING_THREADS = 256 /* of a block, at most */
+  RING_SMALL,
+  RING_BIG,
+  RING_TENS,
+  RING_THIRTIES
 };
-/* So many threads have room in a multiprocessor, as `value` blocks: 128 or 168 registers of each in double, 80 or 96 in
-   single precision */
-template <typename T, int BIG>
+/* Threads of a block at most, and how many such blocks a multiprocessor should have registers for, by kinds of lengths, in
+   double and in single precision: a thread has 128, 168, 72, 168 and 80, 96, 48, 112 of them */
+static constexpr int ring_threads[2][4] = {
+  {256, 384, 416, 96},
+  {256, 320, 416, 96}
+};
+static constexpr int ring_blocks[2][4] = {
+  {2, 1, 2, 4},
+  {3, 2, 3, 6}
+};
+template <typename T, int KIND>
 struct RingBlocks {
-  static constexpr int value = sizeof(T) == 8 ? (BIG ? 1 : 2) : (BIG ? 2 : 3),
-                       threads = BIG ? (sizeof(T) == 8 ? 384 : 320) : RING_THREADS;
+  static constexpr int threads = ring_threads[sizeof(T) == sizeof(float)][KIND],
+                       value = ring_blocks[sizeof(T) == sizeof(float)][KIND];
 };
 
 /* A divisor d of numbers n, n d < 2^32 */
@@ -931,9 +953,9 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
   }
 }
 
-/* A block has a task. BIG: lengths of more registers among them */
-template <typename T, int BACK, int BIG, int ENDS>
-__global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG>::value) ring_planes(RingArgs<T> a)
+/* A block has a task. KIND: of lengths */
+template <typename T, int BACK, int KIND, int ENDS>
+__global__ void __launch_bounds__(RingBlocks<T, KIND>::threads, RingBlocks<T, KIND>::value) ring_planes(RingArgs<T> a)
 {
   extern __shared__ __align__(16) char ring_shared[];
   __shared__ int ticket;
@@ -951,21 +973,18 @@ __global__ void __launch_bounds__(RingBlocks<T, BIG>::threads, RingBlocks<T, BIG
     if (rows) ring_rows<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
     else ring_columns<T, RingLength<N, __VA_ARGS__>, BACK, ENDS>(a, task.plane, task.number, sm); \
     break;
+#define CASES(LENGTHS) \
+  switch (length) { \
+    LENGTHS(CASE) \
+  default: \
+    break; \
+  }
   const int length = rows ? a.x.len : a.y.len;
 
-  if constexpr (!BIG || !ENDS) {
-    switch (length) {
-      RING_LENGTHS(CASE)
-    default:
-      break;
-    }
-  }
-  if constexpr (BIG) {
-    switch (length) {
-      RING_LENGTHS_BIG(CASE)
-    default:
-      break;
-    }
-  }
+  if constexpr (KIND == RING_SMALL || (KIND == RING_BIG && !ENDS)) CASES(RING_LENGTHS)
+  if constexpr (KIND == RING_BIG) CASES(RING_LENGTHS_BIG)
+  if constexpr (KIND == RING_TENS) CASES(RING_LENGTHS_TENS)
+  if constexpr (KIND == RING_THIRTIES) CASES(RING_LENGTHS_THIRTIES)
 #undef CASE
+#undef CASES
 }

@@ -54,7 +54,8 @@ typedef struct {
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,
-   and of the solution.
+   and of the solution. sums: if given, of the solution over its nodes, one of each block (BCRCudaRingLinesBlocks()); not of
+   lines that go on.
 
    At an open end they go on on other ranks; the last row is an interface row if the high end is open. Number i of a plane of
    modes is of mode mode[i] of the interfaces (-1: of none), whose right-hand sides are gain times those of the lines, and
@@ -62,7 +63,7 @@ typedef struct {
 typedef struct {
   int n, end[2], pin, open[2];
   const void *tab; /* BCRCudaRingTable(), in the work type: [BCR_CUDA_RING_TABLE][modes of a plane] */
-  double removedfactor, *removed;
+  double removedfactor, *removed, *sums;
   const int *mode;
   double gain, back;
 } BCRCudaRingLines;
@@ -111,9 +112,12 @@ BCR_CUDA_API int BCRCudaRingSolveReduced(BCRStream stream, const BCRCudaRing *ri
 /* where BCRCudaRingSolve() does not solve the lines: counts */
 BCR_CUDA_API int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *ring);
 /* The solution of a singular problem loses its mean, in mode (0, 0): what BCRCudaRingSolve() leaves to be done where an
-   axis has COSINES (sums: BCRCudaRingSums() numbers), and of other solvers of the lines (sums may be NULL but for COSINES) */
-BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring);
-BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, int single, void *w, double *sums);
+   axis has COSINES (sums: BCRCudaRingSums() numbers), and of other solvers of the lines (sums may be NULL but for COSINES).
+   lines: NULL, or those that have left their sums there */
+BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring, int single);
+BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
+                                 void *w, double *sums);
+BCR_CUDA_API int BCRCudaRingLinesBlocks(const BCRCudaRing *ring, int n, int single);
 /* The same of lines that go on: the sum over this rank's planes, in units of mode (0, 0); factor *sum comes to that mode */
 BCR_CUDA_API int BCRCudaRingSum(BCRStream stream, const BCRCudaRing *ring, int single, void *w, double *sums,
                                 double *sum);

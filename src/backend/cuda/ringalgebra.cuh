@@ -1,8 +1,79 @@
-/* Lines of ringlines.cu, split.cuh: of a complex number either part is one of its own */
+/* Modes of the planes of ring.h, and lines of ringlines.cu, split.cuh: of a complex number either part is one of its own */
 #pragma once
 
 #include "reduced.cuh"
 #include "ring.cuh"
+
+/* ---- modes ---- */
+
+/* The wave of place k of an axis */
+static __device__ inline int ring_wave(const BCRCudaRingAxis &a, int k)
+{
+  const int G = a.len / a.each;
+
+  switch (a.ends) {
+  case BCR_CUDA_RING_PERIODIC:
+    return 2 * k <= a.n ? k : a.n - k;
+  case BCR_CUDA_RING_CELL:
+  case BCR_CUDA_RING_CELL_MIXED:
+    return k;
+  case BCR_CUDA_RING_NODE_MIXED:
+    return 2 * k > a.len || !k ? 2 * (k ? a.len - k : 0) : 2 * k - 1;
+  case BCR_CUDA_RING_SINES:
+  case BCR_CUDA_RING_COSINES:
+    return k >= a.len ? a.len : k % G * a.each + k / G;
+  }
+  return k;
+}
+
+/* Waves of numbers 2 (q column + k) and 2 (q column + k) + 1 of a plane of modes, as ring_columns() leaves them, two: the
+   column is two real lines, else a complex one. There is no mode 0 of sines: what is there is zero, and its line may be any
+   other's. number, if given, becomes that of the mode, or -1 */
+static __device__ inline void ring_waves(const BCRCudaRingAxis &x, const BCRCudaRingAxis &y, int q, int k, int second,
+                                         int *kx, int *ky, int *number = NULL)
+{
+  const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0;
+  int line = second;
+
+  if (y.ends == BCR_CUDA_RING_PERIODIC && k != 0 && 2 * k != y.n) line = 2 * k > y.n;
+  if (y.ends == BCR_CUDA_RING_CELL_MIXED) line = k % 2;
+  if (x.ends == BCR_CUDA_RING_CELL_MIXED) *kx = line ? x.len - 1 - 2 * q : 2 * q;
+  else {
+    const int middle = x.ends == BCR_CUDA_RING_COSINES ? x.len : x.len / 2;
+
+    *kx = ring_wave(x, !(two && line) ? q : (q ? x.len - q : middle));
+  }
+  if (y.ends == BCR_CUDA_RING_CELL_MIXED) *ky = second ? y.len - 1 - k / 2 * 2 : k / 2 * 2;
+  else *ky = ring_wave(y, k);
+  if (!number) return;
+  /* of two waves of a periodic axis: complex columns have them in places k and n - k, else real and imaginary parts are two */
+  const int xsecond = y.ends == BCR_CUDA_RING_CELL_MIXED ? k % 2 : second, ysecond = two ? second : 2 * k > y.n;
+
+  *number = ring_number(x, *kx, xsecond) + x.n * ring_number(y, *ky, ysecond);
+  if ((x.ends == BCR_CUDA_RING_SINES && *kx == 0) || (y.ends == BCR_CUDA_RING_SINES && *ky == 0)) *number = -1;
+  if (x.ends == BCR_CUDA_RING_COSINES && 2 * q == x.len && line) *number = -1; /* one line */
+  if (y.ends == BCR_CUDA_RING_COSINES && k > y.len) *number = -1;
+}
+
+/* Sum of wave k over the nodes, as it is in the solution: half of waves 0 and n of COSINES */
+static __device__ inline double ring_weight(const BCRCudaRingAxis &a, int k)
+{
+  if (a.ends != BCR_CUDA_RING_COSINES) return k ? 0 : a.n;
+  if (k == 0) return 0.5 * a.n;
+  return k % 2 ? 0 : (k == a.len ? 0.5 : 1);
+}
+/* Sum of the modes' number 2 (q column + k) + second of a plane over its nodes */
+static __device__ inline double ring_weights(const BCRCudaRingAxis &x, const BCRCudaRingAxis &y, int q, int k,
+                                             int second)
+{
+  int kx, ky;
+
+  if (2 * q == x.len && second) return 0; /* the middle column of COSINES has one line */
+  ring_waves(x, y, q, k, second, &kx, &ky);
+  return ring_weight(x, kx) * ring_weight(y, ky);
+}
+
+/* ---- lines ---- */
 
 /* component by component: real and imaginary part are lines of their own */
 template <typename T>
@@ -59,8 +130,8 @@ struct RingBorder {
 };
 
 /* Weights of the rows of a line on all ranks, and how many there are; half: of this rank's rows */
-static inline void ring_weights(const BCRCudaRingLines *l, const RingBorder &b, const bool half[2], double *weight,
-                                double *rows)
+static inline void ring_line_weights(const BCRCudaRingLines *l, const RingBorder &b, const bool half[2], double *weight,
+                                     double *rows)
 {
   const BCRCudaBorderRows &all = b.reduced.rows;
 

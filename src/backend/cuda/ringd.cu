@@ -3,5 +3,5 @@
 
 RING_DECLARE(bcr_ring_double, double)
 {
-  return ring_launch_any<double, 0>(a, back, big, blocks, threads, bytes, stream, fits);
+  return ring_launch_any<double, 0>(a, back, kind, blocks, threads, bytes, stream, fits);
 }

@@ -3,5 +3,5 @@
 
 RING_DECLARE(bcr_ring_double_ends, double)
 {
-  return ring_launch_any<double, 1>(a, back, big, blocks, threads, bytes, stream, fits);
+  return ring_launch_any<double, 1>(a, back, kind, blocks, threads, bytes, stream, fits);
 }

@@ -3,5 +3,5 @@
 
 RING_DECLARE(bcr_ring_float_ends, float)
 {
-  return ring_launch_any<float, 1>(a, back, big, blocks, threads, bytes, stream, fits);
+  return ring_launch_any<float, 1>(a, back, kind, blocks, threads, bytes, stream, fits);
 }

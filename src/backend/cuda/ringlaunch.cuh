@@ -77,10 +77,10 @@ static RingArgs<T> ring_args(const BCRCudaRing *r, const void *f, void *w, void 
 }
 
 /* fits given: how many blocks of so much shared memory a multiprocessor has room for, and no launch */
-template <typename T, int BACK, int BIG, int ENDS>
+template <typename T, int BACK, int KIND, int ENDS>
 static int ring_launch(const RingArgs<T> &a, int blocks, int threads, size_t bytes, cudaStream_t stream, int *fits)
 {
-  const auto kernel = ring_planes<T, BACK, BIG, ENDS>;
+  const auto kernel = ring_planes<T, BACK, KIND, ENDS>;
   cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
@@ -88,14 +88,21 @@ static int ring_launch(const RingArgs<T> &a, int blocks, int threads, size_t byt
   return bcr_launch(1, kernel, dim3((unsigned)blocks), threads, bytes, stream, a);
 }
 template <typename T, int ENDS>
-static int ring_launch_any(const RingArgs<T> &a, int back, int big, int blocks, int threads, size_t bytes,
+static int ring_launch_any(const RingArgs<T> &a, int back, int kind, int blocks, int threads, size_t bytes,
                            cudaStream_t stream, int *fits)
 {
-  if (big)
-    return back ? ring_launch<T, 1, 1, ENDS>(a, blocks, threads, bytes, stream, fits)
-                : ring_launch<T, 0, 1, ENDS>(a, blocks, threads, bytes, stream, fits);
-  return back ? ring_launch<T, 1, 0, ENDS>(a, blocks, threads, bytes, stream, fits)
-              : ring_launch<T, 0, 0, ENDS>(a, blocks, threads, bytes, stream, fits);
+#define KIND(K) \
+  if (kind == K) \
+    return back ? ring_launch<T, 1, K, ENDS>(a, blocks, threads, bytes, stream, fits) \
+                : ring_launch<T, 0, K, ENDS>(a, blocks, threads, bytes, stream, fits);
+  KIND(RING_SMALL)
+  KIND(RING_BIG)
+  if constexpr (!ENDS) {
+    KIND(RING_TENS)
+    KIND(RING_THIRTIES)
+  }
+#undef KIND
+  return (int)cudaErrorNotSupported;
 }
 
 /* Of the divided transform (split.cu): roots of axis d; planes; lines; which modes its numbers are */
@@ -110,7 +117,7 @@ int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, doub
 
 /* _ends: with ENDS of RingKind */
 #define RING_DECLARE(NAME, T) \
-  int NAME(const RingArgs<T> &a, int back, int big, int blocks, int threads, size_t bytes, cudaStream_t stream, \
+  int NAME(const RingArgs<T> &a, int back, int kind, int blocks, int threads, size_t bytes, cudaStream_t stream, \
            int *fits)
 RING_DECLARE(bcr_ring_double, double);
 RING_DECLARE(bcr_ring_double_ends, double);

@@ -21,8 +21,10 @@ struct RingLinesArgs {
   ptrdiff_t plane, modes; /* complex numbers: of u from plane to plane, of a plane */
   bool half[2], pin, pairs;
   double weight, rows; /* of the lines on all ranks: weights of their rows, and how many */
-  double removedfactor, *removed;
+  double removedfactor, *removed, *sums;
   RingBorder border;
+  BCRCudaRingAxis x, y;
+  int column;
 };
 
 static __device__ __forceinline__ Cplx<double> ring_load(const Cplx<double> *p)
@@ -139,6 +141,36 @@ static __device__ __forceinline__ void ring_lines_mean(const RingLinesArgs<T> &a
   }
 }
 
+/* The sum over the nodes of what the block has of the solution. here: not the last slot once more */
+template <typename T, int L>
+static __device__ __forceinline__ void ring_lines_sum(const RingLinesArgs<T> &a, bool here, int slot, int len,
+                                                      double *sums, const Cplx<T> *g)
+{
+  const int q = slot / a.column, k = slot - q * a.column, t = (int)threadIdx.x;
+  /* behind the last mode of a column there may be one place more, which has no number */
+  const bool mode = here && k <= a.y.len;
+  const double wx = mode ? ring_weights(a.x, a.y, q, k, 0) : 0, wy = mode ? ring_weights(a.x, a.y, q, k, 1) : 0;
+  double x = 0, y = 0;
+
+#pragma unroll
+  for (int i = 0; i < L; i++)
+    if (i < len) {
+      x += (double)g[i].x;
+      y += (double)g[i].y;
+    }
+  __syncthreads();
+  sums[t] = (wx != 0 ? wx * x : 0) + (wy != 0 ? wy * y : 0);
+  __syncthreads();
+  for (int m = (int)blockDim.x; m > 1;) {
+    const int h = (m + 1) / 2;
+
+    if (t < m - h) sums[t] += sums[t + h];
+    m = h;
+    __syncthreads();
+  }
+  if (t == 0) a.sums[blockIdx.x] = sums[0];
+}
+
 /* L rows of a thread; FULL: all segments have them. BORDER: the lines go on on other ranks. THREADS, BLOCKS: bounds of
    registers */
 template <typename T, int L, int FULL, int BORDER, int THREADS, int BLOCKS>
@@ -244,6 +276,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   if (pin && !(BORDER && a.border.way == RING_GIVEN))
     ring_lines_mean<T, L, BORDER>(a, w == 0, s, len, (double *)ring_shared, g);
   if ((ptrdiff_t)blockIdx.x * W + w < a.modes) ring_lines_put<T, L, FULL>(a, p, len, g);
+  if (!BORDER && a.sums)
+    ring_lines_sum<T, L>(a, (ptrdiff_t)blockIdx.x * W + w < a.modes, (int)slot, len, (double *)ring_shared, g);
   if (BORDER && a.border.reduced.window.n) window_done(a.border.reduced.window.turn);
 }
 
@@ -289,6 +323,18 @@ int BCRCudaRingLinesPossible(int n, int single)
   return ring_lines_shape(n, single, &s);
 }
 
+static ptrdiff_t ring_lines_modes(const BCRCudaRing *r)
+{
+  return (ptrdiff_t)r->columns * r->column;
+}
+
+int BCRCudaRingLinesBlocks(const BCRCudaRing *r, int n, int single)
+{
+  RingLinesShape s;
+
+  return ring_lines_shape(n, single, &s) ? (int)((ring_lines_modes(r) + s.slots - 1) / s.slots) : 0;
+}
+
 template <typename T>
 static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCudaRingLines *l,
                           const RingBorder &border, void *u)
@@ -303,7 +349,10 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.ncount = BCRCudaRingCounts(r);
   a.n = l->n;
   a.plane = r->modes / 2;
-  a.modes = (ptrdiff_t)r->columns * r->column;
+  a.modes = ring_lines_modes(r);
+  a.x = r->axis[0];
+  a.y = r->axis[1];
+  a.column = r->column;
   a.slots = s.slots;
   a.segments = s.threads / s.slots;
   for (int e = 0; e < 2; e++) a.half[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
@@ -311,9 +360,10 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.pairs = (size_t)u % sizeof(Cplx<T>) == 0;
   a.removedfactor = l->removedfactor;
   a.removed = l->removed;
+  a.sums = l->sums;
   a.border = border;
-  ring_weights(l, border, a.half, &a.weight, &a.rows);
-  const dim3 grid((unsigned)((a.modes + a.slots - 1) / a.slots));
+  ring_line_weights(l, border, a.half, &a.weight, &a.rows);
+  const dim3 grid((unsigned)BCRCudaRingLinesBlocks(r, l->n, sizeof(T) == sizeof(float)));
   const size_t bytes =
     3 * (size_t)s.threads * sizeof(Cplx<T>) + (border.way == RING_WHOLE ? 0 : 4 * (size_t)s.slots * sizeof(double));
 

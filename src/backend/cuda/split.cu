@@ -62,7 +62,7 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, cons
     a.removedfactor = l->removedfactor;
     a.removed = l->removed;
     a.border = *border;
-    ring_weights(l, *border, a.weighs, &a.weight, &a.all);
+    ring_line_weights(l, *border, a.weighs, &a.weight, &a.all);
   }
   return bcr_split_lines(a, N2, r->split.columns, r->split.segments, r->split.clusters, stream, clusters);
 }

@@ -40,7 +40,7 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
   BCRPlanLimitsHost(options->isa, c->single, &limits);
   PetscCall(BCRPlanCreate(spec, &limits, &c->plan));
   p = c->plan;
-  if (spec->indefinite && p->kind != BCR_PLAN_LEVEL0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (spec->indefinite && p->kind == BCR_PLAN_NONE) PetscFunctionReturn(PETSC_SUCCESS);
   c->factor = 1;
   c->singular = spec->singular;
   c->io = spec->io;
@@ -136,7 +136,7 @@ PetscErrorCode BCRCoreCreateIndefinite(PetscInt dim, const BCRAxis axis[], Petsc
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, NULL, NULL, core));
-  if ((*core)->plan->kind != BCR_PLAN_LEVEL0) PetscCall(BCRCoreDestroy(core));
+  if ((*core)->plan->kind == BCR_PLAN_NONE) PetscCall(BCRCoreDestroy(core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

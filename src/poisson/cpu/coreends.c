@@ -45,7 +45,7 @@ static PetscErrorCode ends_modes(BCRCore c, BCRCoreEnds *e)
       e->trace[e->n][k] = row[0] * mode_entry(&modes, k, i) + row[1] * mode_entry(&modes, k, end ? i - 1 : 1);
       e->source[e->n][k] = BCRAxisGetEndWeight(x, i) * mode_entry(&modes, k, i);
     }
-    e->n++;
+    e->end[e->n++] = end;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -76,20 +76,53 @@ static void ends_plane(BCRCore c, PetscInt k, const BCRCoreEnds *e, double *inve
   }
 }
 
-PetscErrorCode BCRCoreEndsTables(BCRCore c, size_t *work)
+/* LEVEL0. Plane k: modes of groups and of rows, over the coupling of block rows */
+static void ends_groups(BCRCore c, PetscInt k, BCRCoreEnds *e)
+{
+  double symbol[4], *inverse = e->inverses + 24 * (size_t)c->n[0] * k, *scale = e->scales + 24 * k;
+
+  BCRPlanPlaneSymbol(c->plan, k, symbol);
+  for (int kind = 0; kind < 3; kind++)
+    for (PetscInt j = 0; j < 8; j++) {
+      const PetscBool there = j < c->plane[k].kind[kind].h ? PETSC_TRUE : PETSC_FALSE;
+      const double lambda = there ? e->modes[kind].lambda[j] : 0;
+      const BCRModeLine line = BCRModeLineMake(symbol[0] + symbol[2] * lambda, symbol[1]);
+      double *row = inverse + (8 * kind + j) * (size_t)c->n[0];
+
+      scale[8 * kind + j] = there ? BCRLevel0OutputScale(&line, symbol[2]) : 0;
+      /* kind 0 has a place for the separators themselves */
+      for (PetscInt i = 0; i < c->n[0]; i++)
+        row[i] = there ? symbol[2] / (symbol[0] + symbol[1] * c->lambda[0][i] + symbol[2] * lambda) : kind == 0;
+    }
+}
+
+PetscErrorCode BCRCoreEndsTables(BCRCore c, const BCRLevel0Modes modes[3], size_t *work)
 {
   BCRCoreEnds *e = &c->ends;
   const PetscInt n = c->n[1];
-  const size_t strip = (size_t)c->cpu->lines->strip();
+  const size_t strip = (size_t)c->cpu->lines->strip(), planes = (size_t)c->nplane;
 
   PetscFunctionBegin;
+  e->columns = e->sources = NULL;
   if (!c->plan->ends.there) PetscFunctionReturn(PETSC_SUCCESS);
   if (!e->eigen) PetscCall(ends_modes(c, e));
-  PetscCall(BCRArenaGet(&c->arena, 4 * (size_t)n * (size_t)c->nplane * sizeof(double), &e->inverse));
+  PetscCall(BCRArenaGet(&c->arena, 4 * (size_t)n * planes * sizeof(double), &e->inverse));
   for (PetscInt k = 0; k < c->nplane; k++) ends_plane(c, k, e, e->inverse + 4 * n * k);
   PetscCall(BCRArenaGet(&c->space, 2 * (size_t)n * sizeof(double), &e->z));
-  PetscCall(BCRArenaGet(&c->space, ((size_t)n * strip + 64) * sizeof(double), &e->strip));
   *work = PetscMax(*work, BCREigenWork(e->eigen));
+  if (c->kind != BCR_PLAN_LEVEL0) {
+    PetscCall(BCRArenaGet(&c->space, ((size_t)n * strip + 64) * sizeof(double), &e->strip));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscArraycpy(e->modes, modes, 3));
+  for (int i = 0; i < 64; i++) e->modes[0].A[i] *= 4; /* as kernels have it, whose S is a quarter of the sines */
+  PetscCall(BCRArenaGet(&c->arena, 24 * (size_t)c->n[0] * planes * sizeof(double), &e->inverses));
+  PetscCall(BCRArenaGet(&c->arena, 24 * planes * sizeof(double), &e->scales));
+  for (PetscInt k = 0; k < c->nplane; k++) ends_groups(c, k, e);
+  PetscCall(BCRArenaGet(&c->space, 32 * (size_t)c->plan->ngroups * sizeof(double), &e->columns));
+  PetscCall(BCRArenaGet(&c->space, 16 * (size_t)c->plan->ngroups * sizeof(double), &e->sources));
+  PetscCall(BCRArenaGet(&c->space, (2 * (size_t)c->dplane + 64) * sizeof(double), &e->traces));
+  PetscCall(BCRArenaGet(&c->space, (16 * (size_t)c->plan->separators.n + 32) * sizeof(double), &e->sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,25 +198,142 @@ static void ends_traces(BCRCore c, const BCRPlanePlan *p, const double *u, ptrdi
   }
 }
 
-void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld)
+/* w for z, which are scale times what they should be */
+static void ends_solve(BCRCore c, PetscInt plane, double scale)
 {
   BCRCoreEnds *e = &c->ends;
-  const PetscInt n = c->n[1], width = (PetscInt)c->cpu->lines->strip();
+  const PetscInt n = c->n[1];
   const double *inverse = e->inverse + 4 * n * plane;
 
-  ends_traces(c, &c->plane[plane], u, ld);
   BCREigenRows(e->eigen, 0, 0, e->n, e->z, n, e->z, n, c->work);
   for (PetscInt j = 0; j < n; j++) {
     const double z0 = e->z[j], z1 = e->n > 1 ? e->z[n + j] : 0;
 
-    e->z[j] = (inverse[4 * j] * z0 + inverse[4 * j + 1] * z1) / scale; /* lines multiply by that */
+    e->z[j] = (inverse[4 * j] * z0 + inverse[4 * j + 1] * z1) / scale;
     e->z[n + j] = (inverse[4 * j + 2] * z0 + inverse[4 * j + 3] * z1) / scale;
   }
   BCREigenRows(e->eigen, 1, 0, e->n, e->z, n, e->z, n, c->work);
+}
+
+void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld)
+{
+  BCRCoreEnds *e = &c->ends;
+  const PetscInt n = c->n[1], width = (PetscInt)c->cpu->lines->strip();
+
+  ends_traces(c, &c->plane[plane], u, ld);
+  ends_solve(c, plane, scale); /* lines have multiplied by that */
   for (PetscInt k = 0; k < c->n[0]; k += width) {
     const PetscInt count = PetscMin(width, c->n[0] - k);
 
     for (int a = 0; a < e->n; a++) strip_source(n, count, e->source[a] + k, e->z + a * n, u + k, ld);
     lines_part(c, &c->plane[plane], k, count, u + k, ld);
   }
+}
+
+static void row_times(PetscInt n, const double *restrict t, const double *x, double *y)
+{
+  for (PetscInt i = 0; i < n; i++) y[i] = t[i] * x[i];
+}
+
+static void row_add(PetscInt n, const double *restrict t, const double *restrict x, double *restrict y)
+{
+  for (PetscInt i = 0; i < n; i++) y[i] += t[i] * x[i];
+}
+
+/* The place in e->sums of end a, group g and the separator s beside it */
+static double *group_sums(BCRCore c, int a, PetscInt g, PetscInt s)
+{
+  const PetscInt nsep = c->plan->separators.n;
+  const int kind = c->plane[0].shape.kind[g];
+
+  return c->ends.sums + (kind ? 16 * nsep + 16 * (kind - 1) + 8 * a : 8 * (nsep * a + s));
+}
+
+/* z from what the separators' solutions, and the groups' between zeros, have at the ends, all of that over the coupling of
+   block rows, unit */
+static void groups_traces(BCRCore c, PetscInt plane, double unit)
+{
+  BCRCoreEnds *e = &c->ends;
+  const BCRLevel0Shape *sh = &c->plane[plane].shape;
+  const PetscInt n = c->n[1];
+
+  for (int a = 0; a < e->n; a++)
+    for (PetscInt g = 0; g < sh->ng; g++) {
+      const int kind = sh->kind[g], h = c->plane[plane].kind[kind].h;
+      const BCRLevel0Modes *m = &e->modes[kind];
+      const double *row = c->plan->ends.row[e->end[a]], *scale = e->scales + 24 * plane + 8 * kind,
+                   *v = e->columns + 32 * g + (e->end[a] ? 24 : 0), *inside = v + (e->end[a] ? -8 : 8);
+      double *z = e->z + n * a + sh->row[g], mode[8];
+
+      for (int j = 0; j < h; j++) {
+        mode[j] = scale[j] * (row[0] * v[j] + row[1] * inside[j]);
+        if (g) mode[j] += m->A[8 * j] * group_sums(c, a, g, g - 1)[j];
+        if (g < sh->ng - 1) mode[j] += m->A[8 * j + h - 1] * group_sums(c, a, g, g)[j];
+      }
+      for (int p = 0; p < h; p++) {
+        z[p] = 0;
+        for (int j = 0; j < h; j++) z[p] += m->S[8 * p + j] * mode[j] / unit;
+      }
+      if (g < sh->ng - 1) z[h] = e->sums[8 * (c->plan->separators.n * a + g) + 7] / unit;
+    }
+}
+
+/* -w: to the groups' modes, and what these send to separators */
+static void groups_sources(BCRCore c, PetscInt plane)
+{
+  BCRCoreEnds *e = &c->ends;
+  const BCRLevel0Shape *sh = &c->plane[plane].shape;
+  const PetscInt n = c->n[1], nsep = c->plan->separators.n;
+
+  for (PetscInt i = 0; i < 16 * nsep + 32; i++) e->sums[i] = 0;
+  for (PetscInt i = 0; i < 16 * sh->ng; i++) e->sources[i] = 0;
+  for (int a = 0; a < e->n; a++)
+    for (PetscInt g = 0; g < sh->ng; g++) {
+      const int kind = sh->kind[g], h = c->plane[plane].kind[kind].h;
+      const BCRLevel0Modes *m = &e->modes[kind];
+      const double *w = e->z + n * a + sh->row[g];
+      double *mode = e->sources + 16 * g + 8 * e->end[a];
+
+      for (int j = 0; j < h; j++) {
+        for (int p = 0; p < h; p++) mode[j] -= m->A[8 * j + p] * w[p];
+        if (g) group_sums(c, a, g, g - 1)[j] += m->S[j] * mode[j];
+        if (g < sh->ng - 1) group_sums(c, a, g, g)[j] += m->S[8 * (h - 1) + j] * mode[j];
+      }
+      if (g < sh->ng - 1) e->sums[8 * (nsep * a + g) + 7] = -w[h];
+    }
+}
+
+void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D)
+{
+  BCRCoreEnds *e = &c->ends;
+  const PetscInt nx = c->n[0], nsep = c->plan->separators.n;
+  const double *inverse = e->inverses + 24 * (size_t)nx * plane;
+  const int two = e->n;
+  double *t = e->traces, *s = t + (e->n - 1) * c->dplane, symbol[4];
+
+  BCRPlanPlaneSymbol(c->plan, plane, symbol);
+  memcpy(s, D, (size_t)c->dplane * sizeof(*s));
+  c->cpu->lines->tabled(&c->plane[plane].tab, 0, s, c->ldd, c->work);
+  for (PetscInt q = 0; q < nsep; q++)
+    for (int a = 0; a < two; a++) row_times(nx, e->trace[a], s + q * c->ldd, t + a * c->dplane + q * c->ldd);
+  /* sums over modes of the rows, for all modes of a group */
+  for (int a = 0; a < two; a++)
+    BCREigenProduct(PETSC_FALSE, "T", "N", 8, nsep, nx, inverse, nx, t + a * c->dplane, c->ldd, PETSC_FALSE,
+                    e->sums + 8 * nsep * a, 8);
+  for (int kind = 1; kind < 3; kind++)
+    BCREigenProduct(PETSC_FALSE, "T", "N", 8, two, nx, inverse + 8 * (size_t)nx * kind, nx,
+                    t + (kind == 2 ? (nsep - 1) * c->ldd : 0), c->dplane, PETSC_FALSE, e->sums + 16 * (nsep + kind - 1),
+                    8);
+  groups_traces(c, plane, symbol[2]);
+  ends_solve(c, plane, 1);
+  groups_sources(c, plane);
+  for (int a = 0; a < two; a++)
+    BCREigenProduct(PETSC_FALSE, "N", "N", nx, nsep, 8, inverse, nx, e->sums + 8 * nsep * a, 8, PETSC_FALSE,
+                    t + a * c->dplane, c->ldd);
+  for (int kind = 1; kind < 3; kind++)
+    BCREigenProduct(PETSC_FALSE, "N", "N", nx, two, 8, inverse + 8 * (size_t)nx * kind, nx,
+                    e->sums + 16 * (nsep + kind - 1), 8, PETSC_TRUE, t + (kind == 2 ? (nsep - 1) * c->ldd : 0),
+                    c->dplane);
+  for (PetscInt q = 0; q < nsep; q++)
+    for (int a = 0; a < two; a++) row_add(nx, e->source[a], t + a * c->dplane + q * c->ldd, (double *)D + q * c->ldd);
 }

@@ -34,15 +34,22 @@ typedef struct {
   double *here, *there, *row;
 } BCRSpectral;
 
-/* FOURIER with ends of rows that are no mirrors: coreends.c */
+/* FOURIER and LEVEL0 with ends of rows that are no mirrors: coreends.c */
 typedef struct {
-  int n;                        /* ends that differ, 0: none */
+  int n, end[2];                /* ends that differ, 0: none; which */
   double *trace[2], *source[2]; /* [n of rows] of each mode: what g_a^T has of it; what e_a is in it */
   BCREigen eigen;               /* of the lines' axis */
   double *mu;                   /* [n of lines] its eigenvalues */
   double *inverse;              /* [planes][n of lines][2][2] (I + K)^-1 */
   double *z;                    /* [2][n of lines] */
-  double *strip;                /* lines of some modes */
+  double *strip;                /* FOURIER: lines of some modes */
+  /* LEVEL0: eigenpairs of the groups of a kind; what is left of mode j of a group and mode k of the rows at 8 times
+     row j, [planes][kinds][8][n of rows], and output scales, [planes][kinds][8] */
+  BCRLevel0Modes modes[3];
+  double *inverses, *scales;
+  double *columns, *sources; /* BCRLevel0Args */
+  double *traces;            /* [2][separators], as D */
+  double *sums;              /* [2][separators][8] for groups inside, and [2][2][8] for those at the ends */
 } BCRCoreEnds;
 
 struct _n_BCRCore {
@@ -130,9 +137,11 @@ PETSC_INTERN PetscErrorCode BCRSpectralCreate(BCRCore c, const BCRCoreShare *sha
 PETSC_INTERN PetscErrorCode BCRSpectralTables(BCRCore c);
 PETSC_INTERN PetscErrorCode BCRSpectralSolve(BCRCore c, const void *f, void *u, PetscReal *removed);
 PETSC_INTERN PetscErrorCode BCRSpectralDestroy(BCRCore c);
-/* coreends.c: tables of all planes; *work: numbers of scratch, at least; lines of a plane's modes in place, whose solutions are
-   multiplied by scale and norms */
-PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, size_t *work);
+/* coreends.c: tables of all planes, modes of groups; *work: numbers of scratch, at least; lines of a plane's modes in
+   place, whose solutions are multiplied by scale and norms; separators' right-hand sides in modes, which get what the
+   ends leave out */
+PETSC_INTERN PetscErrorCode BCRCoreEndsTables(BCRCore c, const BCRLevel0Modes modes[3], size_t *work);
+PETSC_INTERN void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D);
 PETSC_INTERN PetscErrorCode BCRCoreEndsDestroy(BCRCore c);
 PETSC_INTERN void BCRCoreEndsLines(BCRCore c, PetscInt plane, double scale, double *u, ptrdiff_t ld);
 /* coresolve.c: a transform along role 1 or 2 of all lines of the box */

@@ -249,7 +249,10 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const ptrdiff_t ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = core_group_step(c);
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
-  BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
+  BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0,
+                        .sepscale = p->scale,
+                        .columns = c->ends.columns,
+                        .sources = c->ends.sources};
   ptrdiff_t done = 0, coupled = 0, end = nsep; /* separators done .. end - 1 are still modes */
   double sum;
 
@@ -268,6 +271,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     if (count > 0) BCRCoreTransformRows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
+  if (c->ends.n) BCRCoreEndsSeparators(c, (PetscInt)(p - c->plane), c->D);
   solve_separators(c, p, singular, norm, c->D, &args.sub, removed);
   done = 0;
   if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */

@@ -245,20 +245,6 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of lines that are uniform inside, whose end rows do not lower the others */
-static PetscBool lines_ends(const BCRAxis *line, double a, double rest, BCRLineRows *rows)
-{
-  for (int e = 0; e < 2; e++) {
-    const PetscInt i = e ? line->n - 1 : 0;
-
-    rows->end[e] = BCR_END_GENERAL;
-    rows->inward[e] = (double)(e ? line->lower[i] : line->upper[i]) / a;
-    rows->excess[e] = ((double)line->diag[i] - rest) / a - rows->inward[e];
-    if (!(rows->inward[e] > 0 && rows->excess[e] >= 0)) return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
-
 /* A plane of transforms and lines: lines by tables where they are uniform and definite, else by elimination */
 static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
 {
@@ -278,11 +264,11 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
 
   PetscFunctionBegin;
   if (!tabled && !c->bordered && !c->singular && !line->times && BCRPlanUniformInside(line, &a, &rest))
-    tabled = lines_ends(line, a, rest, &rows);
+    tabled = BCRPlanEndRows(line, a, rest, &rows);
   for (PetscInt i = 0; i < across->n; i++) {
     s->delta[i] = shift + (tabled ? rest : 0) + across->a * lambda[i];
     s->norm[i] = norm[i] * scale * c->factor;
-    if (s->delta[i] < 0) ok = PETSC_FALSE;
+    if (s->delta[i] < 0 && !c->plan->indefinite) ok = PETSC_FALSE;
   }
   p->general = !ok || c->lines == 0 || !tabled || !(a > 0) ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt i = 0; i < across->n && p->general && tabled; i++)
@@ -332,6 +318,20 @@ static PetscErrorCode tables_means(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* How far rows of separators are from one another */
+static void tables_separators(BCRCore c, const Scratch *s)
+{
+  const ptrdiff_t line = 64 / (ptrdiff_t)(c->single ? sizeof(float) : sizeof(double));
+
+  if (!BCRPlanIsLevel0(c->kind)) return;
+  c->ldd = (c->plane[0].shape.nb * c->cpu->level0->lanes() + 31) / 16 * 16;
+  if (c->ldd % 512 < 16) c->ldd += 16; /* rows that are a power of two apart meet in the caches */
+  /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over
+     all sets of the first cache */
+  if (c->poles && c->ldd / line % 2 == 0) c->ldd += line;
+  c->dplane = c->ldd * s->rows;
+}
+
 /* Separators and scratch. Nothing of the latter lasts longer than a call, but what level 0 keeps */
 static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
 {
@@ -343,19 +343,7 @@ static PetscErrorCode tables_workspace(BCRCore c, const Scratch *s)
     if (c->dtt[i]) work = PetscMax(work, BCRDttWork(c->dtt[i], c->cpu->lanes));
     if (c->eigen[i]) work = PetscMax(work, BCREigenWork(c->eigen[i]));
   }
-  if (BCRPlanIsLevel0(c->kind)) {
-    c->ldd = (c->plane[0].shape.nb * c->cpu->level0->lanes() + 31) / 16 * 16;
-    if (c->ldd % 512 < 16) c->ldd += 16; /* rows that are a power of two apart meet in the caches */
-    /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over
-       all sets of the first cache */
-    if (c->poles) {
-      const ptrdiff_t line = 64 / (ptrdiff_t)size;
-
-      if (c->ldd / line % 2 == 0) c->ldd += line;
-    }
-    c->dplane = c->ldd * s->rows;
-    separators = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + pad;
-  }
+  if (BCRPlanIsLevel0(c->kind)) separators = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + pad;
   PetscCall(tables_means(c));
   if (c->bordered) {
     for (int e = 0; e < 2; e++) {
@@ -416,8 +404,9 @@ PetscErrorCode BCRCoreTables(BCRCore c)
     PetscCall(PetscMalloc3(n, &s.delta, n, &s.norm, n, &s.alternates));
     BCRCallElse(tables_planes(c, &s), (void)PetscFree3(s.delta, s.norm, s.alternates));
     PetscCall(PetscFree3(s.delta, s.norm, s.alternates));
-    PetscCall(BCRCoreEndsTables(c, &s.lines));
   }
+  tables_separators(c, &s);
+  PetscCall(BCRCoreEndsTables(c, s.modes, &s.lines));
   PetscCall(tables_workspace(c, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -85,6 +85,8 @@ static PetscErrorCode ring_lines(BCRDeviceCore c, const double *sigma, double re
   l->pin = c->plan->singular;
   l->removed = c->scalars;
   l->removedfactor = removed;
+  for (int d = 0; d < 2; d++)
+    if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES && l->pin && !l->open[0] && !l->open[1]) l->sums = c->ringsums;
   if (l->open[0] || l->open[1]) {
     l->gain = removed * c->factor;
     l->back = z->a / l->gain;
@@ -128,7 +130,8 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   if (p->general && !c->work)
     PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "the workspace", &c->work));
   if (p->singular && !c->ringsums)
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingSums(&c->ring) * sizeof(double), "sums", &c->ringsums));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)BCRCudaRingSums(&c->ring, c->single) * sizeof(double), "sums",
+                                &c->ringsums));
   if (p->general) {
     PetscCall(PetscMemzero(&c->rows, sizeof(c->rows)));
     c->rows.n = (int)nz;
@@ -183,21 +186,22 @@ PetscErrorCode BCRDeviceRingLines(BCRDeviceCore c, BCRStream stream, const BCRSt
   const int plane = (int)ring_plane(c);
   const BCRCudaLines lines = {plane, 1, 1, 0, c->ring.modes}, other = {plane, 1, 1, 0, plane};
   void *modes = BCRDeviceRingModes(c, u);
+  const PetscBool general = c->plan->general;
   PetscBool mean = c->plan->singular;
 
   PetscFunctionBegin;
   (void)stage;
   (void)w;
-  if (c->plan->general) {
+  if (general) {
     PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &lines, modes, &other, c->work));
     PetscCallBCRCuda(BCRCudaRingClear(stream, &c->ring));
   } else {
     PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, modes));
     /* that of mode (0, 0) is gone, which is all but for waves whose nodes do not have the sum 0 */
-    if (c->ring.axis[0].ends != BCR_CUDA_RING_COSINES && c->ring.axis[1].ends != BCR_CUDA_RING_COSINES)
-      mean = PETSC_FALSE;
+    if (!c->ringlines.sums) mean = PETSC_FALSE;
   }
-  if (mean) PetscCallBCRCuda(BCRCudaRingMean(stream, &c->ring, c->single, modes, c->ringsums));
+  if (mean)
+    PetscCallBCRCuda(BCRCudaRingMean(stream, &c->ring, general ? NULL : &c->ringlines, c->single, modes, c->ringsums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
