@@ -58,6 +58,10 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxi
                                                       PetscBool singular, const PetscInt stride[],
                                                       const BCRCoreOptions *options, PetscInt along,
                                                       const PetscBool open[2], BCRStream stream, BCRDeviceCore *core);
+/* How the modes of planes lie, by which ranks exchange what they have of them (plans RING, SPLIT): the same number on all
+   ranks that can exchange, 0: as the modes of the axes. Exclude: not by SPLIT any more, or (all) by neither */
+PETSC_INTERN PetscInt BCRDeviceRingLayout(BCRDeviceCore core);
+PETSC_INTERN PetscErrorCode BCRDeviceRingExclude(BCRDeviceCore core, PetscBool all);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscBool *possible, PetscBool *reduces);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
                                                      double *interface, double *previous, const BCRCudaBorderRows *rows,
@@ -71,8 +75,9 @@ PETSC_INTERN PetscBool BCRDeviceCoreMean(BCRDeviceCore core, BCRCudaBox *box, si
    BorderEnd(): the lines, which leave it in *sum; with that of all ranks there, factor * *sum is added to the solution, and
    what follows */
 PETSC_INTERN PetscBool BCRDeviceCoreMeanOfRanks(BCRDeviceCore core);
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore core, BCRStream stream, const double *interface,
-                                                   const double *before, const double *mean, double *sum);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore core, BCRStream stream, void *u,
+                                                   const double *interface, const double *before, const double *mean,
+                                                   double *sum);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderAdd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
                                                    const double *mean, const double *sum, double factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderFinish(BCRDeviceCore core, BCRStream stream, void *u);

@@ -686,9 +686,9 @@ PetscBool BCRPlanMeanInLines(BCRPlan p)
 /* Where the ends of the rows have half of a weight all modes have a part in the sum, and it is not done */
 PetscBool BCRPlanMeanOfRanks(BCRPlan p)
 {
-  if (!p->singular || !p->limits.cuda || !(p->open[0] || p->open[1]) || p->kind != BCR_PLAN_LEVEL0 || p->dim != 2 ||
-      p->separators.n < 1)
-    return PETSC_FALSE;
+  if (!p->singular || !p->limits.cuda || !(p->open[0] || p->open[1])) return PETSC_FALSE;
+  if (BCRPlanIsRing(p->kind)) return PETSC_TRUE;
+  if (p->kind != BCR_PLAN_LEVEL0 || p->dim != 2 || p->separators.n < 1) return PETSC_FALSE;
   return BCREndGetRule(p->axis[0].end[0]).weight == 1 && BCREndGetRule(p->axis[0].end[1]).weight == 1 ? PETSC_TRUE
                                                                                                       : PETSC_FALSE;
 }
@@ -863,7 +863,7 @@ static PetscErrorCode plan_choose(BCRPlan p)
   for (PetscInt w = 0; w < p->limits.nways && p->kind == BCR_PLAN_NONE; w++) {
     const BCRPlanWay *way = &p->limits.way[w];
 
-    p->refused[way->kind] = way->whynot(p);
+    p->refused[way->kind] = p->excluded[way->kind] ? "other ranks cannot have it" : way->whynot(p);
     if (!p->refused[way->kind]) p->kind = way->kind;
   }
   plan_stages(p);
@@ -899,6 +899,14 @@ PetscErrorCode BCRPlanSetShift(BCRPlan p, PetscReal shift)
 {
   PetscFunctionBegin;
   p->shift = shift;
+  PetscCall(plan_choose(p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanExclude(BCRPlan p, BCRPlanKind kind)
+{
+  PetscFunctionBegin;
+  p->excluded[kind] = PETSC_TRUE;
   PetscCall(plan_choose(p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -166,7 +166,8 @@ struct _n_BCRPlan {
   } ring;                        /* RING, SPLIT */
   struct {
     PetscBool asked, fits;
-  } split; /* SPLIT */
+  } split;                            /* SPLIT */
+  PetscBool excluded[BCR_PLAN_KINDS]; /* other ranks have no such plan */
 
   /* SPECTRAL: core.h; modes whose symbol is not above tol in absolute value are left out */
   double symbol_min, symbol_size, tol;
@@ -180,6 +181,8 @@ struct _n_BCRPlan {
 PETSC_INTERN PetscErrorCode BCRPlanCreate(const BCRPlanSpec *spec, const BCRPlanLimits *limits, BCRPlan *plan);
 /* Choose anew: a shift may make a way possible or impossible */
 PETSC_INTERN PetscErrorCode BCRPlanSetShift(BCRPlan plan, PetscReal shift);
+/* The same, not by that way from now on */
+PETSC_INTERN PetscErrorCode BCRPlanExclude(BCRPlan plan, BCRPlanKind kind);
 PETSC_INTERN PetscErrorCode BCRPlanDestroy(BCRPlan *plan);
 /* text, kind, schedule, flops and bytes of a solve; what the backend knows besides (workspace, tables, isa) stays */
 PETSC_INTERN PetscErrorCode BCRPlanDescribe(BCRPlan plan, BCRCoreInfo *info);

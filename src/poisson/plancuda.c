@@ -359,8 +359,12 @@ static const char *ring_rows(BCRPlan p)
 {
   if (p->options.plain) return "transforms and lines alone are asked for";
   if (p->dim != 3) return "it is for three dimensions";
-  if (p->open[0] || p->open[1]) return "rows go on on other ranks";
   return p->stride[0] != 1 ? "rows are not contiguous" : NULL;
+}
+
+static PetscBool ring_open(BCRPlan p)
+{
+  return p->open[0] || p->open[1] ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Lines along axis 2, or (way) 1, by the axes alone, RING's or SPLIT's */
@@ -374,6 +378,7 @@ static const char *ring_sizes(BCRPlan p, PetscBool split, int way)
   p->ring.axis[1] = y;
   p->ring.axis[2] = z;
   if (p->n[z] > 32768) return "there are too many planes";
+  if (ring_open(p) && z != p->along) return "rows of its planes go on on other ranks";
   if (p->axis[z].times) return "lines have numbers along them";
   for (int e = 0; e < 2; e++) {
     const BCRAxis *a = &p->axis[p->ring.axis[e]];
@@ -407,7 +412,7 @@ static PetscBool ring_general(BCRPlan p)
 
   for (int e = 0; e < 2; e++) least += p->axis[p->ring.axis[e]].a * p->lambda[p->ring.axis[e]][0];
   for (int e = 0; e < 2; e++)
-    if (BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
+    if (p->open[e] || BCREndExcess(z->end[e]) > 0) holds = PETSC_TRUE;
   return z->lower || !(z->a > 0) || !(least > 0 || (least == 0 && (holds || p->singular))) ||
              !p->limits.cuda->ringlines((int)z->n, p->single)
            ? PETSC_TRUE
@@ -441,7 +446,7 @@ static const char *cuda_ring(BCRPlan p)
   way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
   (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
   p->general = general[way];
-  return NULL;
+  return p->general && ring_open(p) ? "lines that go on on other ranks are not by tables" : NULL;
 }
 
 /* ---- level 0 ---- */
@@ -628,7 +633,7 @@ static const char *cuda_fourier(BCRPlan p)
 
 PetscBool BCRPlanCudaBorder(BCRPlan p)
 {
-  return !level0_sizes(p) || !box_find(p) ? PETSC_TRUE : PETSC_FALSE;
+  return BCRPlanIsRing(p->kind) || !level0_sizes(p) || !box_find(p) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* In order of speed on an H200: bench/results/h200_poisson.csv */

@@ -54,6 +54,8 @@ static const char *way_refused(BCRRanks r, BCRRanksWay way)
   if ((way == BCR_RANKS_MODES) != r->product) return "products of axes have a way of their own";
   if (r->nocoupling[ways[way].coupling]) return r->nocoupling[ways[way].coupling];
   if (pass == BCR_PASS_LINES && r->nopass[BCR_PASS_ONE]) return r->nopass[BCR_PASS_ONE];
+  if (pass == BCR_PASS_LINES && r->singular && (ways[way].coupling != BCR_COUPLING_WINDOW || r->size > r->p.nparts))
+    return "lines sum up the parts of a mean in a window, and ranks without rows are told of it by a message";
   return r->nopass[pass];
 }
 
@@ -215,6 +217,13 @@ static PetscErrorCode ranks_local(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ranks_agree(BCRRanks r)
+{
+  PetscFunctionBegin;
+  if (r->p.nparts > 1 && !r->product && r->ops->agree) PetscCall(r->ops->agree(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
 {
   PetscFunctionBegin;
@@ -257,6 +266,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   PetscCall(BCRSlabRowsCreate(r->comm, r->axis, spec->first, spec->m, &r->x[r->axis], &r->p));
   /* a schedule that is too short there, say */
   PetscCall(BCRRanksShare(r, ranks_local(r), r->ops->failed));
+  PetscCall(ranks_agree(r));
   if (r->p.nparts > 1 && !r->product) PetscCall(r->ops->connect(r));
   r->stale = PETSC_TRUE;
   if (!r->ops->async) PetscCall(BCRRanksSetUp(r));
@@ -295,6 +305,7 @@ static PetscErrorCode ranks_passes(BCRRanks r)
 PetscErrorCode BCRRanksSetUp(BCRRanks r)
 {
   PetscFunctionBegin;
+  if (r->stale) PetscCall(ranks_agree(r)); /* a shift may have changed the plans */
   if (r->core && r->ops->core_setup) PetscCall(r->ops->core_setup(r->core));
   if (!r->stale) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->p.nparts > 1 && r->p.mine >= 0 && !r->product) PetscCall(ranks_passes(r));

@@ -56,7 +56,7 @@ typedef struct {
   double *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums;
   BCRCudaBorderRows rows;
   BCRCudaBorderTab tab;
-  double *inverse; /* = rows.inverse */
+  double *inverse; /* rows.inverse where that is used */
   const double *devnorm;
   const int *devfirst;
   BCRMessage *send[EXCHANGES], *recv[EXCHANGES];
@@ -261,6 +261,23 @@ static PetscErrorCode device_core_passes(void *core, const char *nopass[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Ranks whose layouts differ do without them, one plan after the other, until all have the same one */
+static PetscErrorCode device_agree(BCRRanks r)
+{
+  PetscFunctionBegin;
+  while (PETSC_TRUE) {
+    PetscInt layout = 0, range[2]; /* least, and the negative of the most */
+
+    if (r->core && !r->nopass[BCR_PASS_ONE]) layout = BCRDeviceRingLayout((BCRDeviceCore)r->core);
+    range[0] = r->p.mine < 0 ? PETSC_MAX_INT : layout;
+    range[1] = r->p.mine < 0 ? 0 : -layout;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, range, 2, MPIU_INT, MPI_MIN, r->comm));
+    if (range[0] == -range[1]) break;
+    if (layout) PetscCall(BCRDeviceRingExclude((BCRDeviceCore)r->core, range[0] == 0 ? PETSC_TRUE : PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode device_core_plan(void *core, BCRPlan *plan)
 {
   PetscFunctionBegin;
@@ -336,12 +353,12 @@ static PetscErrorCode local_systems(BCRRanks r)
     d->rows.constantmode.up = d->rows.constantmode.low + ni;
     d->rows.constantmode.ones = d->rows.constantmode.low + 2 * ni;
     d->rows.constantmode.weight = d->rows.constantmode.low + 3 * ni;
+    d->rows.constantmode.rows = (double)r->p.n;
+    for (PetscInt i = 0; i < r->p.n; i++) d->rows.constantmode.total += r->p.weight[i];
     PetscCall(PetscFree(c));
   }
-  if (solves_all(r) && !r->singular) {
+  if (solves_all(r))
     PetscCall(BCRDeviceArenaGet(&d->tables, 2 * (size_t)n * ni * sizeof(double), "tables", &d->inverse));
-    d->rows.inverse = d->inverse;
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -559,14 +576,16 @@ static PetscErrorCode device_tables(BCRRanks r)
   DeviceRanks *d = state(r);
 
   PetscFunctionBegin;
-  PetscCheck(!(d->meanplane || d->meanlines) || r->p.mine < 0 || r->pass == BCR_PASS_ONE, PETSC_COMM_SELF,
+  PetscCheck(!(d->meanplane || d->meanlines) || r->p.mine < 0 || r->pass != BCR_PASS_TWO, PETSC_COMM_SELF,
              PETSC_ERR_PLIB, "A plan that knows the mean of its solution is not solved in one pass");
   PetscCall(border_messages(r));
   if (r->p.mine < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->pass == BCR_PASS_TWO) PetscCall(two_arrays(r));
   d->tab.shift = r->shift;
   PetscCallBCRCuda(BCRCudaBorderTables(r->stream, &d->tab));
-  if (d->inverse) PetscCallBCRCuda(BCRCudaBorderInverse(r->stream, &d->rows, (int)r->p.mine, d->inverse));
+  /* BCRCudaBorderSolve() finds the mean of a singular right-hand side by elimination */
+  d->rows.inverse = r->singular && r->pass != BCR_PASS_LINES ? NULL : d->inverse;
+  if (d->rows.inverse) PetscCallBCRCuda(BCRCudaBorderInverse(r->stream, &d->rows, (int)r->p.mine, d->inverse));
   PetscCallBCRCuda(BCRCudaSynchronize(r->stream)); /* solves may be on another stream */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -759,7 +778,7 @@ static PetscErrorCode device_reduce(BCRRanks r, void *stream, PetscInt batch, vo
     PetscCall(BCRDeviceCoreBorderLines((BCRDeviceCore)r->core, stream, u, &d->rows, d->received[0], mine,
                                        r->coupling == BCR_COUPLING_WINDOW ? &d->numbers : NULL));
   else PetscCallBCRCuda(BCRCudaBorderSolve(stream, &d->rows, d->received[0], d->work, mine, x));
-  if (r->singular) {
+  if (r->singular && r->pass != BCR_PASS_LINES) {
     PetscCall(set_removed(r, stream, x + 2 * r->nmodes));
     if (r->size > r->p.nparts) PetscCall(exchange(r, stream, FROM_PARTS));
   }
@@ -795,7 +814,7 @@ static PetscErrorCode device_back(BCRRanks r, void *stream, PetscInt batch, cons
     break;
   case BCR_PASS_ONE:
     if (d->meanlines) {
-      PetscCall(BCRDeviceCoreBorderSum(core, stream, x, x + r->nmodes, d->scalars + REMOVED, d->scalars + SUM));
+      PetscCall(BCRDeviceCoreBorderSum(core, stream, u, x, x + r->nmodes, d->scalars + REMOVED, d->scalars + SUM));
       PetscCall(sum_parts(r, stream));
       PetscCall(
         BCRDeviceCoreBorderAdd(core, stream, f, u, d->scalars + REMOVED, d->scalars + SUM, -1. / (double)r->p.n));
@@ -836,7 +855,8 @@ static PetscErrorCode device_zero_mean(BCRRanks r, void *stream, void *u)
 static PetscErrorCode device_removed(BCRRanks r, const double **removed)
 {
   PetscFunctionBegin;
-  if (r->comm == MPI_COMM_NULL || (r->product && r->p.nparts > 1))
+  if (r->comm == MPI_COMM_NULL || (r->product && r->p.nparts > 1) ||
+      (r->singular && r->p.nparts > 1 && r->pass == BCR_PASS_LINES))
     PetscCall(BCRDeviceCoreGetRemoved((BCRDeviceCore)r->core, removed));
   else *removed = r->singular ? state(r)->scalars + REMOVED : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -955,6 +975,7 @@ const BCRRanksOps *BCRRanksCuda(void)
     .core_factor = device_core_factor,
     .core_setup = device_core_setup,
     .core_passes = device_core_passes,
+    .agree = device_agree,
     .core_plan = device_core_plan,
     .core_info = device_core_info,
     .core_destroy = device_core_destroy,

@@ -58,6 +58,8 @@ struct _BCRRanksOps {
   PetscErrorCode (*core_setup)(void *core); /* NULL: creation and changes have done it */
   /* tables of this shift: BCR_PASS_ONE, BCR_PASS_LINES are possible, or why not. NULL: always */
   PetscErrorCode (*core_passes)(void *core, const char *nopass[]);
+  /* all ranks: cores for one pass that exchange modes in bases of their own come to have the same one. NULL: there are none */
+  PetscErrorCode (*agree)(BCRRanks r);
   PetscErrorCode (*core_plan)(void *core, BCRPlan *plan);
   PetscErrorCode (*core_info)(void *core, BCRCoreInfo *info);
   PetscErrorCode (*core_destroy)(void **core);

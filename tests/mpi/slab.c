@@ -3,6 +3,7 @@
   slabs along each axis, cut at random, evenly, into single rows, with ranks that have nothing, interfaces through memory
   that ranks share and, for every other solver, by messages. The solution, put together, against the equations, LAPACK, and the solver on one process.
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
+  -planes i,j: cases i to j - 1 of Planes() and nothing else
   ranks: 1 2 3 4 5 7 8
   turns: 3
 */
@@ -464,6 +465,129 @@ static PetscErrorCode Residual(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Ends of every kind along planes, which are transformed both ways, and lines across them that go on on other ranks: the
+   plans RING and SPLIT of a device. Singular ones, another shift, all precisions, slabs that differ */
+static PetscErrorCode Planes(PetscInt first, PetscInt last, PetscBool large)
+{
+  enum {
+    P = BCR_END_PERIODIC,
+    C = BCR_END_CELL_NEUMANN,
+    N = BCR_END_NEUMANN,
+    D = BCR_END_DIRICHLET,
+    E = BCR_END_CELL_DIRICHLET
+  };
+  const struct {
+    int end[3][2];
+    PetscInt n[2]; /* of planes */
+    int axis;
+  } cases[] = {
+    {{{P, P}, {P, P}, {C, C}}, {64, 64},   2},
+    {{{C, C}, {C, C}, {C, C}}, {64, 64},   2},
+    {{{P, P}, {C, C}, {P, P}}, {64, 96},   2},
+    {{{C, C}, {P, P}, {N, N}}, {64, 65},   1},
+    {{{N, N}, {P, P}, {N, N}}, {65, 64},   2},
+    {{{P, P}, {P, P}, {P, P}}, {96, 64},   2},
+    {{{D, D}, {N, N}, {N, E}}, {95, 65},   2},
+    {{{C, E}, {P, P}, {C, C}}, {64, 64},   2},
+    {{{P, P}, {E, C}, {D, N}}, {64, 64},   2},
+    {{{N, D}, {D, N}, {D, C}}, {64, 64},   2},
+    {{{E, C}, {C, E}, {E, E}}, {64, 64},   2},
+    {{{D, D}, {D, D}, {C, C}}, {95, 64},   1},
+    {{{N, N}, {N, N}, {N, C}}, {65, 65},   2},
+    {{{E, E}, {C, C}, {N, N}}, {64, 64},   2},
+    {{{P, P}, {P, P}, {P, P}}, {64, 64},   1},
+    {{{P, P}, {D, D}, {C, N}}, {64, 95},   2},
+ /* the transform along y divided */
+    {{{P, P}, {P, P}, {C, C}}, {128, 128}, 2},
+    {{{C, C}, {P, P}, {D, N}}, {128, 128}, 2},
+    {{{P, P}, {C, C}, {P, P}}, {128, 128}, 2},
+    {{{C, C}, {C, C}, {N, N}}, {128, 128}, 2}
+  };
+  const PetscInt ncases = PETSC_STATIC_ARRAY_LENGTH(cases), nsplit = 4;
+
+  PetscFunctionBegin;
+  for (PetscInt i = first; i < PetscMin(last, large ? ncases : ncases - nsplit); i++) {
+    const int axis = cases[i].axis, split = i >= ncases - nsplit;
+    PetscInt N[3], nodes, local, start[64];
+    PetscScalar *f, *u, *v, *fl;
+    BCRSolverOptions options;
+    BCRSolver one, solver;
+    BCROperator op;
+    BCRSlab slab;
+
+    memset(&op, 0, sizeof(op));
+    memset(&options, 0, sizeof(options));
+    op.dim = 3;
+    op.scale = 1;
+    op.singular = PETSC_TRUE;
+    N[0] = cases[i].n[0];
+    N[3 - axis] = cases[i].n[1];
+    N[axis] = (split ? 50 : 7 + i) * size + (split ? 1 : Pick(3));
+    if (i % 3 == 2 && !split && size > 1) {
+      start[0] = 0; /* slabs that differ, one of which is thin */
+      for (int q = 0; q < size; q++) start[q + 1] = q == size - 1 ? N[axis] : start[q] + 4 + Pick(5);
+    } else Cut(N[axis], 0, start);
+    for (int d = 0; d < 3; d++) {
+      op.axis[d].n = N[d];
+      op.axis[d].a = (PetscReal)Real(Random(.5, 2));
+      for (int e = 0; e < 2; e++) {
+        op.axis[d].end[e] = (BCREnd)cases[i].end[d][e];
+        if (cases[i].end[d][e] == D || cases[i].end[d][e] == E) op.singular = PETSC_FALSE;
+      }
+    }
+    nodes = N[0] * N[1] * N[2];
+    slab.comm = PETSC_COMM_WORLD;
+    slab.axis = axis;
+    slab.start = start[rank];
+    slab.len = start[rank + 1] - start[rank];
+    local = nodes / N[axis] * slab.len;
+    options.core.isa = -1;
+    options.core.precision = i % 4 == 3 ? BCR_SINGLE : BCR_DOUBLE;
+    PetscCall(BCRSolverCreate(1, &op, &options, NULL, &one));
+    PetscCall(CreateSlabs(1, &op, &options, &slab, &solver));
+    PetscCall(PetscCalloc4(nodes, &f, nodes, &u, nodes, &v, local, &fl));
+    for (int step = 0; step < 2; step++) {
+      const double bound = sizeof(PetscReal) == 4 || options.core.precision == BCR_SINGLE ? 1e-3 : 1e-10;
+      double difference = 0, largest = 0;
+      BCRSolverInfo info, info1;
+      PetscBool done;
+      char name[100];
+
+      if (step) {
+        if (!op.singular) op.shift = (PetscReal).1;
+        op.scale = -3;
+        PetscCall(BCRSolverUpdate(one, &op, &done));
+        PetscCall(BCRSolverUpdate(solver, &op, &done));
+      }
+      PetscCall(PetscSNPrintf(name, sizeof(name), "planes, case %d, step %d", (int)i, step));
+      RandomVector(nodes, f);
+      PetscCall(BCRSolverSolve(one, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, 0, v, 0));
+      Copy(N, 1, axis, slab.start, slab.len, PETSC_FALSE, f, fl);
+      PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, fl, 0, fl, 0));
+      PetscCall(BCRSolverGetInfo(one, &info1));
+      PetscCall(BCRSolverGetInfo(solver, &info));
+      PetscCall(PetscArrayzero(u, nodes));
+      Copy(N, 1, axis, slab.start, slab.len, PETSC_TRUE, u, fl);
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, u, (PetscMPIInt)nodes, MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
+      for (PetscInt j = 0; j < nodes; j++) {
+        TestLargest(&difference, (double)PetscAbsScalar(u[j] - v[j]));
+        largest = PetscMax(largest, (double)PetscAbsScalar(v[j]));
+      }
+      Check(difference <= bound * largest, name, "difference from one rank", difference / largest, bound);
+      Check(PetscAbsReal(info.removed - info1.removed) <= bound * (1 + PetscAbsReal(info1.removed)), name,
+            "removed constant", (double)info.removed, (double)info1.removed);
+      if (device && size > 1) {
+        Check(info.core.kind == (split ? BCR_PLAN_SPLIT : BCR_PLAN_RING), name, "another plan", info.core.kind, 0);
+        Check(info.onepass, name, "two solves", 0, 0);
+      }
+    }
+    PetscCall(BCRSolverDestroy(&one));
+    PetscCall(BCRSolverDestroy(&solver));
+    PetscCall(PetscFree4(f, u, v, fl));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   const int kinds[] = {0,
@@ -484,9 +608,9 @@ int main(int argc, char **argv)
                        ROWSCALE,
                        NEGATIVE};
   const char *const transports[] = {"auto", "mpi", "nccl", "host"};
-  PetscInt cases = 220;
+  PetscInt cases = 220, planes[2] = {0, 100}, two = 2;
   char backend[8] = "cpu";
-  PetscBool quick = PETSC_FALSE;
+  PetscBool quick = PETSC_FALSE, only = PETSC_FALSE;
   int total[3];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -501,7 +625,8 @@ int main(int argc, char **argv)
   if (device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* one for each rank, as far as there are */
 #endif
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
-  for (PetscInt i = 0; i < cases; i++) {
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-planes", planes, &two, &only)); /* first and end, and nothing else */
+  for (PetscInt i = 0; i < cases && !only; i++) {
     const PetscInt dim = 1 + Pick(3);
     const int kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
     const PetscInt most = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
@@ -522,11 +647,14 @@ int main(int argc, char **argv)
                       Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
   }
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
-  PetscCall(Heights(quick));
-  PetscCall(HandOvers());
-  PetscCall(Larger(quick));
-  if (!quick) PetscCall(Residual());
-  PetscCall(Errors());
+  if (!only) {
+    PetscCall(Heights(quick));
+    PetscCall(HandOvers());
+    PetscCall(Larger(quick));
+    if (!quick) PetscCall(Residual());
+    PetscCall(Errors());
+  }
+  if (only || !quick) PetscCall(Planes(planes[0], planes[1], only || device ? PETSC_TRUE : PETSC_FALSE));
   total[0] = npassed;
   total[1] = nfailed;
   total[2] = nlevel0;

@@ -327,6 +327,16 @@ static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inv
   for (int row = 0; row < b.nrow; row++) {
     double x[BCR_CUDA_GATHER], y = 0, last = 0;
 
+    if (b.firstmode + j == b.constant) {
+      b.n = 1;
+      for (int p = 0; p < b.nrow; p++) x[p] = p == row;
+      (void)constant_mode(b, 0, x);
+      b.n = n;
+      inverse[(ptrdiff_t)row * n + j] = part < b.nrow ? x[part] : 0;
+      inverse[(ptrdiff_t)(b.nrow + row) * n + j] = before >= 0 ? x[before] : 0;
+      continue;
+    }
+
     for (int p = 0; p < open; p++) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 

@@ -86,6 +86,7 @@ typedef struct {
   int constant; /* a mode of these that is singular, or -1: its rows of all parts are in constantmode */
   struct {
     const double *low, *up, *ones, *weight; /* [nrow] */
+    double total, rows;                     /* of all rows along the axis: their weights, and how many */
   } constantmode;
   /* few parts: of the inverse, the rows [2][nrow][n] of a part's own interface and of the one before, or NULL */
   const double *inverse;
@@ -128,7 +129,7 @@ BCR_CUDA_API int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines 
                                         const BCRCudaBorderRows *rows, const double *received, int part, double a,
                                         const BCRCudaWindow *w);
 BCR_CUDA_API int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab);
-/* not of a singular mode */
+/* of the singular mode for right-hand sides without a mean */
 BCR_CUDA_API int BCRCudaBorderInverse(BCRStream stream, const BCRCudaBorderRows *rows, int part, double *inverse);
 /* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets.
    sent: to part p at (2 n + 1) p the solution in its own row, in the row before, the mean. part not

@@ -234,25 +234,38 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 
 /* ---- modes ---- */
 
+/* sigma, mode: or NULL */
 __global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, int columns, int column, const double *sx,
-                           const double *sy, double *sigma)
+                           const double *sy, double *sigma, int *mode)
 {
   const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), q = i / 2 / column;
-  int kx, ky;
+  int kx, ky, number;
 
   if (q >= columns) return;
-  ring_waves(x, y, q, i / 2 % column, i % 2, &kx, &ky);
-  sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  ring_waves(x, y, q, i / 2 % column, i % 2, &kx, &ky, &number);
+  if (sigma) sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  if (mode) mode[i] = number;
+}
+
+static int ring_numbers(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma,
+                        int *mode)
+{
+  const int n = 2 * r->columns * r->column;
+
+  if (r->split.N1) return bcr_split_modes(r, x, y, sigma, mode, bcr_stream(stream));
+  ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
+    r->axis[0], r->axis[1], r->columns, r->column, x, y, sigma, mode);
+  return bcr_done();
 }
 
 int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma)
 {
-  const int n = 2 * r->columns * r->column;
+  return ring_numbers(stream, r, x, y, sigma, NULL);
+}
 
-  if (r->split.N1) return bcr_split_modes(r, x, y, sigma, bcr_stream(stream));
-  ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
-    r->axis[0], r->axis[1], r->columns, r->column, x, y, sigma);
-  return bcr_done();
+int BCRCudaRingNumbers(BCRStream stream, const BCRCudaRing *r, int *mode)
+{
+  return ring_numbers(stream, r, NULL, NULL, NULL, mode);
 }
 
 /* ---- the mean of a singular solution ---- */
@@ -293,16 +306,38 @@ __global__ void ring_column_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int nz, i
   if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-/* number: of sums, or 0: that of the line of mode (0, 0) is taken; scale: the sum times it is what each of that line loses */
+/* Where mode (0, 0) of a plane is: in `parts` numbers, step apart, each of which has it (split_lines()) */
+typedef struct {
+  int n, parts, step;
+  ptrdiff_t plane;
+} RingConstant;
+
+static RingConstant ring_constant(const BCRCudaRing *r)
+{
+  if (r->split.N1) return {r->nz, r->axis[1].len / r->split.N1, 2 * r->split.columns, r->modes};
+  return {r->nz, 1, 0, r->modes};
+}
+
+/* number: of sums, or 0: that of the line of mode (0, 0) is taken; scale: the sum times it is what each of that line loses,
+   or goes to *all */
 template <typename T>
-__global__ void ring_mean(int n, ptrdiff_t plane, int number, double scale, const double *sums, T *u)
+__global__ void ring_mean(RingConstant c, int number, double scale, const double *sums, T *u, double *all)
 {
   double sum = 0;
 
-  for (int i = (int)threadIdx.x; i < (number ? number : n); i += BCR_SUM_THREADS)
-    sum += number ? sums[i] : (double)u[i * plane];
+  for (int i = (int)threadIdx.x; i < (number ? number : c.n * c.parts); i += BCR_SUM_THREADS)
+    sum += number ? sums[i] : (double)u[i / c.parts * c.plane + i % c.parts * c.step] / c.parts;
   sum = scale * ring_block_sum(sum);
-  for (int i = (int)threadIdx.x; i < n; i += BCR_SUM_THREADS) u[i * plane] -= (T)sum;
+  if (all && threadIdx.x == 0) *all = sum;
+  for (int i = (int)threadIdx.x; i < c.n && !all; i += BCR_SUM_THREADS) u[i * c.plane] -= (T)sum;
+}
+
+template <typename T>
+__global__ void ring_add(RingConstant c, const double *sum, double factor, T *u)
+{
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+  if (i < c.n * c.parts) u[i / c.parts * c.plane + i % c.parts * c.step] += (T)(factor * *sum);
 }
 
 enum {
@@ -316,11 +351,10 @@ int BCRCudaRingSums(const BCRCudaRing *r, int single)
   return blocks > chunks ? blocks : chunks;
 }
 
-int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
-                    double *sums)
+static int ring_sum(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, double scale,
+                    void *w, double *sums, double *all)
 {
   const dim3 grid((unsigned)r->columns, RING_CHUNKS);
-  double scale = 1. / r->nz;
   int number = 0;
 
   for (int d = 0; d < 2; d++)
@@ -332,7 +366,29 @@ int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLin
     BCR_CUDA_TYPE(single, ring_column_sums<<<grid, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(
                             r->axis[0], r->axis[1], r->nz, r->column, r->modes, (const T *)w, sums));
   }
-  BCR_CUDA_TYPE(single,
-                ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(r->nz, r->modes, number, scale, sums, (T *)w));
+  BCR_CUDA_TYPE(single, ring_mean<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(ring_constant(r), number, scale, sums,
+                                                                                 (T *)w, all));
+  return bcr_done();
+}
+
+int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
+                    double *sums)
+{
+  return ring_sum(stream, r, l, single, 1. / r->nz, w, sums, NULL);
+}
+
+int BCRCudaRingSum(BCRStream stream, const BCRCudaRing *r, int single, void *w, double *sums, double *sum)
+{
+  return ring_sum(stream, r, NULL, single, 1, w, sums, sum);
+}
+
+int BCRCudaRingAdd(BCRStream stream, const BCRCudaRing *r, int single, void *w, const double *sum, double factor)
+{
+  const RingConstant c = ring_constant(r);
+
+  BCR_CUDA_TYPE(
+    single,
+    ring_add<<<(unsigned)((c.n * c.parts + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
+      c, sum, factor, (T *)w));
   return bcr_done();
 }

@@ -163,6 +163,12 @@ static __device__ inline int ring_mode(const BCRCudaRingAxis &a, int wave)
   if (a.ends == BCR_CUDA_RING_SINES) return max(wave - 1, 0);
   return a.ends == BCR_CUDA_RING_CELL && a.odd ? a.n - 1 - wave : wave;
 }
+/* Number of a mode as BCRAxisModes has them: of two waves of a periodic axis the first or the second one */
+static __device__ inline int ring_number(const BCRCudaRingAxis &a, int wave, int second)
+{
+  if (a.ends != BCR_CUDA_RING_PERIODIC) return ring_mode(a, wave);
+  return wave == 0 || 2 * wave == a.n ? min(2 * wave, a.n - 1) : 2 * wave - 1 + second;
+}
 
 /* ---- memory ---- */
 

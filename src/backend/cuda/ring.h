@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include "cuda.h"
+#include "border.h"
 #include "../../base/ends.h"
 
 #if defined(__cplusplus)
@@ -54,12 +54,22 @@ typedef struct {
 } BCRCudaRing;
 /* Lines along z, one for each mode: n rows of unit coupling between two ends or round (ends BCR_END_...). Those of the
    singular mode (pin, the first one) lose the mean of the right-hand side, which times removedfactor goes to removed,
-   and of the solution. sums: if given, of the solution over its nodes, one of each block (BCRCudaRingLinesBlocks()) */
+   and of the solution. sums: if given, of the solution over its nodes, one of each block (BCRCudaRingLinesBlocks()); not of
+   lines that go on.
+
+   At an open end they go on on other ranks; the last row is an interface row if the high end is open. Number i of a plane of
+   modes is of mode mode[i] of the interfaces (-1: of none), whose right-hand sides are gain times those of the lines, and
+   whose solutions times `back` are theirs */
 typedef struct {
-  int n, end[2], pin;
-  const void *tab; /* BCRCudaRingTable(), in the work type: [5][modes of a plane] */
+  int n, end[2], pin, open[2];
+  const void *tab; /* BCRCudaRingTable(), in the work type: [BCR_CUDA_RING_TABLE][modes of a plane] */
   double removedfactor, *removed, *sums;
+  const int *mode;
+  double gain, back;
 } BCRCudaRingLines;
+enum {
+  BCR_CUDA_RING_TABLE = 9 /* open ends; 5 without */
+};
 
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
@@ -77,6 +87,8 @@ BCR_CUDA_API double BCRCudaRingFactor(const BCRCudaRingAxis *axis);
    i), of the sines, of the waves of mixed ends in their order, or, periodic, of the waves 0 to n/2 */
 BCR_CUDA_API int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *ring, const double *x, const double *y,
                                   double *sigma);
+/* mode[2 columns column]: i + n j, as BCRAxisModes numbers the modes of the axes, n those of x; -1: of none */
+BCR_CUDA_API int BCRCudaRingNumbers(BCRStream stream, const BCRCudaRing *ring, int *mode);
 /* from sigma/a, a the coupling along z */
 BCR_CUDA_API int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *lines, int single, ptrdiff_t modes,
                                   double a, const double *sigma, void *tab);
@@ -85,6 +97,18 @@ BCR_CUDA_API int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *ring, i
 BCR_CUDA_API int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
                                   void *w);
 BCR_CUDA_API int BCRCudaRingBackward(BCRStream stream, const BCRCudaRing *ring, int single, const void *w, void *u);
+/* Open ends. Ends: right-hand sides of the own interface row, of mode m at interface[-m], and of the one before, that are
+   left when the rows between are eliminated. Given: the lines with the solutions of both; a singular right-hand side loses
+   *mean, times removedfactor, and nothing of the solution. Reduced: with the reduced systems (BCRCudaSepSolveReduced());
+   with a window also the exchange, and of a singular operator both means */
+BCR_CUDA_API int BCRCudaRingBorderEnds(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines,
+                                       int single, void *w, double *interface, double *previous);
+BCR_CUDA_API int BCRCudaRingSolveGiven(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines,
+                                       int single, void *w, const double *after, const double *before,
+                                       const double *mean);
+BCR_CUDA_API int BCRCudaRingSolveReduced(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines,
+                                         int single, void *w, const BCRCudaBorderRows *rows, const double *received,
+                                         int part, const BCRCudaWindow *window);
 /* where BCRCudaRingSolve() does not solve the lines: counts */
 BCR_CUDA_API int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *ring);
 /* The solution of a singular problem loses its mean, in mode (0, 0): what BCRCudaRingSolve() leaves to be done where an
@@ -94,6 +118,11 @@ BCR_CUDA_API int BCRCudaRingSums(const BCRCudaRing *ring, int single);
 BCR_CUDA_API int BCRCudaRingMean(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,
                                  void *w, double *sums);
 BCR_CUDA_API int BCRCudaRingLinesBlocks(const BCRCudaRing *ring, int n, int single);
+/* The same of lines that go on: the sum over this rank's planes, in units of mode (0, 0); factor *sum comes to that mode */
+BCR_CUDA_API int BCRCudaRingSum(BCRStream stream, const BCRCudaRing *ring, int single, void *w, double *sums,
+                                double *sum);
+BCR_CUDA_API int BCRCudaRingAdd(BCRStream stream, const BCRCudaRing *ring, int single, void *w, const double *sum,
+                                double factor);
 BCR_CUDA_API int BCRCudaRingLinesPossible(int n, int single); /* BCRCudaRingSolve() */
 
 #if defined(__cplusplus)

@@ -1,6 +1,7 @@
 /* Modes of the planes of ring.h, and lines of ringlines.cu, split.cuh: of a complex number either part is one of its own */
 #pragma once
 
+#include "reduced.cuh"
 #include "ring.cuh"
 
 /* ---- modes ---- */
@@ -27,9 +28,9 @@ static __device__ inline int ring_wave(const BCRCudaRingAxis &a, int k)
 
 /* Waves of numbers 2 (q column + k) and 2 (q column + k) + 1 of a plane of modes, as ring_columns() leaves them, two: the
    column is two real lines, else a complex one. There is no mode 0 of sines: what is there is zero, and its line may be any
-   other's */
+   other's. number, if given, becomes that of the mode, or -1 */
 static __device__ inline void ring_waves(const BCRCudaRingAxis &x, const BCRCudaRingAxis &y, int q, int k, int second,
-                                         int *kx, int *ky)
+                                         int *kx, int *ky, int *number = NULL)
 {
   const bool two = x.ends != BCR_CUDA_RING_PERIODIC || q == 0;
   int line = second;
@@ -44,6 +45,14 @@ static __device__ inline void ring_waves(const BCRCudaRingAxis &x, const BCRCuda
   }
   if (y.ends == BCR_CUDA_RING_CELL_MIXED) *ky = second ? y.len - 1 - k / 2 * 2 : k / 2 * 2;
   else *ky = ring_wave(y, k);
+  if (!number) return;
+  /* of two waves of a periodic axis: complex columns have them in places k and n - k, else real and imaginary parts are two */
+  const int xsecond = y.ends == BCR_CUDA_RING_CELL_MIXED ? k % 2 : second, ysecond = two ? second : 2 * k > y.n;
+
+  *number = ring_number(x, *kx, xsecond) + x.n * ring_number(y, *ky, ysecond);
+  if ((x.ends == BCR_CUDA_RING_SINES && *kx == 0) || (y.ends == BCR_CUDA_RING_SINES && *ky == 0)) *number = -1;
+  if (x.ends == BCR_CUDA_RING_COSINES && 2 * q == x.len && line) *number = -1; /* one line */
+  if (y.ends == BCR_CUDA_RING_COSINES && k > y.len) *number = -1;
 }
 
 /* Sum of wave k over the nodes, as it is in the solution: half of waves 0 and n of COSINES */
@@ -100,4 +109,64 @@ static __device__ __forceinline__ void ring_powers(Cplx<T> mu, Cplx<T> *mL, Cplx
       q = times(q, times(mu, mu));
     }
   }
+}
+
+/* ---- lines that go on on other ranks ---- */
+
+enum {
+  RING_WHOLE,  /* they do not */
+  RING_ENDS,   /* what they leave for the interfaces is wanted */
+  RING_GIVEN,  /* solutions in the interface rows are given */
+  RING_REDUCED /* the lines solve the reduced systems */
+};
+struct RingBorder {
+  int way;
+  bool open[2];
+  const int *mode;
+  double gain, back;
+  double *interface, *previous;        /* ENDS */
+  const double *after, *before, *mean; /* GIVEN */
+  BCRReduced reduced;                  /* REDUCED */
+};
+
+/* Weights of the rows of a line on all ranks, and how many there are; half: of this rank's rows */
+static inline void ring_line_weights(const BCRCudaRingLines *l, const RingBorder &b, const bool half[2], double *weight,
+                                     double *rows)
+{
+  const BCRCudaBorderRows &all = b.reduced.rows;
+
+  *rows = b.way == RING_REDUCED ? all.constantmode.rows : l->n;
+  *weight = b.way == RING_REDUCED ? all.constantmode.total : l->n - 0.5 * (half[0] + half[1]);
+}
+
+/* With the carries Y_0 and V = v_(n+1) that a line has where both interface rows are zero, Y and V, right-hand sides of the
+   interfaces are their negatives: so much is missing for these rows to be zero. One thread, for number i of a plane; solutions
+   in the own interface row and in the one before */
+static __device__ __forceinline__ void ring_border(const RingBorder &b, ptrdiff_t i, double Y, double V, double *after,
+                                                   double *before)
+{
+  const int mode = b.mode[i];
+  const double interface = b.open[1] ? -b.gain * V : 0, previous = b.open[0] ? -b.gain * Y : 0;
+
+  *after = *before = 0;
+  if (mode < 0) return;
+  if (b.way == RING_ENDS) {
+    b.interface[-(ptrdiff_t)mode] = interface;
+    b.previous[mode] = previous;
+    return;
+  }
+  if (b.way == RING_GIVEN) {
+    *after = b.after[mode];
+    *before = b.before[mode];
+  } else {
+    const BCRCudaWindow &w = b.reduced.window;
+
+    if (w.n) {
+      window_put(w, window_slot(w), 0, mode, interface);
+      window_put(w, window_slot(w), 1, mode, previous);
+    }
+    reduced(b.reduced, mode, interface, previous, after, before);
+  }
+  *after *= b.back;
+  *before *= b.back;
 }

@@ -5,7 +5,8 @@
   thread has some rows of a line in registers, and from E = sum mu^(L-i) g_i and B = sum mu^(i-1) Y_i (for Y_0 = 0) of all
   the line's segments, which go through shared memory, follow the carries Y_0 and V = v_(n+1) of the line, which its ends
   make of the whole line's E and B, and from those what comes into every segment. An end of weight 1/2 has half of its
-  right-hand side. With ratios mu known by digits of 1 - mu (ring_line_table()) nothing is cancelled.
+  right-hand side. With ratios mu known by digits of 1 - mu (ring_line_table()) nothing is cancelled. The solution in an
+  interface row, where lines go on on other ranks, comes to these carries (ring_border()).
 */
 #include "ringalgebra.cuh"
 #include "ringlaunch.cuh"
@@ -19,7 +20,9 @@ struct RingLinesArgs {
   int ncount, n, slots, segments;
   ptrdiff_t plane, modes; /* complex numbers: of u from plane to plane, of a plane */
   bool half[2], pin, pairs;
+  double weight, rows; /* of the lines on all ranks: weights of their rows, and how many */
   double removedfactor, *removed, *sums;
+  RingBorder border;
   BCRCudaRingAxis x, y;
   int column;
 };
@@ -56,6 +59,16 @@ static __device__ __forceinline__ double ring_pin_sum(double v, bool mine, int s
   for (int r = 0; r < segments; r++) sum += sums[r];
   return sum;
 }
+/* and over all ranks */
+template <int BORDER>
+static __device__ __forceinline__ double ring_pin_ranks(const RingBorder &b, double sum, double *sums)
+{
+  if (!BORDER || b.way != RING_REDUCED) return sum;
+  __syncthreads();
+  if (threadIdx.x == 0) sums[0] = window_sum_parts(b.reduced.window, sum);
+  __syncthreads();
+  return sums[0];
+}
 
 /* The rows of a thread, len of them where not FULL */
 template <typename T, int L, int FULL>
@@ -90,17 +103,20 @@ static __device__ __forceinline__ void ring_lines_put(const RingLinesArgs<T> &a,
 
 /* The block's first slot, its real part, is the singular line: its right-hand side loses the mean, with which ends of
    weight 1/2 have half of their part. first, last: this segment has that end; mine: of this slot */
-template <typename T, int L>
+template <typename T, int L, int BORDER>
 static __device__ __forceinline__ void ring_lines_pin(const RingLinesArgs<T> &a, bool mine, int segment, int len,
                                                       double *sums, Cplx<T> *g)
 {
   const bool first = a.half[0] && segment == 0, last = a.half[1] && segment == a.segments - 1;
   double mean = 0;
 
+  if (BORDER && a.border.way == RING_GIVEN) mean = *a.border.mean / a.removedfactor;
+  else {
 #pragma unroll
-  for (int i = 0; i < L; i++) mean += (double)g[i].x;
-  mean = ring_pin_sum(mean, mine, segment, a.segments, sums) / (a.n - 0.5 * (a.half[0] + a.half[1]));
-  if (threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+    for (int i = 0; i < L; i++) mean += (double)g[i].x;
+    mean = ring_pin_ranks<BORDER>(a.border, ring_pin_sum(mean, mine, segment, a.segments, sums), sums) / a.weight;
+    if (threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+  }
   if (mine) {
 #pragma unroll
     for (int i = 0; i < L; i++)
@@ -109,7 +125,7 @@ static __device__ __forceinline__ void ring_lines_pin(const RingLinesArgs<T> &a,
   __syncthreads();
 }
 /* and its solution, too */
-template <typename T, int L>
+template <typename T, int L, int BORDER>
 static __device__ __forceinline__ void ring_lines_mean(const RingLinesArgs<T> &a, bool mine, int segment, int len,
                                                        double *sums, Cplx<T> *g)
 {
@@ -118,7 +134,7 @@ static __device__ __forceinline__ void ring_lines_mean(const RingLinesArgs<T> &a
 #pragma unroll
   for (int i = 0; i < L; i++)
     if (i < len) mean += (double)g[i].x;
-  mean = ring_pin_sum(mean, mine, segment, a.segments, sums) / a.n;
+  mean = ring_pin_ranks<BORDER>(a.border, ring_pin_sum(mean, mine, segment, a.segments, sums), sums) / a.rows;
   if (mine) {
 #pragma unroll
     for (int i = 0; i < L; i++) g[i].x -= (T)mean;
@@ -155,8 +171,9 @@ static __device__ __forceinline__ void ring_lines_sum(const RingLinesArgs<T> &a,
   if (t == 0) a.sums[blockIdx.x] = sums[0];
 }
 
-/* L rows of a thread; FULL: all segments have them. THREADS, BLOCKS: bounds of registers */
-template <typename T, int L, int FULL, int THREADS, int BLOCKS>
+/* L rows of a thread; FULL: all segments have them. BORDER: the lines go on on other ranks. THREADS, BLOCKS: bounds of
+   registers */
+template <typename T, int L, int FULL, int BORDER, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a)
 {
   extern __shared__ __align__(16) char ring_shared[];
@@ -164,11 +181,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   const int len = FULL ? L : min(L, a.n - s * L),
             lenl = FULL ? L : a.n - (N - 1) * L; /* of this segment, of the last */
   Cplx<T> *sE = (Cplx<T> *)ring_shared, *sB = sE + N * W, *sY = sB + N * W, g[L];
-  /* threads beyond the last slot do the same as those of that one: all have read before any writes */
+  /* threads beyond the last slot read what is there, and write nothing */
   const ptrdiff_t slot = min((ptrdiff_t)blockIdx.x * W + w, a.modes - 1);
   Cplx<T> *p = (Cplx<T> *)a.u + slot + (ptrdiff_t)s * L * a.plane;
   const Cplx<T> one = {1, 1}, zero = {0, 0};
-  const bool pin = a.pin && blockIdx.x == 0; /* the block's first slot, its real part */
+  /* the block's first slot, its real part */
+  const bool pin = a.pin && blockIdx.x == 0 && !(BORDER && a.border.way == RING_ENDS);
 
   bcr_wait_before();
   bcr_go_after();
@@ -185,7 +203,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
       g[i] = times(g[i], {h, h});
     }
   }
-  if (pin) ring_lines_pin<T, L>(a, w == 0, s, len, (double *)ring_shared, g);
+  if (pin) ring_lines_pin<T, L, BORDER>(a, w == 0, s, len, (double *)ring_shared, g);
 
   /* E and B; mu^L, and S, by which a carry is in B */
   Cplx<T> y = zero, B = zero, pw = one, mL, S;
@@ -224,7 +242,27 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
     pw = times(pw, mL);
   }
   Cplx<T> V = times_add(vb, total, times(ve, Y));
-  Y = times_add(far, times_add(yb, total, times(ye, Y)), here);
+  Y = times_add(yb, total, times(ye, Y));
+  if (BORDER) {
+    double *const x = (double *)(sY + N * W) + w; /* after: real parts, imaginary ones; before */
+
+    for (int c = s; c < 2; c += N) {
+      double after = 0, before = 0;
+
+      if ((ptrdiff_t)blockIdx.x * W + w < a.modes)
+        ring_border(a.border, 2 * slot + c, (double)(c ? Y.y : Y.x), (double)(c ? V.y : V.x), &after, &before);
+      x[c * W] = after;
+      x[(2 + c) * W] = before;
+    }
+    if (a.border.way == RING_ENDS) return;
+    __syncthreads();
+    const Cplx<T> after = {(T)x[0], (T)x[W]},
+                  before = {(T)x[2 * W], (T)x[3 * W]}, *const t = a.tab + 5 * a.modes + slot;
+
+    Y = times_add(t[0], after, times_add(t[a.modes], before, Y));
+    V = times_add(t[2 * a.modes], after, times_add(t[3 * a.modes], before, V));
+  }
+  Y = times_add(far, Y, here);
   sY[s * W + w] = Y;
   __syncthreads();
   for (int r = N - 1; r > s; r--)
@@ -235,10 +273,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
 #pragma unroll
   for (int i = L - 1; i >= 0; i--)
     if (FULL || i < len) g[i] = V = times(mu, {g[i].x + V.x, g[i].y + V.y});
-  if (pin) ring_lines_mean<T, L>(a, w == 0, s, len, (double *)ring_shared, g);
-  ring_lines_put<T, L, FULL>(a, p, len, g);
-  if (a.sums)
+  if (pin && !(BORDER && a.border.way == RING_GIVEN))
+    ring_lines_mean<T, L, BORDER>(a, w == 0, s, len, (double *)ring_shared, g);
+  if ((ptrdiff_t)blockIdx.x * W + w < a.modes) ring_lines_put<T, L, FULL>(a, p, len, g);
+  if (!BORDER && a.sums)
     ring_lines_sum<T, L>(a, (ptrdiff_t)blockIdx.x * W + w < a.modes, (int)slot, len, (double *)ring_shared, g);
+  if (BORDER && a.border.reduced.window.n) window_done(a.border.reduced.window.turn);
 }
 
 /* ---- shapes ---- */
@@ -296,7 +336,8 @@ int BCRCudaRingLinesBlocks(const BCRCudaRing *r, int n, int single)
 }
 
 template <typename T>
-static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCudaRingLines *l, void *u)
+static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCudaRingLines *l,
+                          const RingBorder &border, void *u)
 {
   RingLinesShape s;
   RingLinesArgs<T> a;
@@ -320,37 +361,102 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.removedfactor = l->removedfactor;
   a.removed = l->removed;
   a.sums = l->sums;
+  a.border = border;
+  ring_line_weights(l, border, a.half, &a.weight, &a.rows);
   const dim3 grid((unsigned)BCRCudaRingLinesBlocks(r, l->n, sizeof(T) == sizeof(float)));
-  const size_t bytes = 3 * (size_t)s.threads * sizeof(Cplx<T>);
+  const size_t bytes =
+    3 * (size_t)s.threads * sizeof(Cplx<T>) + (border.way == RING_WHOLE ? 0 : 4 * (size_t)s.slots * sizeof(double));
 
 #define CASE(L, FULL, DOUBLE, DBLOCKS, SINGLE, SBLOCKS) \
   if (s.rows == L && s.full == FULL) { \
     constexpr int most = sizeof(T) == 8 ? DOUBLE : SINGLE, blocks = sizeof(T) == 8 ? DBLOCKS : SBLOCKS; \
-    if constexpr (most > 0) \
-      return bcr_launch(1, ring_lines<T, L, FULL, most, blocks>, grid, s.threads, bytes, stream, a); \
+    if constexpr (most > 0) { \
+      if (border.way == RING_WHOLE) \
+        return bcr_launch(1, ring_lines<T, L, FULL, 0, most, blocks>, grid, s.threads, bytes, stream, a); \
+      return bcr_launch(1, ring_lines<T, L, FULL, 1, most, blocks>, grid, s.threads, bytes, stream, a); \
+    } \
   }
   RING_ROWS(CASE)
 #undef CASE
   return (int)cudaErrorNotSupported;
 }
 
+static int ring_solve(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single,
+                      const RingBorder &border, void *u)
+{
+  if (r->split.N1) return bcr_split_solve(r, l, single, border, u, bcr_stream(stream));
+  return single ? ring_lines_run<float>(bcr_stream(stream), r, l, border, u)
+                : ring_lines_run<double>(bcr_stream(stream), r, l, border, u);
+}
+
+static RingBorder ring_way(const BCRCudaRingLines *l, int way)
+{
+  RingBorder b;
+
+  memset((void *)&b, 0, sizeof(b));
+  b.way = way;
+  for (int e = 0; e < 2; e++) b.open[e] = l->open[e];
+  b.mode = l->mode;
+  b.gain = l->gain;
+  b.back = l->back;
+  return b;
+}
+
 int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *u)
 {
-  if (r->split.N1) return bcr_split_solve(r, l, single, u, bcr_stream(stream));
-  return single ? ring_lines_run<float>(bcr_stream(stream), r, l, u)
-                : ring_lines_run<double>(bcr_stream(stream), r, l, u);
+  return ring_solve(stream, r, l, single, ring_way(l, RING_WHOLE), u);
+}
+
+int BCRCudaRingBorderEnds(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
+                          double *interface, double *previous)
+{
+  RingBorder b = ring_way(l, RING_ENDS);
+
+  b.interface = interface;
+  b.previous = previous;
+  return ring_solve(stream, r, l, single, b, w);
+}
+
+int BCRCudaRingSolveGiven(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
+                          const double *after, const double *before, const double *mean)
+{
+  RingBorder b = ring_way(l, RING_GIVEN);
+
+  b.after = after;
+  b.before = before;
+  b.mean = mean;
+  return ring_solve(stream, r, l, single, b, w);
+}
+
+int BCRCudaRingSolveReduced(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w,
+                            const BCRCudaBorderRows *rows, const double *received, int part,
+                            const BCRCudaWindow *window)
+{
+  RingBorder b = ring_way(l, RING_REDUCED);
+
+  b.reduced.rows = *rows;
+  b.reduced.received = received;
+  b.reduced.part = part;
+  if (window) b.reduced.window = *window;
+  return ring_solve(stream, r, l, single, b, w);
 }
 
 /* ---- tables ---- */
 
-/* mu, and Y_0 = YE E + YB B, V = VE E + VB B (in this order) for n rows with mu = e^(-t).
+/* mu, and Y_0 = YE E + YB B + YA a + YX b, V = VE E + VB B + VA a + VX b (in this order: mu, YE, YB, VE, VB, YA, YX, VA, VX)
+   for n rows with mu = e^(-t), a and b the solutions in this rank's interface row and in the one before.
 
    Ends: v_0 = c v_1, where c = 0 (Dirichlet), 1 and -1 (cell-centred), (mu + 1/mu)/2 (node-centred Neumann, half of the
    equation), so Y_0 = (c/mu - 1) v_1, V = c mu/(1 - c mu) Y_n, v_1 = mu B + S Y_0 + mu^n V and Y_n = mu^n Y_0 + E with S =
    mu^2 + mu^4 + ... + mu^(2 n). Where both ends are even the determinant of these is (1 - mu^m)/(1 + mu) or (1 - mu^m)/2, m
-   halves of the mesh width from mirror to mirror; else it has no cancellation as it stands */
-static __device__ void ring_line_table(int n, const int end[2], bool pin, double sigma, double v[5])
+   halves of the mesh width from mirror to mirror; else it has no cancellation as it stands.
+
+   Open ends: v_0 = b, so Y_0 = b/mu - v_1; and v_n = a, so that V = a/mu - Y_n, with Y_0 from the n - 1 rows before that one,
+   of which B is mu^(n-1) E less */
+static __device__ void ring_line_table(int n, const int end[2], const int open[2], bool pin, double sigma,
+                                       double v[BCR_CUDA_RING_TABLE])
 {
+  if (open[1]) n--;
   const double gap = 0.5 * (sigma + sqrt(sigma) * sqrt(sigma + 4)), t = fmin(log1p(gap), 69.), mu = exp(-t),
                e1 = -expm1(-t), e2 = -expm1(-2 * t), en = exp(-n * t), e2n = -expm1(-2. * n * t),
                R = t > 0 ? e2n / e2 : n, S = mu * mu * R;
@@ -358,7 +464,7 @@ static __device__ void ring_line_table(int n, const int end[2], bool pin, double
   double alpha, P, up, down, det; /* Y_0 = alpha v_1; P = 1 - alpha S; V = up/down Y_n */
 
   v[0] = mu;
-  if (BCREndIsPeriodic((BCREnd)end[0])) {
+  if (!open[0] && !open[1] && BCREndIsPeriodic((BCREnd)end[0])) {
     const double rest = -expm1(-n * t);
 
     v[1] = pin ? 0 : 1 / rest;
@@ -367,7 +473,7 @@ static __device__ void ring_line_table(int n, const int end[2], bool pin, double
     v[4] = pin ? 0 : mu / rest;
     return;
   }
-  for (int e = 0; e < 2; e++) m[e] = BCREndGetRule((BCREnd)end[e]).mirror;
+  for (int e = 0; e < 2; e++) m[e] = BCREndGetRule(open[e] ? BCREndAtSeparator() : (BCREnd)end[e]).mirror;
   if (m[0].sign < 0) {
     alpha = m[0].distance == 2 ? -1 : -(1 + mu) / mu;
     P = 1 - alpha * S;
@@ -393,19 +499,29 @@ static __device__ void ring_line_table(int n, const int end[2], bool pin, double
   v[2] = alpha * mu * down / det;
   v[3] = up * P / det;
   v[4] = up * alpha * mu * en / det;
+  v[5] = v[7] = 0;
+  v[6] = open[0] ? down / (mu * det) : 0;
+  v[8] = open[0] ? up * en / (mu * det) : 0;
+  if (open[1]) {
+    v[1] = -en * v[2];
+    v[3] = -(1 + en * mu * v[1]);
+    v[4] = -en * mu * v[2];
+    v[5] = alpha * en / det;
+    v[7] = 1 / mu - en * mu * v[5];
+    v[8] = -en * mu * v[6];
+  }
 }
 
 template <typename T>
-__global__ void ring_table(int n, int end0, int end1, int pin, ptrdiff_t modes, double scale, const double *sigma,
-                           T *tab)
+__global__ void ring_table(BCRCudaRingLines l, ptrdiff_t modes, double scale, const double *sigma, T *tab)
 {
   const ptrdiff_t i = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int end[2] = {end0, end1};
-  double v[5];
+  const bool open = l.open[0] || l.open[1];
+  double v[BCR_CUDA_RING_TABLE];
 
   if (i >= modes) return;
-  ring_line_table(n, end, pin && i == 0, scale * sigma[i], v);
-  for (int q = 0; q < 5; q++) tab[q * modes + i] = (T)v[q];
+  ring_line_table(l.n, l.end, l.open, l.pin && !open && i == 0, scale * sigma[i], v);
+  for (int q = 0; q < (open ? (int)BCR_CUDA_RING_TABLE : 5); q++) tab[q * modes + i] = (T)v[q];
 }
 
 int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, ptrdiff_t modes, double a,
@@ -413,7 +529,6 @@ int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, pt
 {
   const unsigned blocks = (unsigned)((modes + BCR_THREADS - 1) / BCR_THREADS);
 
-  BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(l->n, l->end[0], l->end[1], l->pin,
-                                                                                   modes, 1 / a, sigma, (T *)tab));
+  BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(*l, modes, 1 / a, sigma, (T *)tab));
   return bcr_done();
 }

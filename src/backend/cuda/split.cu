@@ -35,15 +35,15 @@ int bcr_split_roots(const BCRCudaRing *r, int single, int d, double *w)
 }
 
 template <typename T>
-static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void *w, cudaStream_t stream, int *clusters)
+static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, const RingBorder *border, void *w,
+                           cudaStream_t stream, int *clusters)
 {
   const int n = r->axis[1].len, N2 = n / r->split.N1;
   SplitLinesArgs<T> a;
 
-  memset(&a, 0, sizeof(a));
+  memset((void *)&a, 0, sizeof(a));
   a.w = (Cplx<T> *)w;
   a.middle = (const Cplx<T> *)r->axis[1].roots + n;
-  a.n = r->nz;
   a.rows = r->nz / (r->split.cluster * r->split.segments);
   a.more = r->nz % (r->split.cluster * r->split.segments);
   a.N1 = r->split.N1;
@@ -61,13 +61,17 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, void
     a.pin = l->pin != 0;
     a.removedfactor = l->removedfactor;
     a.removed = l->removed;
+    a.border = *border;
+    ring_line_weights(l, *border, a.weighs, &a.weight, &a.all);
   }
   return bcr_split_lines(a, N2, r->split.columns, r->split.segments, r->split.clusters, stream, clusters);
 }
 
-int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, void *w, cudaStream_t stream)
+int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, const RingBorder &border, void *w,
+                    cudaStream_t stream)
 {
-  return single ? split_lines_run<float>(r, l, w, stream, NULL) : split_lines_run<double>(r, l, w, stream, NULL);
+  return single ? split_lines_run<float>(r, l, &border, w, stream, NULL)
+                : split_lines_run<double>(r, l, &border, w, stream, NULL);
 }
 
 int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
@@ -146,8 +150,8 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
     if (s.cluster < 2 || s.cluster > SPLIT_CLUSTER) continue;
     if (n[2] / (s.cluster * s.segments) < s.N2 - s.N2 / 4) continue; /* SplitShape */
     s.use(r);
-    if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, &clusters)
-                : split_lines_run<double>(r, NULL, NULL, NULL, &clusters)) ||
+    if ((single ? split_lines_run<float>(r, NULL, NULL, NULL, NULL, &clusters)
+                : split_lines_run<double>(r, NULL, NULL, NULL, NULL, &clusters)) ||
         clusters < 1) {
       (void)cudaGetLastError();
       continue;
@@ -168,9 +172,9 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 
 /* ---- modes ---- */
 
-/* Number i of a plane of modes, as split_lines() has them */
+/* Number i of a plane of modes, as split_lines() has them; ring_modes() has sigma and mode */
 __global__ void split_modes_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int N1, int columns, const double *sx,
-                                 const double *sy, double *sigma)
+                                 const double *sy, double *sigma, int *mode)
 {
   const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), c = i % 2, n = y.n, N2 = n / N1, H = N1 / 2,
             slot = i / 2 % (N2 * columns), item = i / 2 / (N2 * columns), k2 = slot / columns,
@@ -189,14 +193,20 @@ __global__ void split_modes_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int N1, i
   }
   const int kx = !(two && second) ? q : (q ? x.n - q : x.n / 2), ky = waves && 2 * k > n ? n - k : k;
 
-  sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  /* waves come in pairs, of which this is one: those of complex columns in real and imaginary parts (of two columns between
+     cell-centred ends of y) */
+  if (sigma) sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  if (mode)
+    mode[i] =
+      ring_number(x, kx, !waves && k1 != 0 && k1 != H ? second : c) + x.n * ring_number(y, ky, two ? c : 2 * k > n);
 }
 
-int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, cudaStream_t stream)
+int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, int *mode,
+                    cudaStream_t stream)
 {
   const int n = r->axis[0].n * r->axis[1].n;
 
   split_modes_sums<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, stream>>>(
-    r->axis[0], r->axis[1], r->split.N1, r->split.columns, x, y, sigma);
+    r->axis[0], r->axis[1], r->split.N1, r->split.columns, x, y, sigma, mode);
   return bcr_done();
 }

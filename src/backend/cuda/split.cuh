@@ -230,13 +230,15 @@ struct SplitLinesArgs {
   Cplx<T> *w;
   const Cplx<T> *tab;
   const Cplx<T> *middle;         /* e^(-i pi N1/(4 n)), n of y */
-  int n, rows, more;             /* rows of a line; of a segment, and how many of the first segments have one more */
+  int rows, more;                /* of a segment, and how many of the first segments have one more */
   int N1, items, cluster, owned; /* items; blocks of a cluster; slots that a block owns at most */
   int columns;                   /* items of a k1 */
   ptrdiff_t plane;               /* complex numbers of a plane */
   bool xcell, ycell, weighs[2], pin;
-  bool once; /* what is stored need not stay in the cache */
+  bool once;          /* what is stored need not stay in the cache */
+  double weight, all; /* of the lines on all ranks: weights of their rows, and how many */
   double removedfactor, *removed;
+  RingBorder border;
 };
 
 /* N2 numbers over y0, COLUMNS columns, SEGMENTS of at most N2 planes in a block, warps for CHAINS */
@@ -334,7 +336,8 @@ struct SplitBlock {
   unsigned long long *full, *done, *came, *carry; /* barriers: of tiles, and of in, out */
   double *sums;
   int rank, first, step, count;
-  bool pinned; /* the first item has the singular line, as the real part of slot 0 */
+  bool singular; /* the right-hand side of the first item loses a mean */
+  bool pinned;   /* the first item has the singular line, as the real part of slot 0, of which means are found here */
 };
 
 /* m = mu^n, G = mu sum mu^(2 i) over i < n, as ring_powers(), for n that is known late */
@@ -356,7 +359,18 @@ static __device__ __forceinline__ void split_powers(Cplx<T> mu, int n, Cplx<T> *
   *G = g;
 }
 
-/* Sum over all blocks' workers, which is in those of the first warp; v: not 0 in that warp alone */
+/* What split_sum() takes, in warps that do not sum: a meeting, with other ranks two */
+template <typename T>
+static __device__ __forceinline__ void split_meet(const SplitLinesArgs<T> &a)
+{
+  for (int i = 0; i < (a.border.way == RING_REDUCED ? 2 : 1); i++) {
+    cluster_arrive();
+    cluster_wait();
+  }
+}
+
+/* Sum over all blocks' workers, and all ranks, which is in those of the first warp; v: not 0 in that warp alone. mine: two
+   numbers */
 template <typename T>
 static __device__ __forceinline__ double split_sum(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, double v,
                                                    double *mine)
@@ -373,6 +387,13 @@ static __device__ __forceinline__ double split_sum(const SplitLinesArgs<T> &a, c
   cluster_wait();
   if (threadIdx.x < 32)
     for (int r = 0; r < a.cluster; r++) sum += cluster_read(mine, r);
+  if (a.border.way == RING_REDUCED) {
+    if (k.rank == 0 && threadIdx.x == 0) mine[1] = window_sum_parts(a.border.reduced.window, sum);
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
+    if (threadIdx.x < 32) sum = cluster_read(mine + 1, 0);
+  }
   return sum;
 }
 
@@ -448,13 +469,15 @@ struct SplitWorker {
     if (last) l[(rows - 1) * S::PITCH] = times(half, l[(rows - 1) * S::PITCH]);
 #pragma unroll
     for (int j = 0; j < L; j++) v[j] = row(j) ? l[j * S::PITCH] : zero;
-    if (k.pinned && i == 0) {
+    if (k.singular && i == 0) {
       double mean = 0;
 
+      if (k.pinned) {
 #pragma unroll
-      for (int j = 0; j < L; j++) mean += (double)v[j].x;
-      mean = split_sum(a, k, s == 0 ? mean : 0, k.sums) / (a.n - 0.5 * (a.weighs[0] + a.weighs[1]));
-      if (k.rank == 0 && threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+        for (int j = 0; j < L; j++) mean += (double)v[j].x;
+        mean = split_sum(a, k, s == 0 ? mean : 0, k.sums) / a.weight;
+        if (k.rank == 0 && threadIdx.x == 0) *a.removed = mean * a.removedfactor;
+      } else mean = *a.border.mean / a.removedfactor;
       if (s == 0) {
 #pragma unroll
         for (int j = 0; j < L; j++) {
@@ -546,7 +569,7 @@ struct SplitWorker {
 #pragma unroll
       for (int j = 0; j < L; j++)
         if (row(j)) mean += (double)v[j].x;
-      mean = split_sum(a, k, s == 0 ? mean : 0, k.sums + 1) / a.n;
+      mean = split_sum(a, k, s == 0 ? mean : 0, k.sums + 2) / a.all;
       if (s == 0) {
 #pragma unroll
         for (int j = 0; j < L; j++) v[j].x -= (T)mean;
@@ -577,17 +600,12 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
             base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
   const Cplx<T> zero = {0, 0}, one = {1, 1};
 
-  if (k.pinned) {
-    cluster_arrive();
-    cluster_wait();
-  }
+  if (k.pinned) split_meet(a);
   for (int i = 0; i < k.count; i++) {
-    const Cplx<T> *const tab = a.tab + (ptrdiff_t)(k.first + i * k.step) * S::SLOTS;
+    const ptrdiff_t place = (ptrdiff_t)(k.first + i * k.step) * S::SLOTS;
+    const Cplx<T> *const tab = a.tab + place;
 
-    if (k.pinned && i == 1) {
-      cluster_arrive();
-      cluster_wait();
-    }
+    if (k.pinned && i == 1) split_meet(a);
     for (int first = t / 32 * each; first < a.owned; first += S::CHAINS * each) {
       const int j = first + lane / C;
       const bool own = lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
@@ -627,9 +645,23 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
         }
       }
       const Cplx<T> total = split_shuffle(R, base), f = split_shuffle(R, lane + 1), h = split_shuffle(H, lane + 1),
-                    g = split_shuffle(M, lane + 1), into = times_add(yb, total, times(ye, end)),
-                    from = times_add(vb, total, times(ve, end));
+                    g = split_shuffle(M, lane + 1);
+      Cplx<T> into = times_add(yb, total, times(ye, end)), from = times_add(vb, total, times(ve, end));
 
+      if (a.border.way != RING_WHOLE) {
+        double after = 0, before = 0; /* of one of the slot's two modes in each of the first two lanes */
+
+        if (own && c < 2)
+          ring_border(a.border, 2 * (place + slot) + c, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x),
+                      &after, &before);
+        __syncwarp();
+        const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
+                      y = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
+                      *const t = tab + 5 * a.plane + slot;
+
+        into = times_add(t[0], x, times_add(t[a.plane], y, into));
+        from = times_add(t[2 * a.plane], x, times_add(t[3 * a.plane], y, from));
+      }
       if (own) {
         Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + slot;
 
@@ -640,10 +672,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
       __syncwarp();
     }
   }
-  if (k.pinned && k.count == 1) {
-    cluster_arrive();
-    cluster_wait();
-  }
+  if (k.pinned && k.count == 1) split_meet(a);
 }
 
 /* The warp that copies tiles, by planes */
@@ -676,13 +705,11 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
   if (a.once) hint = ring_passes();
   else asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(hint));
   for (int i = 0; i < S::TILES; i++) fetch(i);
-  for (int phase = 0; k.pinned && phase < 2; phase++) {
-    cluster_arrive();
-    cluster_wait();
-  }
+  for (int sum = 0; k.pinned && sum < 2; sum++) split_meet(a);
   for (int i = 0; i < k.count; i++) {
     bulk_wait(k.done + i % S::TILES, (unsigned)(i / S::TILES & 1));
-    each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_store(w, tile, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), hint); });
+    if (a.border.way != RING_ENDS)
+      each(i, [&](Cplx<T> *w, Cplx<T> *tile) { bulk_store(w, tile, (unsigned)(S::SLOTS * sizeof(Cplx<T>)), hint); });
     bulk_store_read();
     fetch(i + S::TILES);
   }
@@ -697,7 +724,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) char split_shared[];
   __shared__ unsigned long long barriers[2 * S::TILES + 4];
-  __shared__ double sums[2];
+  __shared__ double sums[4];
   const int warp = bcr_warp();
   SplitBlock<T> k;
 
@@ -713,7 +740,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
   k.first = (int)blockIdx.x / a.cluster;
   k.step = (int)gridDim.x / a.cluster;
   k.count = (a.items - k.first + k.step - 1) / k.step;
-  k.pinned = a.pin && k.first == 0;
+  k.singular = a.pin && k.first == 0 && a.border.way != RING_ENDS;
+  k.pinned = k.singular && a.border.way != RING_GIVEN;
 
   if (threadIdx.x == 0) {
     for (int i = 0; i < 2 * S::TILES + 4; i++) bulk_init(barriers + i, i / S::TILES == 1 ? S::WORKERS / 32 : 1);
@@ -737,6 +765,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
   __syncwarp();
   cluster_arrive(); /* others may go on reading until all blocks are here */
   cluster_wait();
+  if (a.border.reduced.window.n) window_done(a.border.reduced.window.turn);
 #else
   (void)a;
 #endif

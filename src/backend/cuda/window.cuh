@@ -121,6 +121,20 @@ static __device__ __forceinline__ void window_put(const BCRCudaWindow &w, ptrdif
   }
 }
 
+/* One thread: the sum of a number of each part, added in the order of the parts; again only after something has come that
+   all others sent behind it */
+static __device__ __forceinline__ double window_sum_parts(const BCRCudaWindow &w, double own)
+{
+  const ptrdiff_t at = 2 * w.slot + (*(volatile unsigned *)w.turn & 1) * w.parts;
+  double sum = 0;
+
+  for (int q = 0; q < w.parts; q++)
+    if (q != w.mine) window_store(w.to[q] + at + w.mine, own);
+  for (int q = 0; q < w.parts; q++) sum += q == w.mine ? own : window_wait(w.to[w.mine] + at + q, w.turn);
+  __threadfence_system();
+  return sum;
+}
+
 /* All threads of a block, which have taken all that they take: the last block of all passes the turn */
 static __device__ __forceinline__ void window_done(unsigned *turn)
 {

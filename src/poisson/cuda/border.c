@@ -15,8 +15,12 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
 {
   PetscFunctionBegin;
   PetscCall(BCRDeviceCoreSetUp(c));
-  *possible = on_chip(c) || BCRPlanIsLevel0(c->kind) ? PETSC_TRUE : PETSC_FALSE;
-  *reduces = c->plan->singular ? PETSC_FALSE : *possible;
+  *possible = on_chip(c) || BCRPlanIsRing(c->kind) || BCRPlanIsLevel0(c->kind) ? PETSC_TRUE : PETSC_FALSE;
+  *reduces = *possible;
+  if (!c->plan->singular) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCRPlanIsRing(c->kind)) *reduces = PETSC_FALSE;
+  for (int d = 0; d < 2; d++) /* all modes have a part in the sum */
+    if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES) *reduces = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -34,6 +38,13 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   walk.at = f;
+  if (BCRPlanIsRing(c->kind)) {
+    PetscCall(BCRDeviceCoreStages(c, stream, 0, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE), &walk, u));
+    if (!w)
+      PetscCallBCRCuda(BCRCudaRingBorderEnds(stream, &c->ring, &c->ringlines, c->single, BCRDeviceRingModes(c, u),
+                                             interface, previous));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRDeviceLevel0Begin(c, stream, &walk, u));
   PetscCall(BCRDeviceCoreStages(c, stream, 0, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE), &walk, u));
   if (!w)
@@ -50,6 +61,12 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   BCRDeviceWalk w;
 
   PetscFunctionBegin;
+  if (BCRPlanIsRing(c->kind)) {
+    w.at = u;
+    PetscCall(
+      BCRDeviceCoreStages(c, stream, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE) + 1, p->nstages, &w, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   w.level0 = c->level0;
   w.level0.ldu = p->stride[p->blocks];
   w.level0.sub = mean;
@@ -61,11 +78,16 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The lines over the separators, with solutions in rows of other ranks */
-static PetscErrorCode border_lines(BCRDeviceCore c, BCRStream stream, const double *interface, const double *before,
-                                   const double *mean)
+/* The lines, over the separators where there are some, with solutions in rows of other ranks */
+static PetscErrorCode border_lines(BCRDeviceCore c, BCRStream stream, void *u, const double *interface,
+                                   const double *before, const double *mean)
 {
   PetscFunctionBegin;
+  if (BCRPlanIsRing(c->kind)) {
+    PetscCallBCRCuda(BCRCudaRingSolveGiven(stream, &c->ring, &c->ringlines, c->single, BCRDeviceRingModes(c, u),
+                                           interface, before, mean));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   c->sep.after = interface;
   c->sep.before = before;
   c->sep.removed = (double *)mean;
@@ -81,7 +103,7 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
     PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, interface, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(border_lines(c, stream, interface, before, mean));
+  PetscCall(border_lines(c, stream, u, interface, before, mean));
   PetscCall(border_end(c, stream, f, u, mean));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,12 +113,14 @@ PetscBool BCRDeviceCoreMeanOfRanks(BCRDeviceCore c)
   return BCRPlanMeanOfRanks(c->plan);
 }
 
-PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore c, BCRStream stream, const double *interface, const double *before,
-                                      const double *mean, double *sum)
+PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore c, BCRStream stream, void *u, const double *interface,
+                                      const double *before, const double *mean, double *sum)
 {
   PetscFunctionBegin;
-  PetscCall(border_lines(c, stream, interface, before, mean));
-  PetscCallBCRCuda(BCRCudaSepSum(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum));
+  PetscCall(border_lines(c, stream, u, interface, before, mean));
+  if (BCRPlanIsRing(c->kind))
+    PetscCallBCRCuda(BCRCudaRingSum(stream, &c->ring, c->single, BCRDeviceRingModes(c, u), c->ringsums, sum));
+  else PetscCallBCRCuda(BCRCudaSepSum(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,7 +128,9 @@ PetscErrorCode BCRDeviceCoreBorderAdd(BCRDeviceCore c, BCRStream stream, const v
                                       const double *sum, double factor)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaSepAdd(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum, factor));
+  if (BCRPlanIsRing(c->kind))
+    PetscCallBCRCuda(BCRCudaRingAdd(stream, &c->ring, c->single, BCRDeviceRingModes(c, u), sum, factor));
+  else PetscCallBCRCuda(BCRCudaSepAdd(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum, factor));
   PetscCall(border_end(c, stream, f, u, mean));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,6 +152,9 @@ PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void 
 
   PetscFunctionBegin;
   if (on_chip(c)) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
+  else if (BCRPlanIsRing(c->kind))
+    PetscCallBCRCuda(BCRCudaRingSolveReduced(stream, &c->ring, &c->ringlines, c->single, BCRDeviceRingModes(c, u), rows,
+                                             received, part, w));
   else
     PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, BCRDeviceSeparators(c), rows, received, part,
                                             p->axis[p->blocks].a, w));

@@ -219,6 +219,7 @@ static inline double *BCRDeviceLeftSums(BCRDeviceCore c)
 /* ring.c */
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
+PETSC_INTERN void *BCRDeviceRingModes(BCRDeviceCore c, void *u); /* where modes are, u the solution's place */
 /* core.c: c->rows for the lines along axis d, without modes */
 PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 

@@ -1,6 +1,7 @@
 /*
   Plans RING and SPLIT on a CUDA device: planes through the second-level cache, or with their second transform in two
-  parts (src/backend/cuda/ring.h), lines across them by tables, or (RING) by elimination.
+  parts (src/backend/cuda/ring.h), lines across them by tables, or (RING) by elimination. Lines by tables may go on on other
+  ranks.
 */
 #include "../../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -66,6 +67,39 @@ static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Lines by tables; removed: as in BCRCudaRingLines */
+static PetscErrorCode ring_lines(BCRDeviceCore c, const double *sigma, double removed)
+{
+  const BCRAxis *z = &c->plan->axis[c->plan->ring.axis[2]];
+  const size_t plane = ring_plane(c);
+  BCRCudaRingLines *l = &c->ringlines;
+  void *tab, *mode;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(l, sizeof(*l)));
+  l->n = (int)z->n;
+  for (int e = 0; e < 2; e++) {
+    l->end[e] = z->end[e];
+    l->open[e] = c->plan->open[e];
+  }
+  l->pin = c->plan->singular;
+  l->removed = c->scalars;
+  l->removedfactor = removed;
+  for (int d = 0; d < 2; d++)
+    if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES && l->pin && !l->open[0] && !l->open[1]) l->sums = c->ringsums;
+  if (l->open[0] || l->open[1]) {
+    l->gain = removed * c->factor;
+    l->back = z->a / l->gain;
+    PetscCall(BCRDeviceArenaGet(&c->tables, plane * sizeof(int), "tables", &mode));
+    PetscCallBCRCuda(BCRCudaRingNumbers(c->stream, &c->ring, (int *)mode));
+    l->mode = (const int *)mode;
+  }
+  PetscCall(BCRDeviceArenaGet(&c->tables, (l->mode ? BCR_CUDA_RING_TABLE : 5) * plane * c->size, "tables", &tab));
+  PetscCallBCRCuda(BCRCudaRingTable(c->stream, l, c->single, (ptrdiff_t)plane, z->a, sigma, tab));
+  l->tab = tab;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
@@ -107,28 +141,18 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
     c->rows.removed = c->scalars;
     c->rows.removedfactor = removed;
     PetscCall(BCRDeviceLinesRows(c, p->ring.axis[2]));
-  } else {
-    BCRCudaRingLines *l = &c->ringlines;
-    void *tab;
-
-    l->n = (int)nz;
-    for (int e = 0; e < 2; e++) l->end[e] = z->end[e];
-    l->pin = p->singular;
-    l->removed = c->scalars;
-    l->removedfactor = removed;
-    l->sums = NULL;
-    for (int d = 0; d < 2; d++)
-      if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES && p->singular) l->sums = c->ringsums;
-    PetscCall(BCRDeviceArenaGet(&c->tables, 5 * ring_plane(c) * c->size, "tables", &tab));
-    PetscCallBCRCuda(BCRCudaRingTable(c->stream, l, c->single, (ptrdiff_t)ring_plane(c), a, sigma, tab));
-    l->tab = tab;
-  }
+  } else PetscCall(ring_lines(c, sigma, removed));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void *BCRDeviceRingModes(BCRDeviceCore c, void *u)
+{
+  return c->ring.apart ? c->ringmodes : u;
 }
 
 PetscErrorCode BCRDeviceRingPlanes(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  void *modes = c->ring.apart ? c->ringmodes : u;
+  void *modes = BCRDeviceRingModes(c, u);
 
   PetscFunctionBegin;
   if (stage->back) PetscCallBCRCuda(BCRCudaRingBackward(stream, &c->ring, c->single, modes, u));
@@ -137,11 +161,31 @@ PetscErrorCode BCRDeviceRingPlanes(BCRDeviceCore c, BCRStream stream, const BCRS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscInt BCRDeviceRingLayout(BCRDeviceCore c)
+{
+  const PetscInt most = 4096; /* more than there are columns of an item */
+  BCRCudaRing r;
+
+  if (!BCRPlanIsRing(c->plan->kind)) return 0;
+  return BCRPlanCudaRing(c->plan, c->plan->kind == BCR_PLAN_SPLIT ? PETSC_TRUE : PETSC_FALSE, &r)
+           ? 1 + r.split.N1 * most + r.split.columns
+           : 0;
+}
+
+PetscErrorCode BCRDeviceRingExclude(BCRDeviceCore c, PetscBool all)
+{
+  PetscFunctionBegin;
+  if (all) PetscCall(BCRPlanExclude(c->plan, BCR_PLAN_RING));
+  PetscCall(BCRPlanExclude(c->plan, BCR_PLAN_SPLIT));
+  c->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceRingLines(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
   const int plane = (int)ring_plane(c);
   const BCRCudaLines lines = {plane, 1, 1, 0, c->ring.modes}, other = {plane, 1, 1, 0, plane};
-  void *modes = c->ring.apart ? c->ringmodes : u;
+  void *modes = BCRDeviceRingModes(c, u);
   const PetscBool general = c->plan->general;
   PetscBool mean = c->plan->singular;
 
