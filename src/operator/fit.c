@@ -85,6 +85,16 @@ static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
 
 /* ---- one fit ---- */
 
+/* What may be solved exactly by other options than those given, for an error of a fit */
+static const char *fit_elsewhere(const BCRRows *A)
+{
+  if (A->rings) return "";
+  return A->several ? ". Periodic axes with coefficients that vary, and axes that are multiplied by numbers along "
+                      "another, are for -pc_bcrpoisson_backend cpu"
+                    : ". Coefficients that vary along more than one axis, or a periodic one, are for plans without a "
+                      "radix or schedule";
+}
+
 /* Its axes, from the means. Their diagonal: 2 a for each */
 static PetscErrorCode BCRFitAxes(BCRFitData *F, const BCRFitResult *r, double *diagonal)
 {
@@ -98,8 +108,8 @@ static PetscErrorCode BCRFitAxes(BCRFitData *F, const BCRFitResult *r, double *d
     PetscCheck(ax->a >= 0, F->A->comm, PETSC_ERR_SUP,
                "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean "
                "coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix "
-               "(second matrix of KSPSetOperators()), for example the Laplacian alone",
-               xyz[d], -r->mean[d] * F->sign);
+               "(second matrix of KSPSetOperators()), for example the Laplacian alone%s",
+               xyz[d], -r->mean[d] * F->sign, fit_elsewhere(F->A));
   }
   *diagonal = 2 * (r->a[0] + r->a[1] + r->a[2]);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -570,13 +580,7 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
             "-pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of "
             "KSPSetOperators())%s%s",
             c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q,
-            (double)op->deviation, A->why->c == c ? A->why->text : "",
-            A->rings ? ""
-            : A->several
-              ? ". Periodic axes with coefficients that vary, and axes that are multiplied by numbers along "
-                "another, are for -pc_bcrpoisson_backend cpu"
-              : ". Coefficients that vary along more than one axis, or a periodic one, are for plans without a "
-                "radix or schedule");
+            (double)op->deviation, A->why->c == c ? A->why->text : "", fit_elsewhere(A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
