@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws every figure of the documents from the committed results, with matplotlib.
 
-usage: bench/plots.py [--results bench/results] [--out docs/figures] [--document docs/papers.md] [--name cpu] [--device h200] [--host emeraldrapids] [--only FIGURE,...] [--png]
+usage: bench/plots.py [--results bench/results] [--out docs/figures] [--document docs/papers.md] [--name cpu] [--device h200] [--host emeraldrapids] [--fits xeon] [--only FIGURE,...] [--png]
 
-Reads NAME_*.csv of a CPU and DEVICE_*.csv of a GPU, writes one SVG (--png: also a PNG) for each figure, and the tables between the
+Reads NAME_*.csv and FITS_precond.csv of a CPU and DEVICE_*.csv of a GPU, writes one SVG (--png: also a PNG) for each figure, and the tables between the
 comments "table" and "end" of the document. Below each figure stands which files it is from. Grounds are transparent, and all colours
 are legible on a white one and on a dark one (tests/scripts/plots.py). The same rows give the same files, byte for byte, with
 the same matplotlib. Where a file has several runs of a row the last one counts.
@@ -407,8 +407,8 @@ def obstacles(args):
 
 def variable(args):
     """Variable coefficients: iterations of CG against n with the nearest operator as the preconditioner, and with multigrid"""
-    rows, about = read(args.results / (args.name + "_precond.csv"))
-    cases = {"1+100xy": "1 + 100xy", "exp(2sin*sin)": "exp(2 sin 2\u03c0x sin 2\u03c0y)", "ex50_smooth": "1 + 0.9 cos \u03c0x cos 2\u03c0y (ex50)", "jump_1000": "a square with 1000, 1 elsewhere"}
+    rows, about = read(args.results / (args.fits + "_precond.csv"))
+    cases = {"1+100xy": "1 + 100xy", "exp(2sin*sin)": "exp(2 sin 2\u03c0x sin 2\u03c0y)", "ex50_smooth": "1 + 0.9 cos \u03c0x cos 2\u03c0y (ex50)", "jump_1000": "a square with 1000, 1 elsewhere,\nsolved directly as rows that differ"}
     figure, panels = plt.subplots(1, 4, figsize=(8.4, 3.0), sharey=True)
     for panel, (case, title) in zip(panels, cases.items()):
         sizes = []
@@ -422,7 +422,7 @@ def variable(args):
         panel.set_title(title, fontsize=8)
         panel.set_xlabel("n, of n\u00b2 nodes")
     panels[0].set_ylabel("iterations to 1e-8")
-    save(figure, args, "variable_coefficients", [(args.name + "_precond.csv", about)], panels[0], 3)
+    save(figure, args, "variable_coefficients", [(args.fits + "_precond.csv", about)], panels[0], 3)
 
 
 def scaling(args):
@@ -554,6 +554,7 @@ def main():
     parser.add_argument("--name", default="cpu")
     parser.add_argument("--device", default="h200")
     parser.add_argument("--host", default="emeraldrapids", help="the core beside the device, for figure reduction")
+    parser.add_argument("--fits", default="xeon", help="the core of figure variable")
     parser.add_argument("--only", default="", help="names of figures, else all")
     parser.add_argument("--document", type=pathlib.Path, default=ROOT / "docs" / "papers.md", help="whose tables are replaced")
     parser.add_argument("--png", action="store_true")
