@@ -393,8 +393,8 @@ static PetscErrorCode BCRFitClose(BCRFitData *F)
 /* Whether the fit that auto prefers is what it was chosen for */
 static PetscBool BCRFitPreferred(const BCROperator *op)
 {
-  return (PetscBool)(op->taken == op->prefer &&
-                     (op->preferred == 0 || (op->bound <= 2 * op->preferred && op->preferred <= 2 * op->bound)));
+  return (PetscBool)(op->taken == op->prefer && (op->preferred == 0 || (op->bound <= (PetscReal)1.25 * op->preferred &&
+                                                                        op->preferred <= (PetscReal)1.25 * op->bound)));
 }
 
 /* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again, and

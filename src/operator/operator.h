@@ -217,8 +217,8 @@ typedef struct {
      were compared, 0: there is none */
   int taken;
   PetscReal bound, bounds[8];
-  /* auto takes this fit, whose bound was that when it was chosen, until the bound is another (by more than a factor of
-     two): 0: whatever it is. prefer 0: by bounds */
+  /* auto takes this fit, whose bound was that when it was chosen, until the bound is another (by more than a quarter):
+     0: whatever it is. prefer 0: by bounds */
   int prefer;
   PetscReal preferred;
   char fit[16]; /* "exact", "scaled", "average", "profile", "user" */
