@@ -474,8 +474,10 @@ static PetscErrorCode solve(BCRCapacitance cap, PetscBool transpose, const Petsc
     PetscCall(add_change(cap));
     PetscCall(field(cap, transpose, PETSC_TRUE, y));
     PetscCall(residual(cap, transpose, PETSC_FALSE, y, &left, &own));
-    /* a stiff system may have a solution that is larger than all before it where it is transposed; much larger is one of none */
-    again = transpose ? PetscMax(rounding, PetscMin(own, rounding / PETSC_SQRT_MACHINE_EPSILON)) : rounding;
+    /* a stiff system may have a solution that is larger than all before it where it is transposed, and waves near a resonance
+       of the matrix have one; much larger is one of none */
+    again =
+      transpose || cap->waves ? PetscMax(rounding, PetscMin(own, rounding / PETSC_SQRT_MACHINE_EPSILON)) : rounding;
     cap->info.reached = (PetscBool)(left <= BCR_CAPACITANCE_ENOUGH * again);
     if (!cap->info.reached && result.products == BCR_CAPACITANCE_STEPS && !old)
       break; /* nothing else would do better */
@@ -1185,6 +1187,7 @@ PetscErrorCode BCRCapacitanceCreate(const BCRGrid *layout, PetscInt dof, const B
   for (PetscInt c = 0; c < dof; c++) differ = (PetscBool)(differ || ops[c].differ);
   if (!differ) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFaultShare(layout->comm, PetscNew(&cap), BCR_NO_MEMORY));
+  for (PetscInt c = 0; c < dof; c++) cap->waves = (PetscBool)(cap->waves || ops[c].waves);
   cap->comm = layout->comm;
   cap->rank = layout->rank;
   cap->dof = dof;

@@ -76,6 +76,7 @@ struct _n_BCRCapacitance {
   PetscReal *ones;             /* [m] one, where the numbers are */
   PetscScalar *rhs, *unit;     /* [n] f~; what a product is of, zero but where its kind, last, has numbers */
   int last;                    /* PetscBool, -1: anything may be in it */
+  PetscBool waves;             /* the operator has eigenvalues of both signs */
   PetscBool transposes;        /* into[1] and links[1] are there, which the first transposed solve makes */
   PetscScalar *vector;         /* [n] a solve of vectors that are not where the numbers are; made by the first one */
   BCRFew b, w, change;         /* [m], [borders] */
