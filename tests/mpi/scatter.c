@@ -53,11 +53,7 @@ static PetscErrorCode Run(const Wave *w)
   PetscFunctionBegin;
   PetscCall(Grid(&w->c, device, &da, &A, &x, &b));
   PetscCall(MatShift(A, -w->k2));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPPREONLY));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   for (int k = 0; k < 4; k++) {
     const PetscBool transpose = (PetscBool)(k == 2);
 
@@ -100,12 +96,8 @@ static PetscErrorCode Resonance(void)
   PetscFunctionBegin;
   PetscCall(Grid(&c, device, &da, &A, &x, &b));
   PetscCall(MatShift(A, -2 * (2 - 2 * PetscCosReal(3 * PETSC_PI / (c.n + 1)))));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetType(ksp, KSPGMRES));
+  PetscCall(TestKSPCreate(A, KSPGMRES, &ksp, &pc));
   PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) == 4 ? (PetscReal)1e-4 : (PetscReal)1e-10, 0, PETSC_DEFAULT, 300));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(TestUniformVec(b));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));

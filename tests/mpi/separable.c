@@ -753,6 +753,30 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A stretched ring beside a uniform axis, or, in three dimensions, an axis times numbers along another */
+static void RingOrTimes(PetscBool times, double shift, Problem *p)
+{
+  memset(p, 0, sizeof(*p));
+  p->dim = times ? 3 : 2;
+  p->dof = 1;
+  p->scale = 1;
+  p->shift = shift;
+  p->cut = -1;
+  p->weighed = times;
+  p->timed = 2;
+  for (PetscInt i = 0; i < MOST; i++) p->t[i] = 1 + 0.1 * (double)i;
+  for (PetscInt d = 0; d < p->dim; d++) {
+    Axis *x = &p->axis[0][d];
+    const PetscBool ring = d == 0 && !times ? PETSC_TRUE : PETSC_FALSE;
+
+    x->n = 9 + d;
+    x->spacing = ring ? TANH : UNIFORM;
+    x->strength = 4;
+    x->end[0] = x->end[1] = ring ? 'p' : 'd';
+    Rows(x);
+  }
+}
+
 /* What devices of several ranks do not solve directly, a stretched ring, an axis times numbers along another: a fit, or an
    error that says where it is solved */
 static PetscErrorCode HostAlone(void)
@@ -768,24 +792,7 @@ static PetscErrorCode HostAlone(void)
     Mat A;
     PC pc;
 
-    memset(&p, 0, sizeof(p));
-    p.dim = 2 + k;
-    p.dof = 1;
-    p.scale = 1;
-    p.shift = 1;
-    p.cut = -1;
-    p.weighed = (PetscBool)(k > 0);
-    p.timed = 2;
-    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
-    for (PetscInt d = 0; d < p.dim; d++) {
-      Axis *x = &p.axis[0][d];
-
-      x->n = 9 + d;
-      x->spacing = d || k ? UNIFORM : TANH;
-      x->strength = 4;
-      x->end[0] = x->end[1] = d || k ? 'd' : 'p';
-      Rows(x);
-    }
+    RingOrTimes((PetscBool)(k > 0), 1, &p);
     PetscCall(Make(&p, "double", &da, &A, &pc));
     PetscCall(TestViewText((PetscObject)pc, &text));
     Check(rank || strstr(text, "preconditioner only") != NULL, "no fit on devices of several ranks:\n%s", text);
@@ -814,24 +821,7 @@ static PetscErrorCode Indefinite(void)
     Mat A;
     PC pc;
 
-    memset(&p, 0, sizeof(p));
-    p.dim = 2 + k;
-    p.dof = 1;
-    p.scale = 1;
-    p.shift = -60;
-    p.cut = -1;
-    p.weighed = (PetscBool)(k > 0);
-    p.timed = 2;
-    for (PetscInt i = 0; i < MOST; i++) p.t[i] = 1 + 0.1 * (double)i;
-    for (PetscInt d = 0; d < p.dim; d++) {
-      Axis *x = &p.axis[0][d];
-
-      x->n = 9 + d;
-      x->spacing = d || k ? UNIFORM : TANH;
-      x->strength = 4;
-      x->end[0] = x->end[1] = d || k ? 'd' : 'p';
-      Rows(x);
-    }
+    RingOrTimes((PetscBool)(k > 0), -60, &p);
     if (k) CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "for definite operators alone");
     else if (device) CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "no way for a device");
     else {
