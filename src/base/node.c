@@ -103,3 +103,11 @@ PetscErrorCode BCRNodeFree(BCRNodeMemory *memory)
   PetscCall(PetscFree(memory->part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode BCRNodeTell(const BCRNodeMemory *memory, PetscMPIInt local, int line, uint64_t number)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Win_sync(memory->window));
+  __atomic_store_n((uint64_t *)(memory->part[local] + line * BCR_NODE_LINE), number, __ATOMIC_RELEASE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

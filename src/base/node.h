@@ -5,6 +5,7 @@
 #pragma once
 
 #include "petscbcrimpl.h"
+#include <stdint.h>
 
 /* Of a communicator; for all that ranks of a computer do with one another */
 typedef struct {
@@ -24,3 +25,7 @@ PETSC_INTERN PetscErrorCode BCRNodeGet(MPI_Comm comm, BCRNode **node);
 /* Collective on the node. So many bytes of each rank, near it, zeros. A window or none on all of its ranks */
 PETSC_INTERN PetscErrorCode BCRNodeAllocate(const BCRNode *node, size_t bytes, BCRNodeMemory *memory);
 PETSC_INTERN PetscErrorCode BCRNodeFree(BCRNodeMemory *memory);
+/* Bytes of a line of the cache, or of two that come together: what one rank writes and others wait for has such a one */
+#define BCR_NODE_LINE 128
+/* What the rank local has stored before is there for all that see this number in that line of its memory (BCRTeamWait()) */
+PETSC_INTERN PetscErrorCode BCRNodeTell(const BCRNodeMemory *memory, PetscMPIInt local, int line, uint64_t number);

@@ -73,7 +73,7 @@ static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const
 /* Memory that all ranks of the node reach: the counts and the slab of each, or of the first of each team */
 static PetscErrorCode carry_window(BCRCarry c, size_t bytes)
 {
-  const size_t head = COUNTS * BCR_CARRY_LINE;
+  const size_t head = COUNTS * BCR_NODE_LINE;
   char *base;
 
   PetscFunctionBegin;
@@ -92,7 +92,7 @@ static char *carry_memory(BCRCarry c, PetscMPIInt p)
 {
   if (p == c->rank) return c->memory;
   return BCRCarryReaches(c, c->shared.window != MPI_WIN_NULL ? PETSC_TRUE : PETSC_FALSE, p)
-           ? c->shared.part[c->node->local[p]] + COUNTS * BCR_CARRY_LINE
+           ? c->shared.part[c->node->local[p]] + COUNTS * BCR_NODE_LINE
            : NULL;
 }
 
@@ -174,7 +174,7 @@ static PetscErrorCode carry_team(BCRCarry c, PetscInt axis, const PetscInt rows[
   c->team->axis = axis;
   c->start = rows[first];
   for (PetscMPIInt k = 0; k < ranks; k++)
-    c->team->line[k] = c->shared.part[c->node->local[first + k]] + MET * BCR_CARRY_LINE;
+    c->team->line[k] = c->shared.part[c->node->local[first + k]] + MET * BCR_NODE_LINE;
   c->memory = carry_memory(c, first);
   BCRTeamShare(c->team, 1 << 20, &a, &b); /* a piece each */
   memset(c->memory + slab / (1 << 20) * (size_t)a, 0,
@@ -369,16 +369,14 @@ PetscErrorCode BCRCarryTell(BCRCarry c, int count)
 {
   PetscFunctionBegin;
   if (c->shared.window == MPI_WIN_NULL) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Win_sync(c->shared.window));
-  __atomic_store_n((uint64_t *)(c->shared.part[c->node->local[c->rank]] + count * BCR_CARRY_LINE), c->take,
-                   __ATOMIC_RELEASE);
+  PetscCall(BCRNodeTell(&c->shared, c->node->local[c->rank], count, c->take));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRCarryWait(BCRCarry c, PetscMPIInt local, int count, uint64_t take)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTeamWait(c->comm, c->tag, c->shared.part[local] + count * BCR_CARRY_LINE, take));
+  PetscCall(BCRTeamWait(c->comm, c->tag, c->shared.part[local] + count * BCR_NODE_LINE, take));
   PetscCallMPI(MPI_Win_sync(c->shared.window));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

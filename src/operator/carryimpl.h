@@ -28,8 +28,7 @@ enum {
   READY,  /* what is to go back is in its slab */
   DONE,   /* it has what it wants of all slabs, and has done with its own */
   MET,    /* how often its team has met */
-  COUNTS,
-  BCR_CARRY_LINE = 128
+  COUNTS
 };
 
 struct _n_BCRCarry {

@@ -118,8 +118,8 @@ struct _n_BCRPlan {
   double shift, fixed; /* fixed: what the axes of one unknown add */
   PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
   PetscBool waves;     /* product, whose sets are the axes themselves */
-  PetscBool
-    indefinite; /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */
+  /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */
+  PetscBool indefinite;
   double mixed[BCR_SETS];
   PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the axes but general lines: eigenvalues for unit coupling, norms */

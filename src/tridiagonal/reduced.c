@@ -338,7 +338,7 @@ static void BCRReducedBytes(BCRReduced r, PetscInt nvec, PetscMPIInt p, size_t b
   bytes[0] = (size_t)(r->counts[p] + pre + post) * (size_t)r->nsys;
   bytes[1] = (size_t)(r->total + (pre + post) * r->size) * (size_t)ns;
   for (int k = 0; k < 2; k++) /* whole lines */
-    bytes[k] = (bytes[k] * (size_t)nvec * sizeof(double) + BCR_STEP_LINE - 1) / BCR_STEP_LINE * BCR_STEP_LINE;
+    bytes[k] = (bytes[k] * (size_t)nvec * sizeof(double) + BCR_NODE_LINE - 1) / BCR_NODE_LINE * BCR_NODE_LINE;
 }
 
 /* Collective. Memory for nvec values, or r->node = NULL where there is none */
@@ -350,7 +350,7 @@ static PetscErrorCode BCRReducedMemory(BCRReduced r, PetscInt nvec)
   PetscFunctionBegin;
   PetscCall(BCRReducedMemoryFree(r));
   BCRReducedBytes(r, nvec, r->rank, bytes);
-  PetscCall(BCRNodeAllocate(r->node, STEPS * BCR_STEP_LINE + bytes[0] + bytes[1], &r->memory));
+  PetscCall(BCRNodeAllocate(r->node, STEPS * BCR_NODE_LINE + bytes[0] + bytes[1], &r->memory));
   if (r->memory.window == MPI_WIN_NULL) {
     r->info.refused = r->memory.refused;
     r->node = NULL;
@@ -358,9 +358,9 @@ static PetscErrorCode BCRReducedMemory(BCRReduced r, PetscInt nvec)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   mine = r->memory.part[r->node->local[r->rank]];
-  memset(mine, 0, STEPS * BCR_STEP_LINE + bytes[0] + bytes[1]);
-  r->here = (double *)(mine + STEPS * BCR_STEP_LINE);
-  r->share = (double *)(mine + STEPS * BCR_STEP_LINE + bytes[0]);
+  memset(mine, 0, STEPS * BCR_NODE_LINE + bytes[0] + bytes[1]);
+  r->here = (double *)(mine + STEPS * BCR_NODE_LINE);
+  r->share = (double *)(mine + STEPS * BCR_NODE_LINE + bytes[0]);
   r->memvec = nvec;
   r->solve = 0;
   PetscCallMPI(MPI_Win_sync(r->memory.window));
@@ -374,7 +374,7 @@ static PetscErrorCode BCRReducedTheirs(BCRReduced r)
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(2 * r->size, &r->theirs));
   for (PetscMPIInt p = 0; p < r->size; p++) {
-    const char *part = r->memory.part[r->node->local[p]] + STEPS * BCR_STEP_LINE;
+    const char *part = r->memory.part[r->node->local[p]] + STEPS * BCR_NODE_LINE;
     size_t bytes[2];
 
     BCRReducedBytes(r, r->nvec, p, bytes);
@@ -389,9 +389,7 @@ static PetscErrorCode BCRReducedTheirs(BCRReduced r)
 static PetscErrorCode BCRReducedTell(BCRReduced r, int step)
 {
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Win_sync(r->memory.window));
-  __atomic_store_n((uint64_t *)(r->memory.part[r->node->local[r->rank]] + step * BCR_STEP_LINE), r->solve,
-                   __ATOMIC_RELEASE);
+  PetscCall(BCRNodeTell(&r->memory, r->node->local[r->rank], step, r->solve));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -401,7 +399,7 @@ static PetscErrorCode BCRReducedWait(BCRReduced r, int step)
 {
   PetscFunctionBegin;
   for (PetscMPIInt p = 0; p < r->node->ranks; p++)
-    PetscCall(BCRTeamWait(r->comm, r->tags[0], r->memory.part[p] + step * BCR_STEP_LINE, r->solve));
+    PetscCall(BCRTeamWait(r->comm, r->tags[0], r->memory.part[p] + step * BCR_NODE_LINE, r->solve));
   PetscCallMPI(MPI_Win_sync(r->memory.window));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

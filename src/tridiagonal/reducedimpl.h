@@ -58,8 +58,7 @@ struct _n_BCRReduced {
 enum {
   SENT,   /* its rows are in its memory */
   SOLVED, /* its share is */
-  STEPS,
-  BCR_STEP_LINE = 128
+  STEPS
 };
 
 /* What elimination on this rank has met: an error, or a pivot that cannot be used */

@@ -308,32 +308,32 @@ void BCRCoreEndsSeparators(BCRCore c, PetscInt plane, void *D)
   BCRCoreEnds *e = &c->ends;
   const PetscInt nx = c->n[0], nsep = c->plan->separators.n;
   const double *inverse = e->inverses + 24 * (size_t)nx * plane;
-  const int two = e->n;
-  double *t = e->traces, *s = t + (e->n - 1) * c->dplane, symbol[4];
+  const int ends = e->n;
+  double *t = e->traces, *s = t + (ends - 1) * c->dplane, symbol[4];
 
   BCRPlanPlaneSymbol(c->plan, plane, symbol);
   memcpy(s, D, (size_t)c->dplane * sizeof(*s));
   c->cpu->lines->tabled(&c->plane[plane].tab, 0, s, c->ldd, c->work);
   for (PetscInt q = 0; q < nsep; q++)
-    for (int a = 0; a < two; a++) row_times(nx, e->trace[a], s + q * c->ldd, t + a * c->dplane + q * c->ldd);
+    for (int a = 0; a < ends; a++) row_times(nx, e->trace[a], s + q * c->ldd, t + a * c->dplane + q * c->ldd);
   /* sums over modes of the rows, for all modes of a group */
-  for (int a = 0; a < two; a++)
+  for (int a = 0; a < ends; a++)
     BCREigenProduct(PETSC_FALSE, "T", "N", 8, nsep, nx, inverse, nx, t + a * c->dplane, c->ldd, PETSC_FALSE,
                     e->sums + 8 * nsep * a, 8);
   for (int kind = 1; kind < 3; kind++)
-    BCREigenProduct(PETSC_FALSE, "T", "N", 8, two, nx, inverse + 8 * (size_t)nx * kind, nx,
+    BCREigenProduct(PETSC_FALSE, "T", "N", 8, ends, nx, inverse + 8 * (size_t)nx * kind, nx,
                     t + (kind == 2 ? (nsep - 1) * c->ldd : 0), c->dplane, PETSC_FALSE, e->sums + 16 * (nsep + kind - 1),
                     8);
   groups_traces(c, plane, symbol[2]);
   ends_solve(c, plane, 1);
   groups_sources(c, plane);
-  for (int a = 0; a < two; a++)
+  for (int a = 0; a < ends; a++)
     BCREigenProduct(PETSC_FALSE, "N", "N", nx, nsep, 8, inverse, nx, e->sums + 8 * nsep * a, 8, PETSC_FALSE,
                     t + a * c->dplane, c->ldd);
   for (int kind = 1; kind < 3; kind++)
-    BCREigenProduct(PETSC_FALSE, "N", "N", nx, two, 8, inverse + 8 * (size_t)nx * kind, nx,
+    BCREigenProduct(PETSC_FALSE, "N", "N", nx, ends, 8, inverse + 8 * (size_t)nx * kind, nx,
                     e->sums + 16 * (nsep + kind - 1), 8, PETSC_TRUE, t + (kind == 2 ? (nsep - 1) * c->ldd : 0),
                     c->dplane);
   for (PetscInt q = 0; q < nsep; q++)
-    for (int a = 0; a < two; a++) row_add(nx, e->source[a], t + a * c->dplane + q * c->ldd, (double *)D + q * c->ldd);
+    for (int a = 0; a < ends; a++) row_add(nx, e->source[a], t + a * c->dplane + q * c->ldd, (double *)D + q * c->ldd);
 }
