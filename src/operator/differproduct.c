@@ -566,11 +566,10 @@ static PetscBool fluid_more(BCRReader *R, const PetscInt ix[3], const BCRBoxRow 
     return PETSC_FALSE;
   }
   if (R->neutral && PetscAbs(sum) <= BCR_NULL_TOL * size) more[BCR_MIDDLE] -= sum;
-  for (int k = 0; k < BCR_BOX; k++) {
-    const double size_of = PetscMax(PetscAbs(r->in[k]), k == BCR_MIDDLE ? 0 : BCR_EPS * size);
-
-    if (PetscAbs(more[k]) <= 4 * BCR_EPS * size_of) more[k] = 0;
-  }
+  for (int k = 0; k < BCR_BOX; k++) /* what is rounding of coefficients is left out */
+    if (PetscAbs(more[k]) <= PetscAbs(r->in[k]) * (k == BCR_MIDDLE ? 4 * BCR_EPS : BCR_SUM_TOL) ||
+        (k != BCR_MIDDLE && PetscMax(PetscAbs(r->in[k]), PetscAbs(r->st[k])) <= BCR_SUM_TOL * size))
+      more[k] = 0;
   return PETSC_TRUE;
 }
 
@@ -583,23 +582,31 @@ static int fluid_kind(const BCRReader *R, const PetscInt ix[3], const BCRBoxRow 
 
     ends = (PetscBool)(ends || (x->n > 1 && BCRProductClass(x, ix[d]) != BCR_INSIDE));
   }
-  for (int k = 0; k < BCR_BOX; k++) diagonal = (PetscBool)(diagonal && (k == BCR_MIDDLE || more[k] == 0));
+  for (int k = 0; k < BCR_BOX; k++) diagonal = (PetscBool)(diagonal && (k == BCR_MIDDLE || PetscAbs(more[k]) <= BCR_SAME_TOL * PetscAbs(r->in[k])));
   if (diagonal) return ends ? BCR_ROW_END : BCR_ROW_DIAGONAL;
   if (r->gone != r->back || (r->lost && !ends)) return BCR_ROW_LINKS;
   return ends ? BCR_ROW_END : BCR_ROW_STRENGTH;
 }
 
-/* Puts the factor of a row; there are none as long as all are 1 */
+/* Puts the factor of a row of the box, which lies inside of dropped planes; there are none as long as all are 1 */
 static PetscErrorCode put_factor(BCRReader *R, const PetscInt ix[3], double factor)
 {
   const BCRRows *A = R->m.A;
+  PetscInt at = 0, box = 1;
 
   PetscFunctionBegin;
-  if (!R->op->rowscale) {
-    PetscCall(PetscMalloc1(PetscMax(A->nodes, 1), &R->op->rowscale));
-    for (PetscInt i = 0; i < A->nodes; i++) R->op->rowscale[i] = 1;
+  for (int d = 0; d < 3; d++) {
+    const BCRProductAxis *x = &R->m.axis[d];
+    const PetscInt first = PetscMax(A->lo[d], x->b), end = PetscMin(A->lo[d] + A->n[d], x->b + x->n);
+
+    at += ix ? box * (ix[d] - first) : 0;
+    box *= PetscMax(end - first, 0);
   }
-  if (ix) R->op->rowscale[BCRNode(A, ix)] = (PetscReal)factor;
+  if (!R->op->rowscale) {
+    PetscCall(PetscMalloc1(PetscMax(box, 1), &R->op->rowscale));
+    for (PetscInt i = 0; i < box; i++) R->op->rowscale[i] = 1;
+  }
+  if (ix) R->op->rowscale[at] = (PetscReal)factor;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -644,15 +651,13 @@ static PetscErrorCode list_links(BCRReader *R, const PetscInt ix[3], const BCRBo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ends where more rows differ than may: most. planes: some are dropped, so that rows have no factors */
+/* Ends where more rows differ than may: most */
 static PetscErrorCode look_at_fluid(BCRReader *R, PetscInt most)
 {
   const BCRRows *A = R->m.A;
-  PetscBool planes = PETSC_FALSE;
   PetscInt ix[3];
 
   PetscFunctionBegin;
-  for (int k = 0; k < 6; k++) planes = (PetscBool)(planes || R->m.plane[k / 2][k % 2]);
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++)
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++)
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && R->rows <= most; ix[0]++) {
@@ -662,10 +667,6 @@ static PetscErrorCode look_at_fluid(BCRReader *R, PetscInt most)
 
         if ((kind & BCR_IS_KIND) >= BCR_IS_MASK || kind == BCR_IS_MODEL) continue;
         fluid_row(R, ix, &r);
-        if (planes && r.factor != 1) {
-          for (int k = 0; k < BCR_BOX; k++) r.in[k] /= r.factor;
-          r.factor = 1;
-        }
         if (fluid_more(R, ix, &r, more)) PetscCall(list_row(R, ix, fluid_kind(R, ix, &r, more), more));
         if (r.factor != 1) PetscCall(put_factor(R, ix, r.factor));
         PetscCall(list_links(R, ix, &r));
