@@ -147,7 +147,7 @@ static inline PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i
 
   return (PetscBool)(i >= S->A->lo[d] + 2 && i < S->A->lo[d] + S->A->n[d] - 1 && i > S->first[d] && i <= S->last[d] &&
                      m->lo[i] == m->lo[i - 1] && m->up[i] == m->up[i - 1] && m->dg[i] == m->dg[i - 1] &&
-                     m->w[i] == m->w[i - 1]);
+                     m->w[i] == m->w[i - 1] && (!m->times || m->times[i] == m->times[i - 1]));
 }
 
 /* Pairs of words that a line has in BCRCudaRowsSurvey() */

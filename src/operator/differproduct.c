@@ -51,7 +51,7 @@ typedef struct {
      there, and how many rows have neighbours in the fluid */
   PetscInt runs, *run, *length, *piece, pieces, *touched, *rims;
   PetscSegBuffer list[BCR_LISTS];
-  PetscInt entries[BCR_LISTS]; /* of these */
+  PetscInt entries[BCR_LISTS];         /* of these */
   PetscInt rows, kinds[BCR_ROW_KINDS]; /* rows that differ */
 } BCRReader;
 
@@ -144,8 +144,7 @@ static PetscErrorCode vote_ask(const BCRProduct *m, int which, PetscInt n, doubl
     else PetscCall(PetscArrayzero(row[k], BCR_BOX + 1));
   }
   if (m->A->grid.size > 1)
-    PetscCallMPI(
-      MPI_Allreduce(MPI_IN_PLACE, row, (PetscMPIInt)(n * (BCR_BOX + 1)), MPI_DOUBLE, MPI_SUM, m->A->comm));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, row, (PetscMPIInt)(n * (BCR_BOX + 1)), MPI_DOUBLE, MPI_SUM, m->A->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -492,8 +491,9 @@ static PetscErrorCode find_pieces(BCRReader *R)
 typedef struct {
   double st[BCR_BOX], in[BCR_BOX]; /* the matrix' with columns put back; the model's times factor */
   double factor;
-  int kept, back, lost; /* slots: columns of the mask that the row has, that are put back; links to the fluid that it lacks */
-  int gone;             /* slots: columns of the mask that the row lacks */
+  int kept, back,
+    lost;   /* slots: columns of the mask that the row has, that are put back; links to the fluid that it lacks */
+  int gone; /* slots: columns of the mask that the row lacks */
 } BCRBoxRow;
 
 /* What nodes of a row are of the mask */
@@ -582,7 +582,8 @@ static int fluid_kind(const BCRReader *R, const PetscInt ix[3], const BCRBoxRow 
 
     ends = (PetscBool)(ends || (x->n > 1 && BCRProductClass(x, ix[d]) != BCR_INSIDE));
   }
-  for (int k = 0; k < BCR_BOX; k++) diagonal = (PetscBool)(diagonal && (k == BCR_MIDDLE || PetscAbs(more[k]) <= BCR_SAME_TOL * PetscAbs(r->in[k])));
+  for (int k = 0; k < BCR_BOX; k++)
+    diagonal = (PetscBool)(diagonal && (k == BCR_MIDDLE || PetscAbs(more[k]) <= BCR_SAME_TOL * PetscAbs(r->in[k])));
   if (diagonal) return ends ? BCR_ROW_END : BCR_ROW_DIAGONAL;
   if (r->gone != r->back || (r->lost && !ends)) return BCR_ROW_LINKS;
   return ends ? BCR_ROW_END : BCR_ROW_STRENGTH;
@@ -878,7 +879,8 @@ static PetscErrorCode read_rows(BCRReader *R, PetscBool *good)
   *good = (PetscBool)(count[0] <= most);
   if (!*good) {
     PetscCall(PetscInfo(A->P,
-                        "%" PetscInt_FMT " rows differ from the box stencil that most rows have, more than an eighth of "
+                        "%" PetscInt_FMT
+                        " rows differ from the box stencil that most rows have, more than an eighth of "
                         "all %" PetscInt_FMT "\n",
                         count[0], N));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -489,7 +489,8 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
           product_compare(m, ix, class, st, model[class[0] + 3 * class[1] + 9 * class[2]]);
           good = (PetscBool)(m->dev <= BCR_SAME_TOL);
           if (good && class[0] == BCR_INSIDE && !beside)
-            ix[0] += BCRProductRun(m, ix, m->axis[0].b + m->axis[0].n - 1, model[class[0] + 3 * class[1] + 9 * class[2]]);
+            ix[0] +=
+              BCRProductRun(m, ix, m->axis[0].b + m->axis[0].n - 1, model[class[0] + 3 * class[1] + 9 * class[2]]);
         } else {
           m->dev = PETSC_INFINITY;
           m->devrow = m->devcol = BCRGridNatural(&A->grid, ix);

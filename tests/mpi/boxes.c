@@ -26,8 +26,8 @@ typedef enum {
   KINDS
 } Kind;
 
-static const char *const kinds[] = {"kept",   "zeroed", "no flux", "hole",      "islands",
-                                    "wells",  "pinned", "half",    "materials", "odd"};
+static const char *const kinds[] = {"kept",  "zeroed", "no flux", "hole",      "islands",
+                                    "wells", "pinned", "half",    "materials", "odd"};
 
 typedef enum {
   OUT,   /* nodes beyond the end are left out, and zero */
@@ -411,8 +411,11 @@ int main(int argc, char **argv)
       for (int e = 0; e < (int)PETSC_STATIC_ARRAY_LENGTH(ends); e++)
         for (PetscInt dim = 2; dim <= 3; dim++) {
           const double scales[] = {1, -1, sizeof(PetscReal) < sizeof(double) ? 1e-4 : 1e-14};
-          Box x = {dim, {dim == 2 ? 23 : 13, dim == 2 ? 25 : 12, dim == 2 ? 1 : 14}, (Kind)kind, (Model)model, ends[e],
-                   scales[t % 3]};
+          Box x = {
+            dim,        {dim == 2 ? 23 : 13, dim == 2 ? 25 : 12, dim == 2 ? 1 : 14},
+            (Kind)kind, (Model)model,
+            ends[e],    scales[t % 3]
+          };
 
           if (!Makes(&x) || t++ % few) continue;
           PetscCall(Run(&x, e));
