@@ -286,6 +286,8 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
   PetscCall(ierr);
   PetscCall(BCRFaultAgree(A->comm, &fault));
   op->tau = fabs(told[0]) <= BCR_SUM_TOL * told[1] ? 0 : (PetscReal)told[0];
+  /* rows of the mask have sums that are complex, and lists have real ones: its solution is zero */
+  if (op->differ && op->tau != 0) op->differ->shores = op->differ->lifts = 0;
   if (t->turned) PetscCall(BCRFaultShare(A->comm, take_turn(t, A, c, op), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
