@@ -44,8 +44,9 @@ typedef struct {
   BCROperator *op;
   double model[BCR_BOX][BCR_BOX], sum[BCR_BOX]; /* rows by class, and their sums */
   double limit;                                 /* rows that deviate by no more are the model's */
-  PetscBool neutral, bad;
-  unsigned char *kind; /* [nodes] */
+  PetscBool neutral, bad;                       /* bad: there is a row that no such matrix has */
+  BCRFault fault;                               /* ... or no matrix */
+  unsigned char *kind;                          /* [nodes] */
   PetscInt masked;
   /* the mask of all ranks: runs along x, ascending, and of which piece each is; pieces: has a row of the fluid a column
      there, and how many rows have neighbours in the fluid */
@@ -283,6 +284,18 @@ static void note_deviation(BCRReader *R, const PetscInt ix[3], double dev, int s
   R->m.devcol = BCRGridNatural(&R->m.A->grid, jx);
 }
 
+static PetscErrorCode look_at_bad(BCRReader *R, const PetscInt ix[3])
+{
+  double st[7], rest;
+  PetscInt col;
+
+  PetscFunctionBegin;
+  R->bad = PETSC_TRUE;
+  if (BCRRowGet(R->m.A, R->m.c, ix, st, &rest, &col) == BCR_ROW_NAN)
+    PetscCall(BCRRowFault(R->m.A, BCR_ROW_NAN, R->m.c, ix, col, &R->fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One row. *behind: how many rows behind it are the model's, too */
 static PetscErrorCode look_at(BCRReader *R, const PetscInt ix[3], PetscInt *behind)
 {
@@ -294,7 +307,7 @@ static PetscErrorCode look_at(BCRReader *R, const PetscInt ix[3], PetscInt *behi
 
   PetscFunctionBegin;
   *behind = 0;
-  if (!BCRProductRow(A, R->m.c, ix, st)) R->bad = PETSC_TRUE;
+  if (!BCRProductRow(A, R->m.c, ix, st)) PetscCall(look_at_bad(R, ix));
   else if (BCRPlanesOf(A, R->op, ix, side)) {
     *kind = BCR_IS_PLANE;
     if (!BCRProductAlone(st)) R->bad = PETSC_TRUE;
@@ -859,6 +872,7 @@ static PetscErrorCode read_rows(BCRReader *R, PetscBool *good)
   PetscCall(find_model(R, good));
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFaultShare(A->comm, look_at_all(R), BCR_NO_MEMORY));
+  PetscCall(BCRFaultAgree(A->comm, &R->fault));
   count[0] = R->bad ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, count, 1, MPIU_INT, MPI_MAX, A->comm));
   *good = (PetscBool)(count[0] == 0);

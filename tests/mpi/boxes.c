@@ -2,8 +2,8 @@
   Rows that differ among those of 9 and 27 points: obstacles, wells, pinned rows, two materials, walls of two kinds in bilinear and
   trilinear elements, Mehrstellen and HPCG's stencil, whose ends are elements', left out, rings or rows of 1. KSPPREONLY solves the
   matrix directly, twice, transposed and with other values, with a residual of rounding and the solution of PETSc's LU; of
-  singular matrices, where a constant is free, a known one. Kinds and their counts are in PCView(). Where too many rows differ
-  there is an error. Real and complex, any number of ranks.
+  singular matrices, where a constant is free, a known one. Kinds and their counts are in PCView(). Solves of the box do not grow with
+  the grid; CG with the extension by zero; errors where too many rows differ. Real and complex, any number of ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
   -few <1, 2 on several ranks>: one case of so many; -print: the numbers
   ranks: 1 2 3
@@ -377,6 +377,118 @@ static PetscErrorCode Run(const Box *box, int e)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Solves of the box for a first right-hand side do not grow with the grid */
+static PetscErrorCode Counts(Kind kind, const End (*end)[2], PetscInt most)
+{
+  for (PetscInt n = 31; n <= 127; n = 2 * n + 1) {
+    const Box x = {
+      2, {n, n + 2, 1},
+       kind, ELEMENTS, end, 1
+    };
+    PetscInt solves;
+    Vec u, b;
+    KSP ksp;
+    PC pc;
+    DM da;
+    Mat A;
+
+    PetscCall(Create(&x, &da, &A));
+    PetscCall(MatCreateVecs(A, &u, &b));
+    PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
+    PetscCall(TestRandom(u));
+    PetscCall(MatMult(A, u, b));
+    PetscCall(KSPSolve(ksp, b, u));
+    PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, NULL, &solves));
+    if (print) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d: %d solves\n", kinds[kind], (int)n, (int)solves));
+    Check(solves > 0 && solves <= most, "%s, %d: %d solves of the box, more than %d", kinds[kind], (int)n, (int)solves,
+          (int)most);
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(VecDestroy(&u));
+    PetscCall(VecDestroy(&b));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+  }
+  return PETSC_SUCCESS;
+}
+
+/* -pc_bcrpoisson_capacitance extension: CG, for a mask; most: iterations, 0: an error */
+static PetscErrorCode Extend(Kind kind, PetscInt most)
+{
+  const PetscReal rtol = sizeof(PetscReal) == 4 ? (PetscReal)1e-4 : (PetscReal)1e-8;
+  const Box x = {
+    2, {47, 45, 1},
+     kind, ELEMENTS, ends[0], 1
+  };
+  PetscReal norm[2];
+  PetscInt its;
+  Vec u, b;
+  KSP ksp;
+  PC pc;
+  DM da;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(Create(&x, &da, &A));
+  PetscCall(MatCreateVecs(A, &u, &b));
+  PetscCall(TestKSPCreate(A, KSPCG, &ksp, &pc));
+  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+  PetscCall(KSPSetTolerances(ksp, rtol, 0, PETSC_DEFAULT, 200));
+  PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_EXTENSION));
+  if (!most) CheckError(PCSetUp(pc), PETSC_ERR_SUP, "extension");
+  else {
+    PetscCall(TestRandom(u));
+    PetscCall(MatMult(A, u, b));
+    PetscCall(KSPSolve(ksp, b, u));
+    PetscCall(KSPGetIterationNumber(ksp, &its));
+    PetscCall(VecScale(b, -1));
+    PetscCall(VecNorm(b, NORM_2, &norm[1]));
+    PetscCall(MatMultAdd(A, u, b, b));
+    PetscCall(VecNorm(b, NORM_2, &norm[0]));
+    if (print) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "extension, %s: %d iterations\n", kinds[kind], (int)its));
+    Check(its <= most && norm[0] <= 2 * rtol * norm[1], "extension, %s: %d iterations, residual %g", kinds[kind],
+          (int)its, (double)(norm[0] / norm[1]));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is no matrix of the kind: more rows that differ than an eighth; a row of a mask that is NaN; a row with an entry that no
+   stencil of 27 points has */
+static PetscErrorCode Bad(int what)
+{
+  const Box x = {
+    2, {24, 25, 1},
+     KEPT, ELEMENTS, ends[1], 1
+  };
+  PetscInt first, last, n;
+  PC pc;
+  DM da;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(Create(&x, &da, &A));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(A, &first, &last));
+  PetscCall(MatGetSize(A, &n, NULL));
+  for (PetscInt i = first; i < last; i++) {
+    if (what == 0 && i % 3 == 0) PetscCall(MatSetValue(A, i, i, 5. + (double)(i % 7), INSERT_VALUES));
+    if (what == 1 && i == n / 2) PetscCall(MatSetValue(A, i, i, (PetscScalar)NAN, INSERT_VALUES));
+    if (what == 2 && i == 3) PetscCall(MatSetValue(A, i, n - 2, -1, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+  CheckError(PCSetUp(pc), what == 1 ? PETSC_ERR_FP : PETSC_ERR_SUP, what == 1 ? "NaN" : "box or wide stencil");
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is there anything of that kind to do with these ends? */
 static PetscBool Makes(const Box *x)
 {
@@ -420,6 +532,17 @@ int main(int argc, char **argv)
           if (!Makes(&x) || t++ % few) continue;
           PetscCall(Run(&x, e));
         }
+  if (!device) {
+    PetscCall(Counts(KEPT, ends[0], 25));
+    PetscCall(Counts(ZEROED, ends[1], 26));
+    PetscCall(Counts(NOFLUX, ends[1], 26));
+    PetscCall(Counts(HOLE, ends[1], 36));
+    PetscCall(Counts(MATERIAL, ends[0], 32));
+    PetscCall(Extend(NOFLUX, 20));
+    PetscCall(Extend(KEPT, 30));
+    PetscCall(Extend(WELLS, 0));
+    for (int what = 0; what < 3; what++) PetscCall(Bad(what));
+  }
   PetscCall(PetscFinalize());
   return TestStatus(rank == 0, TestPassed, TestFailed);
 }
