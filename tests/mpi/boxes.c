@@ -1,6 +1,6 @@
 /*
   Rows that differ among those of 9 and 27 points: obstacles, wells, pinned rows, two materials, walls of two kinds in bilinear and
-  trilinear elements, Mehrstellen and HPCG's stencil, whose ends are elements', left out, rings or rows of 1. KSPPREONLY solves the
+  trilinear elements, Mehrstellen and HPCG's stencil, definite or not, whose ends are elements', left out, rings or rows of 1. KSPPREONLY solves the
   matrix directly, twice, transposed and with other values, with a residual of rounding and the solution of PETSc's LU; of
   singular matrices, where a constant is free, a known one. Kinds and their counts are in PCView(). Solves of the box do not grow with
   the grid; CG with the extension by zero; errors where too many rows differ. Real and complex, any number of ranks.
@@ -39,6 +39,7 @@ typedef enum {
 typedef enum {
   ELEMENTS, /* stiffness, and a mass where it says so */
   MASS,
+  WAVES,  /* a mass with the other sign: not definite */
   STENCIL /* Mehrstellen, HPCG: for ends that are left out, and rings */
 } Model;
 
@@ -127,12 +128,12 @@ static double ElementEntry(const Box *x, int apart)
   const double h[3] = {1, .8, 1.3};
   double v = 0;
 
-  for (int e = 0; e < (int)x->dim + (x->model == MASS); e++) {
+  for (int e = 0; e < (int)x->dim + (x->model == MASS || x->model == WAVES); e++) {
     double w = 1;
 
     for (int d = 0; d < (int)x->dim; d++)
       w *= d == e ? (apart >> d & 1 ? -1 : 1) / h[d] : (apart >> d & 1 ? 1 : 2) * h[d] / 6;
-    v += w;
+    v += e == (int)x->dim && x->model == WAVES ? -.4 * w : w;
   }
   return v;
 }
@@ -200,7 +201,8 @@ static PetscInt Row(const Box *x, const PetscInt ix[3], MatStencil cols[27], Pet
 /* Nothing holds the solution */
 static PetscBool Singular(const Box *x)
 {
-  if ((x->kind != NOFLUX && x->kind != MATERIAL && x->kind != HOLE) || x->model == MASS) return PETSC_FALSE;
+  if ((x->kind != NOFLUX && x->kind != MATERIAL && x->kind != HOLE) || x->model == MASS || x->model == WAVES)
+    return PETSC_FALSE;
   for (PetscInt d = 0; d < x->dim; d++)
     for (int s = 0; s < 2; s++)
       if (x->end[d][s] == OUT || x->end[d][s] == PLANE) return PETSC_FALSE;
@@ -327,6 +329,7 @@ static PetscErrorCode View(const Box *x, PC pc)
 static PetscErrorCode Run(const Box *box, int e)
 {
   const PetscBool singular = Singular(box), single = (PetscBool)(sizeof(PetscReal) < sizeof(double));
+  const double bound = box->model == WAVES ? 1e-12 : 1e-13; /* the empty box may be near to singular */
   PetscReal error = 0, difference = 0;
   PetscInt rows, solves;
   KSPConvergedReason reason;
@@ -360,8 +363,8 @@ static PetscErrorCode Run(const Box *box, int e)
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s %d-D, model %d, ends %d, solve %d: %d rows, %d solves, %g, %g\n",
                             kinds[box->kind], (int)box->dim, (int)box->model, e, k, (int)rows, (int)solves,
                             (double)error, (double)difference));
-    Check(reason > 0 && rows > 0 && solves > 0 && error <= (single ? 1e-5 : 1e-13) &&
-            difference <= (single ? 1e-2 : 1e-10),
+    Check(reason > 0 && rows > 0 && solves > 0 && error <= (single ? 1e-5 : bound) &&
+            difference <= (single ? 1e-2 : 1e3 * bound),
           "%s, %d-D, model %d, ends %d, scale %g, %s, solve %d: reason %d, %d rows, %d solves, backward error %g, "
           "difference %g",
           kinds[box->kind], (int)box->dim, (int)box->model, e, box->scale, singular ? "singular" : "regular", k,
@@ -519,7 +522,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
   for (int kind = 0; kind < KINDS && (!device || BCRSolverHaveDevice(NULL)); kind++)
-    for (int model = 0; model < 3; model++)
+    for (int model = 0; model <= STENCIL; model++)
       for (int e = 0; e < (int)PETSC_STATIC_ARRAY_LENGTH(ends); e++)
         for (PetscInt dim = 2; dim <= 3; dim++) {
           const double scales[] = {1, -1, sizeof(PetscReal) < sizeof(double) ? 1e-4 : 1e-14};
