@@ -7,7 +7,7 @@
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
   -few <1>: one case of so many; -print: the numbers
   ranks: 1 2 3
-  turns: 3
+  turns: 6
 */
 #include "../petsc/testing.h"
 #include "src/poisson/solver.h"
@@ -358,7 +358,7 @@ static PetscErrorCode Run(const Box *box, int e)
     PetscCall(transpose ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
-    PetscCall(Compare(A, transpose, b, x, (PetscBool)!singular, &error, &difference));
+    PetscCall(Compare(A, transpose, b, x, (PetscBool)(!singular && k % 2 == 0), &error, &difference));
     if (singular) PetscCall(Apart(box, da, x, y, &difference));
     if (print)
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s %d-D, model %d, ends %d, solve %d: %d rows, %d solves, %g, %g\n",
