@@ -5,7 +5,7 @@
   singular matrices, where a constant is free, a known one. Kinds and their counts are in PCView(). Solves of the box do not grow with
   the grid; CG with the extension by zero; errors where too many rows differ. Real and complex, any number of ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
-  -few <1>: one case of so many; -print: the numbers
+  -few <1>: one case of so many; -planes <1>, 0: no ends with rows of 1; -print: the numbers
   ranks: 1 2 3
   turns: 6
 */
@@ -494,10 +494,12 @@ static PetscErrorCode Bad(int what)
 }
 
 /* Is there anything of that kind to do with these ends? */
-static PetscBool Makes(const Box *x)
+static PetscBool Makes(const Box *x, PetscBool planes)
 {
   const PetscBool elements = (PetscBool)(x->model != STENCIL);
 
+  for (PetscInt d = 0; d < x->dim && !planes; d++)
+    if (x->end[d][0] == PLANE || x->end[d][1] == PLANE) return PETSC_FALSE;
   for (PetscInt d = 0; d < x->dim && !elements; d++)
     for (int s = 0; s < 2; s++)
       if (x->end[d][s] != OUT && x->end[d][s] != RING) return PETSC_FALSE;
@@ -510,6 +512,7 @@ int main(int argc, char **argv)
   char backend[8] = "cpu";
   PetscMPIInt rank;
   PetscInt few = 1;
+  PetscBool planes = PETSC_TRUE;
   int t = 0;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -517,6 +520,7 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCall(TestSeed());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-few", &few, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-planes", &planes, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-print", &print));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
@@ -531,7 +535,7 @@ int main(int argc, char **argv)
             ends[e],    scales[t % 3]
           };
 
-          if (!Makes(&x) || t++ % few || !TestTurn()) continue;
+          if (!Makes(&x, planes) || t++ % few || !TestTurn()) continue;
           PetscCall(Run(&x, e));
         }
   if (!device) {
