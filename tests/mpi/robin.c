@@ -153,7 +153,7 @@ static PetscErrorCode one(PetscInt number)
   p.dim = number % 4 == 3 ? 3 : 2;
   p.shift = number % 3 ? 0.02 * drand48() : 0;
   for (PetscInt d = 0; d < p.dim; d++)
-    axis_make(&p.axis[d], p.dim == 3 ? 23 + 2 * d - 5 * (d == 2) : sizes[lrand48() % 8],
+    axis_make(&p.axis[d], p.dim == 3 ? 21 + 2 * d - 14 * (d == 2) : sizes[lrand48() % 8],
               d == p.dim - 1 && number % 5 == 4 ? PETSC_TRUE : PETSC_FALSE);
   p.axis[0].diag[0] += 0.1; /* neither singular nor a mirror */
   if (p.dim == 2)

@@ -98,12 +98,7 @@ static PetscErrorCode Solve(DM da, Mat B, const char what[])
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(TestBackwardError(B, PETSC_FALSE, b, x, &error));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &lu));
-  PetscCall(KSPSetOptionsPrefix(lu, "reference_"));
-  PetscCall(KSPSetType(lu, KSPPREONLY));
-  PetscCall(KSPSetOperators(lu, B, B));
-  PetscCall(KSPGetPC(lu, &pc));
-  PetscCall(PCSetType(pc, PCREDUNDANT));
+  PetscCall(TestReference(B, &lu));
   PetscCall(KSPSolve(lu, b, y));
   PetscCall(TestDifference(x, y, &difference));
   PetscCall(MatGetDM(B, &has));
