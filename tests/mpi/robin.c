@@ -183,9 +183,7 @@ static PetscErrorCode one(PetscInt number)
   p.shift -= 0.3 + 1e-3;
   PetscCall(fill(&p, da, A));
   if (number % 3 && p.shift >= 0) PetscCall(solve(pc, A, PETSC_FALSE, number, "a smaller shift"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -231,9 +229,7 @@ static PetscErrorCode lone(PetscInt dim, PetscInt d, PetscInt high)
   Check(rank || size > 1 || (strstr(text, along) != NULL && !strstr(text, "eigenvectors") && !strstr(text, "apart")),
         "one end of axis %d, dimension %d: PCView() says\n%s", (int)d, (int)dim, text);
   free(text);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -109,11 +109,7 @@ static PetscErrorCode Solve(DM da, Mat B, const char what[])
     Check(strstr(text, has ? "from the DM of the matrix" : "from the DM of the vectors"), "%s: in the view: %s", what,
           text);
   free(text);
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(TestDestroy(&lu, &ksp, &b, &x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,10 +128,7 @@ static PetscErrorCode Wrong(Mat B, PetscInt nodes)
   PetscCall(VecDuplicate(b, &x));
   PetscCall(TestKSPCreate(B, KSPPREONLY, &ksp, &pc));
   CheckError(KSPSolve(ksp, b, x), -1, "");
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(DMDestroy(&line));
+  PetscCall(TestDestroy(&ksp, &b, &x, &line));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

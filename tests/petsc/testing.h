@@ -413,9 +413,7 @@ static inline PetscErrorCode TestGather(DM da, Vec v, PetscScalar **all, PetscIn
   PetscCall(VecGetArrayRead(seq, &a));
   PetscCall(PetscArraycpy(*all, a, *n));
   PetscCall(VecRestoreArrayRead(seq, &a));
-  PetscCall(VecScatterDestroy(&scatter));
-  PetscCall(VecDestroy(&seq));
-  PetscCall(VecDestroy(&natural));
+  PetscCall(TestDestroy(&scatter, &seq, &natural));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
