@@ -252,6 +252,8 @@ static PetscErrorCode BadOptions(void)
 
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
+  PetscCall(BadOption("capacitance_max_rows", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least one direction"));
+  PetscCall(BadOption("slab_ranks", "-1", PETSC_ERR_ARG_OUTOFRANGE, "a number of ranks, or 0"));
   PetscCall(BadOption("radix", "1", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "-4", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "four", PETSC_ERR_ARG_OUTOFRANGE, "not a number"));
@@ -329,6 +331,8 @@ static PetscErrorCode Calls(void)
   CheckError(PCBCRPoissonSetSchedule(pc, 2, radices), PETSC_ERR_ARG_OUTOFRANGE, "at least 2");
   CheckError(PCBCRPoissonSetSchedule(pc, 65, many), PETSC_ERR_ARG_OUTOFRANGE, "64");
   CheckError(PCBCRPoissonSetSchedule(pc, -1, NULL), PETSC_ERR_ARG_OUTOFRANGE, "64");
+  CheckError(PCBCRPoissonSetCapacitanceMaxRows(pc, 0), PETSC_ERR_ARG_OUTOFRANGE,
+             "PCBCRPoissonSetCapacitanceMaxRows 0: at least one direction is kept");
   CheckError(PCBCRPoissonSetOperator(pc, 4, h, NULL, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "1, 2 or 3");
   CheckError(PCBCRPoissonSetOperator(pc, 2, none, NULL, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "of axis y");
   CheckError(PCBCRPoissonSetOperator(pc, 2, h, wrong, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "End 2");

@@ -286,7 +286,7 @@ static PetscErrorCode Options(void)
   PetscCall(PCSetType(pc, PCNEATO));
   CheckError(PCNeatoSetAxis(pc, (PCNeatoAxis)4), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoAxis");
   CheckError(PCNeatoSetMethod(pc, (PCNeatoMethod)-1), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoMethod");
-  CheckError(PCNeatoSetParts(pc, -1), PETSC_ERR_ARG_OUTOFRANGE, "1 or more");
+  CheckError(PCNeatoSetParts(pc, -1), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoSetParts -1: give 1 or more");
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
