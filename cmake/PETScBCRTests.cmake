@@ -325,9 +325,9 @@ function(petscbcr_add_program_tests)
       # PETSc's kernel for diagonals, which sides take, is not emulated
       add_test(NAME emulated-boxes COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_boxes> -backend cuda -few 40 -planes 0 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-boxes LABELS cuda ranks1)
-      add_test(NAME emulated-capacitance COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -cases 18 -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-capacitance COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -cases 18 -turns 2 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-capacitance LABELS cuda ranks1)
-      add_test(NAME emulated-capacitance-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -transport host -cases 8 -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-capacitance-2 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_capacitance> -backend cuda -transport host -cases 18 -turns 2 -use_gpu_aware_mpi 0)
       petscbcr_set_test_properties(emulated-capacitance-2 RANKS 2 LABELS cuda ranks2)
       # a device on one rank of two, and on both, without NCCL
       add_test(NAME emulated-devices-1 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 1 ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_mpi_badinput> -devices -use_gpu_aware_mpi 0 : ${MPIEXEC_NUMPROC_FLAG} 1 $<TARGET_FILE:test_mpi_badinput> -devices -use_gpu_aware_mpi 0)
