@@ -174,6 +174,19 @@ static __device__ __forceinline__ void product_16x8x4(double *c, double2 a, doub
 #endif
 }
 
+/* The entries that the warp is going to take of the table come to the first-level cache */
+template <int KIND, int MT>
+static __device__ __forceinline__ void product_prefetch(const BCRCudaProducts &p, const double *table, int first)
+{
+  const char *A = (const char *)(table + (size_t)first * p.steps * 64);
+  const int bytes = MT * p.steps * 512;
+
+#pragma unroll
+  for (int i = 0; i < ProductKind<KIND>::MATRICES; i++)
+    for (int b = threadIdx.x % 32 * 128; b < bytes; b += 32 * 128)
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(A + (size_t)i * p.tiles * p.steps * 512 + b));
+}
+
 /* The warp's MT tiles of 16 rows, from tile `first` on, times all lines: lane's results are in
    c[][m][q][2 h + e], row 16 (first + m) + 8 h + lane/4, line 8 q + 2 (lane % 4) + e */
 template <int KIND, int MT, int W>
