@@ -23,7 +23,7 @@ struct DstArgs {
   const void *table;
   const int *extraof; /* row of extra that is added, or -1 */
   ptrdiff_t extrald, extrab;
-  int early;
+  int early, even;
 };
 
 /* what the block takes next is on its way to the second-level cache while this pair is in the first passes */
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typ
   }
 }
 
-template <class S, int EVEN>
+template <class S, int EVEN_>
 __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
@@ -50,6 +50,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   typedef Cplx<T> C;
   extern __shared__ __align__(16) char sm[];
   constexpr int L = S::L, A = S::A;
+  const int EVEN = EVEN_ == 2 ? p.even : EVEN_;
   const int sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     if (p.early) bcr_go_after();
     if (valid) {
       constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1);
-      const ClassModes<S, EVEN> modes(c);
+      const ClassModes<S> modes(c, EVEN);
       T *y0 = u + a0 * p.ua + b0 * p.ub + modes.base, *y1 = u + a1 * p.ua + b1 * p.ub + modes.base;
 
 #pragma unroll
@@ -139,18 +140,19 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   if (!p.early) bcr_go_after();
 }
 
-template <class S, int EVEN>
+template <class S, int EVEN_>
 __global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
 {
   typedef typename S::T T;
   typedef Cplx<T> C;
   extern __shared__ __align__(16) char sm[];
   constexpr int L = S::L, A = S::A;
+  const int EVEN = EVEN_ == 2 ? p.even : EVEN_;
   const int sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-  const ClassModes<S, EVEN> modes(c);
+  const ClassModes<S> modes(c, EVEN);
 
   fetch_table<S>(table, p.table);
   bcr_wait_before();
@@ -307,19 +309,32 @@ static int launch(DstArgs *args, int back, const void *f, void *u, const void *e
   return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
+#if !defined(EVEN_OLD)
+#include <cstdlib>
+extern "C" int BCRCudaDstOld(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,
+               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+#endif
 int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,
                const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
+#if !defined(EVEN_OLD)
+  if (getenv("BCR_EVEN_OLD")) return BCRCudaDstOld(stream, N, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab, more);
+#endif
   DstArgs args;
   int error = (int)cudaErrorInvalidValue;
 
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.npairs = (args.nrows + 1) / 2;
   args.table = table;
+  args.even = even;
   if (args.nrows < 1) return 0;
-  DST_SHAPE(single, N,
-            error = even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream))
-                         : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream)));
+#if defined(EVEN_OLD)
+#define CALL even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream)) : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream))
+#else
+#define CALL launch<S, 2>(&args, back, f, u, extra, sms, bcr_stream(stream))
+#endif
+  DST_SHAPE(single, N, error = CALL);
   return error;
 }

@@ -5,14 +5,14 @@
 
 /* Bluestein: a job is a row (split) or a pair of rows */
 struct ChirpArgs {
-  int njobs, nrows, na, h, P, split, back;
+  int njobs, nrows, na, h, P, split, back, even;
   ptrdiff_t fa, fb, ua, ub;
   const void *table, *chirp, *spectrum; /* 0 .. h: e^(-pi i j^2/Q); A/2 + 1 classes of L */
   const int *extraof;
   ptrdiff_t extrald, extrab;
 };
 
-template <class S, int EVEN>
+template <class S, int EVEN_>
 __global__ void __launch_bounds__(S::NT, S::MINB)
   dst_chirp(ChirpArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
@@ -20,6 +20,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB)
   typedef Cplx<T> C;
   extern __shared__ __align__(16) char sm[];
   constexpr int L = S::L, A = S::A;
+  const int EVEN = EVEN_ == 2 ? p.even : EVEN_;
   const int sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH, h = p.h;
   T *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE;
   C *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
@@ -162,22 +163,35 @@ static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void 
                     S::BYTES, stream, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
+#if !defined(EVEN_OLD)
+#include <cstdlib>
+extern "C" int BCRCudaDstChirpOld(BCRStream stream, int P, int even, int back, int single, const void *table, int sms,
+                    const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+                    const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+#endif
 int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, const void *table, int sms,
                     const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                     const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
+#if !defined(EVEN_OLD)
+  if (getenv("BCR_EVEN_OLD")) return BCRCudaDstChirpOld(stream, P, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab, more);
+#endif
   ChirpArgs args;
   int error = (int)cudaErrorInvalidValue;
 
   args.split = P % 2;
   args.back = back != 0;
+  args.even = even;
   args.P = P;
   args.h = chirp_half(P, even);
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.njobs = P % 2 ? args.nrows : (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;
-  CHIRP_SHAPE(single, chirp_length(args.h),
-              error = even ? chirp_launch<S, 1>(&args, table, f, u, extra, sms, bcr_stream(stream))
-                           : chirp_launch<S, 0>(&args, table, f, u, extra, sms, bcr_stream(stream)));
+#if defined(EVEN_OLD)
+#define CALL even ? chirp_launch<S, 1>(&args, table, f, u, extra, sms, bcr_stream(stream)) : chirp_launch<S, 0>(&args, table, f, u, extra, sms, bcr_stream(stream))
+#else
+#define CALL chirp_launch<S, 2>(&args, table, f, u, extra, sms, bcr_stream(stream))
+#endif
+  CHIRP_SHAPE(single, chirp_length(args.h), error = CALL);
   return error;
 }
