@@ -123,7 +123,7 @@ template <typename T, int KIND>
 static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
                   cudaStream_t stream, int *fits)
 {
-  return m->var & 8 && p->n <= 128 ? launch<T, KIND, 16>(p, m, mean, u, stream, fits) : launch<T, KIND, 32>(p, m, mean, u, stream, fits);
+  return m->var & 8 && p->n <= 128 && m->n <= 128 ? launch<T, KIND, 16>(p, m, mean, u, stream, fits) : launch<T, KIND, 32>(p, m, mean, u, stream, fits);
 }
 template <typename T>
 static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,

@@ -121,13 +121,13 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
 
   m->n = n;
   m->var = getenv("BCR_VAR") ? atoi(getenv("BCR_VAR")) : 0;
-  if (n > 128) m->var &= 3;
+  if (n > 512) m->var &= 3;
   /* ib 2: Dirichlet ends */
   m->kind =
     !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
   m->steps = (terms + 3) / 4;
   m->tiles = (terms + 63) / 64 * 4;
-  m->width = m->var & 20 && n <= 128 ? 16 : product_width(m, shared);
+  m->width = m->var & 20 && n <= 512 ? 16 : product_width(m, shared);
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
     return 0;
@@ -190,8 +190,7 @@ static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaSt
 template <typename T, int KIND>
 static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  if constexpr (KIND != BCR_CUDA_PRODUCT_WHOLE)
-    if (p->m.var & 16) return launch<T, KIND, 16, 512>(p, f, u, extra, stream);
+  if (p->m.var & 16) return launch<T, KIND, 16, 512>(p, f, u, extra, stream);
   return p->m.width == 32 ? launch<T, KIND, 32, PRODUCT_TILES>(p, f, u, extra, stream) : launch<T, KIND, 16, PRODUCT_TILES>(p, f, u, extra, stream);
 }
 template <typename T>
