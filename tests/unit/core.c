@@ -483,7 +483,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL)); /* of one kind of boxes */
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL));             /* of one kind of boxes */
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-only", only, &nonly, NULL)); /* these cases alone */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &spectral, NULL));

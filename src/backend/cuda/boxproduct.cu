@@ -8,7 +8,7 @@
 #include "product.cuh"
 
 enum {
-  BOX_W = 32,      /* columns of a block */
+  BOX_W = 32,      /* columns of a block; half as many where there are PRODUCT_NARROW modes at most */
   BOX_MODES = 256, /* at most: a thread each */
   BOX_ROWS = 32,   /* results of a column that a warp has */
   /* most modes for which this takes less time than level 0 does, in seven kernels of which two read
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
              pinned = mean.pin >= 0 && (int)blockIdx.y == mean.plane; /* the whole cluster */
 
   bcr_wait_before();
-  if (m.var & 2) product_prefetch<KIND, MT>(m, m.table[0], first);
+  if (W < BOX_W) product_prefetch<KIND, MT>(m, m.table[0], first);
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
 #pragma unroll 1
@@ -113,17 +113,18 @@ static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCR
   const auto kernel = box_products<T, KIND, W>;
   cudaError_t e;
 
-  if (fits || !(m->var & 1)) return cluster_launch(kernel, ranks, p->planes, threads, bytes, stream, fits, *p, *m, mean, (T *)u);
+  if (fits) return cluster_launch(kernel, ranks, p->planes, threads, bytes, stream, fits, *p, *m, mean, (T *)u);
   e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch_clusters(1, ranks, kernel, dim3((unsigned)ranks, (unsigned)p->planes), threads, bytes, stream, *p, *m, mean,
-                             (T *)u);
+  return bcr_launch_clusters(1, ranks, kernel, dim3((unsigned)ranks, (unsigned)p->planes), threads, bytes, stream, *p,
+                             *m, mean, (T *)u);
 }
 template <typename T, int KIND>
 static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
                   cudaStream_t stream, int *fits)
 {
-  return m->var & 8 && p->n <= 128 && m->n <= 128 ? launch<T, KIND, 16>(p, m, mean, u, stream, fits) : launch<T, KIND, 32>(p, m, mean, u, stream, fits);
+  return m->n <= PRODUCT_NARROW && p->n <= RANKS * BOX_W / 2 ? launch<T, KIND, BOX_W / 2>(p, m, mean, u, stream, fits)
+                                                             : launch<T, KIND, BOX_W>(p, m, mean, u, stream, fits);
 }
 template <typename T>
 static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,

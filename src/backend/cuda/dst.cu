@@ -310,17 +310,19 @@ static int launch(DstArgs *args, int back, const void *f, void *u, const void *e
 }
 
 #if !defined(EVEN_OLD)
-#include <cstdlib>
+  #include <cstdlib>
 extern "C" int BCRCudaDstOld(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,
-               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
-               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+                             const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+                             const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
 #endif
 int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,
                const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
 #if !defined(EVEN_OLD)
-  if (getenv("BCR_EVEN_OLD")) return BCRCudaDstOld(stream, N, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab, more);
+  if (getenv("BCR_EVEN_OLD"))
+    return BCRCudaDstOld(stream, N, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab,
+                         more);
 #endif
   DstArgs args;
   int error = (int)cudaErrorInvalidValue;
@@ -331,9 +333,11 @@ int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const vo
   args.even = even;
   if (args.nrows < 1) return 0;
 #if defined(EVEN_OLD)
-#define CALL even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream)) : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream))
+  #define CALL \
+    even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream)) \
+         : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream))
 #else
-#define CALL launch<S, 2>(&args, back, f, u, extra, sms, bcr_stream(stream))
+  #define CALL launch<S, 2>(&args, back, f, u, extra, sms, bcr_stream(stream))
 #endif
   DST_SHAPE(single, N, error = CALL);
   return error;

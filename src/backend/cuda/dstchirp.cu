@@ -164,17 +164,19 @@ static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void 
 }
 
 #if !defined(EVEN_OLD)
-#include <cstdlib>
+  #include <cstdlib>
 extern "C" int BCRCudaDstChirpOld(BCRStream stream, int P, int even, int back, int single, const void *table, int sms,
-                    const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
-                    const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+                                  const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
+                                  const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
 #endif
 int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, const void *table, int sms,
                     const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                     const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
 #if !defined(EVEN_OLD)
-  if (getenv("BCR_EVEN_OLD")) return BCRCudaDstChirpOld(stream, P, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab, more);
+  if (getenv("BCR_EVEN_OLD"))
+    return BCRCudaDstChirpOld(stream, P, even, back, single, table, sms, fl, f, ul, u, extra, extraof, extrald, extrab,
+                              more);
 #endif
   ChirpArgs args;
   int error = (int)cudaErrorInvalidValue;
@@ -188,9 +190,11 @@ int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, con
   args.njobs = P % 2 ? args.nrows : (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;
 #if defined(EVEN_OLD)
-#define CALL even ? chirp_launch<S, 1>(&args, table, f, u, extra, sms, bcr_stream(stream)) : chirp_launch<S, 0>(&args, table, f, u, extra, sms, bcr_stream(stream))
+  #define CALL \
+    even ? chirp_launch<S, 1>(&args, table, f, u, extra, sms, bcr_stream(stream)) \
+         : chirp_launch<S, 0>(&args, table, f, u, extra, sms, bcr_stream(stream))
 #else
-#define CALL chirp_launch<S, 2>(&args, table, f, u, extra, sms, bcr_stream(stream))
+  #define CALL chirp_launch<S, 2>(&args, table, f, u, extra, sms, bcr_stream(stream))
 #endif
   CHIRP_SHAPE(single, chirp_length(args.h), error = CALL);
   return error;

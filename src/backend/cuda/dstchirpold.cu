@@ -1,6 +1,6 @@
 #define EVEN_OLD
-#define BCRCudaDstChirp BCRCudaDstChirpOld
-#define BCRCudaDstChirpOrder BCRCudaDstChirpOrderOld
+#define BCRCudaDstChirp         BCRCudaDstChirpOld
+#define BCRCudaDstChirpOrder    BCRCudaDstChirpOrderOld
 #define BCRCudaDstChirpPossible BCRCudaDstChirpPossibleOld
-#define BCRCudaDstChirpTable BCRCudaDstChirpTableOld
+#define BCRCudaDstChirpTable    BCRCudaDstChirpTableOld
 #include "dstchirp.cu"

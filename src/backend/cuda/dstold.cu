@@ -1,7 +1,7 @@
 #define EVEN_OLD
-#define BCRCudaDst BCRCudaDstOld
-#define BCRCudaDstOrder BCRCudaDstOrderOld
+#define BCRCudaDst         BCRCudaDstOld
+#define BCRCudaDstOrder    BCRCudaDstOrderOld
 #define BCRCudaDstPossible BCRCudaDstPossibleOld
-#define BCRCudaDstSigns BCRCudaDstSignsOld
-#define BCRCudaDstTable BCRCudaDstTableOld
+#define BCRCudaDstSigns    BCRCudaDstSignsOld
+#define BCRCudaDstTable    BCRCudaDstTableOld
 #include "dst.cu"

@@ -107,7 +107,8 @@ static __device__ __forceinline__ void pass(int P, const double *tw, int NS, Loa
 
 /* any radix: an output at a time */
 template <typename T, typename Load>
-static __device__ __forceinline__ void pass_any(int P, const void *table, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void pass_any(int P, const void *table, int R, int NS, Load load, Cplx<T> *dst, int t,
+                                                int step)
 {
   const int nb = P / R, unit = P / (NS * R);
 
@@ -169,7 +170,8 @@ template <typename T>
 static __device__ FFT_APART void next_pass(int P, const void *table, const double *tw, int R, int NS,
                                            const Cplx<T> *src, Cplx<T> *dst, int t, int step)
 {
-  one_pass<T>(P, table, tw, R, NS, [src](int i) { return src[pad(i)]; }, dst, t, step);
+  one_pass<T>(
+    P, table, tw, R, NS, [src](int i) { return src[pad(i)]; }, dst, t, step);
 }
 
 /* a line of the analysis: two neighbours as a complex number */
@@ -358,8 +360,8 @@ __global__ void __launch_bounds__(LINE_THREADS) fft_lines(Plan p, const T *f, T 
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
 template <typename T, int R, int B, typename Load>
-static __device__ __forceinline__ void pass_held(int P, const double *tw, int ls, Load load, Cplx<T> *dst,
-                                                 int t, int step)
+static __device__ __forceinline__ void pass_held(int P, const double *tw, int ls, Load load, Cplx<T> *dst, int t,
+                                                 int step)
 {
   const int nb = P / R;
   Cplx<T> x[B][R];
@@ -392,8 +394,8 @@ static __device__ __forceinline__ void pass_held(int P, const double *tw, int ls
 }
 
 template <typename T, int H, typename Load>
-static __device__ __forceinline__ void held(int P, const double *tw, int R, int ls, Load load, Cplx<T> *dst,
-                                            int t, int step)
+static __device__ __forceinline__ void held(int P, const double *tw, int R, int ls, Load load, Cplx<T> *dst, int t,
+                                            int step)
 {
   if (R == 8) pass_held<T, 8, H / 8>(P, tw, ls, load, dst, t, step);
   else pass_held<T, 4, H / 4>(P, tw, ls, load, dst, t, step);
@@ -403,7 +405,8 @@ static __device__ __forceinline__ void held(int P, const double *tw, int R, int 
 template <typename T, int H>
 static __device__ FFT_APART void next_held(int P, const double *tw, int R, int ls, Cplx<T> *w, int t, int step)
 {
-  held<T, H>(P, tw, R, ls, [w](int i) { return w[pad(i)]; }, w, t, step);
+  held<T, H>(
+    P, tw, R, ls, [w](int i) { return w[pad(i)]; }, w, t, step);
 }
 
 /* All passes, in w */
@@ -630,17 +633,18 @@ static Plan plan_lines(const BCRCudaModes *modes, const BCRCudaLines *fl, const 
 }
 
 #if !defined(FFT_OLD)
-#include <cstdlib>
+  #include <cstdlib>
 extern "C" int BCRCudaFftOld(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
-               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
-               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
+                             const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+                             const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
 #endif
 int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
                const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
 #if !defined(FFT_OLD)
-  if (getenv("BCR_FFT_OLD")) return BCRCudaFftOld(stream, modes, synthesis, single, shared, fl, f, ul, u, extra, extraof, extrald, extrab);
+  if (getenv("BCR_FFT_OLD"))
+    return BCRCudaFftOld(stream, modes, synthesis, single, shared, fl, f, ul, u, extra, extraof, extrald, extrab);
 #endif
   Plan p = plan_lines(modes, fl, ul);
   int error = 0;
@@ -655,9 +659,10 @@ int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int s
 }
 
 #if !defined(FFT_OLD)
-#include <cstdlib>
-extern "C" int BCRCudaFftDivideOld(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol, int d,
-                     int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
+  #include <cstdlib>
+extern "C" int BCRCudaFftDivideOld(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol,
+                                   int d, int single, int shared, const BCRCudaLines *fl, const void *f,
+                                   const BCRCudaLines *ul, void *u);
 #endif
 int BCRCudaFftDivide(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol, int d,
                      int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)

@@ -4,14 +4,13 @@
   Everything in double, for single precision too.
 */
 #include "product.cuh"
-#include <cstdlib>
 
 enum {
   /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16
      lines and 64 results. On an H200 this was no faster than smaller ones, with less code (commit 557b947) */
   PRODUCT_WIDE = 640,
   PRODUCT_MOST = 1024, /* unknowns: 16 warps of 64 results. Not measured apart */
-  PRODUCT_TILES = 1024 /* results of a warp */
+  PRODUCT_TILES = 1024 /* results of a warp; half of them where there are PRODUCT_NARROW unknowns at most */
 };
 
 struct ProductArgs {
@@ -44,7 +43,7 @@ __global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 
     eoff[l] = row >= 0 ? row * p.extrald + b * p.extrab : -1;
   }
   bcr_wait_before();
-  if (p.m.var & 2) product_prefetch<KIND, MT>(p.m, p.m.table[p.synthesis], first);
+  if (TILES < PRODUCT_TILES) product_prefetch<KIND, MT>(p.m, p.m.table[p.synthesis], first);
   __syncthreads();
   if (p.f.s != 1) product_load<T, KIND, W>(p.m, p.synthesis, here, f + foff[threadIdx.x % W], p.f.s, lines);
   else {
@@ -120,14 +119,12 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
   int device = 0, major = 0;
 
   m->n = n;
-  m->var = getenv("BCR_VAR") ? atoi(getenv("BCR_VAR")) : 0;
-  if (n > 512) m->var &= 3;
   /* ib 2: Dirichlet ends */
   m->kind =
     !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
   m->steps = (terms + 3) / 4;
   m->tiles = (terms + 63) / 64 * 4;
-  m->width = m->var & 20 && n <= 512 ? 16 : product_width(m, shared);
+  m->width = n <= PRODUCT_NARROW ? 16 : product_width(m, shared);
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
     return 0;
@@ -184,14 +181,15 @@ static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaSt
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(p->m.var & 1, product_lines<T, KIND, W, TILES>, dim3((unsigned)((p->nlines + W - 1) / W)), BCR_WARP * warps, bytes, stream,
-                    *p, f, u, extra);
+  return bcr_launch(1, product_lines<T, KIND, W, TILES>, dim3((unsigned)((p->nlines + W - 1) / W)), BCR_WARP * warps,
+                    bytes, stream, *p, f, u, extra);
 }
 template <typename T, int KIND>
 static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  if (p->m.var & 16) return launch<T, KIND, 16, 512>(p, f, u, extra, stream);
-  return p->m.width == 32 ? launch<T, KIND, 32, PRODUCT_TILES>(p, f, u, extra, stream) : launch<T, KIND, 16, PRODUCT_TILES>(p, f, u, extra, stream);
+  if (p->m.n <= PRODUCT_NARROW) return launch<T, KIND, 16, PRODUCT_TILES / 2>(p, f, u, extra, stream);
+  return p->m.width == 32 ? launch<T, KIND, 32, PRODUCT_TILES>(p, f, u, extra, stream)
+                          : launch<T, KIND, 16, PRODUCT_TILES>(p, f, u, extra, stream);
 }
 template <typename T>
 static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)

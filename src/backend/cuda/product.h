@@ -22,7 +22,6 @@ typedef struct {
   /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
   int n, kind, width, steps, tiles;
   const double *table[2]; /* analysis, synthesis */
-  int var;
 } BCRCudaProducts;
 BCR_CUDA_API int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
 BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);

@@ -199,7 +199,7 @@ int BCRCudaRingShape(const int n[3], int single, int sms, size_t cache, int shar
     (void)cudaGetLastError();
     return 0;
   }
-  r->ahead = (int)((s.kind == RING_TENS ? 2 : 1.3) * (getenv("BCR_AHEAD") ? atof(getenv("BCR_AHEAD")) : 1) * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
+  r->ahead = (int)((s.kind == RING_TENS ? 2 : 1.3) * blocks * sms / (s.tasks[0] + s.tasks[1])) + 1;
   if (r->ahead > r->nz) r->ahead = r->nz;
   r->planes = 2 * r->ahead < r->nz ? 2 * r->ahead : r->nz;
   return BCRCudaRingBytes(r, single) <= cache;

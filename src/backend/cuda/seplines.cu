@@ -104,7 +104,8 @@ static __device__ __forceinline__ double sep_sums(const BCRCudaSepLines &p)
    mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
    of this one by their right-hand sides. g: the plane; sums: sep_sums(), loaded before it is needed */
 template <typename T, int MODES>
-static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps, double sums)
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps,
+                                                double sums)
 {
   __shared__ double parts[WARPS];
   __shared__ int all;
@@ -211,7 +212,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   double sums = 0; /* on its way while the lines are solved */
 
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || (int)blockIdx.x == p.pin / MODES)) sums = sep_sums(p);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || (int)blockIdx.x == p.pin / MODES))
+    sums = sep_sums(p);
   /* the whole block knows */
   const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
 
@@ -402,7 +404,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw, sums);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
+    sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw, sums);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
