@@ -61,7 +61,6 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
              pinned = mean.pin >= 0 && (int)blockIdx.y == mean.plane; /* the whole cluster */
 
   bcr_wait_before();
-  if (W < BOX_W) product_prefetch<KIND, MT>(m, m.table[0], first);
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
 #pragma unroll 1

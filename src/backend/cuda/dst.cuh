@@ -83,14 +83,14 @@ struct ClassModes {
   int size, base, mirror;
   bool edge;
 
-  __device__ __forceinline__ ClassModes(int c, int EVEN)
+  __device__ __forceinline__ ClassModes(int c, int even)
   {
     constexpr int L = S::L, A = S::A;
-    const int L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
+    const int L0 = even ? L / 2 + 1 : (L + 1) / 2;
 
     edge = c == 0 || c == A / 2;
     size = c == 0 ? L0 : (c == A / 2 ? L / 2 : (S::CLASSES * S::EACH % 32 && c > A / 2 ? 0 : L));
-    base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
+    base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + even);
     mirror = c == 0 ? L : L - 1;
   }
 };

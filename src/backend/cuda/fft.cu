@@ -12,10 +12,6 @@
 #include "symbol.cuh"
 #include <cmath>
 
-#if !defined(FFT_APART)
-  #define FFT_APART __noinline__
-#endif
-
 /* None of these was measured apart */
 enum {
   MAXPASS = 16,
@@ -55,18 +51,13 @@ static __device__ __forceinline__ int pad(int i)
 
 /* e^(-i pi m/(2 P)), 0 <= m < 4 P */
 template <typename T>
-static __device__ __forceinline__ Cplx<T> root(int P, const void *table, unsigned m)
-{
-  const T *tab = (const T *)table;
-  unsigned c = m + P;
-
-  if (c >= 4u * P) c -= 4u * P;
-  return {__ldg(tab + c), -__ldg(tab + m)};
-}
-template <typename T>
 static __device__ __forceinline__ Cplx<T> root(const Plan &p, unsigned m)
 {
-  return root<T>(p.m.P, p.m.tab, m);
+  const T *tab = (const T *)p.m.tab;
+  unsigned c = m + p.m.P;
+
+  if (c >= 4u * p.m.P) c -= 4u * p.m.P;
+  return {__ldg(tab + c), -__ldg(tab + m)};
 }
 
 /* x_r times w^r, w the k-th twiddle of the pass; powers in double, of which rounding errors would grow */
@@ -88,9 +79,9 @@ static __device__ __forceinline__ void twiddle(const double *tw, int NS, int k, 
 
 /* a pass from one buffer (or whatever load is) to another */
 template <typename T, int R, typename Load>
-static __device__ __forceinline__ void pass(int P, const double *tw, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void pass(const Plan &p, const double *tw, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
-  const int nb = P / R;
+  const int nb = p.m.P / R;
 
   for (int id = t; id < nb; id += step) {
     const int q = id / NS, k = id - q * NS;
@@ -107,12 +98,11 @@ static __device__ __forceinline__ void pass(int P, const double *tw, int NS, Loa
 
 /* any radix: an output at a time */
 template <typename T, typename Load>
-static __device__ __forceinline__ void pass_any(int P, const void *table, int R, int NS, Load load, Cplx<T> *dst, int t,
-                                                int step)
+static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
-  const int nb = P / R, unit = P / (NS * R);
+  const int nb = p.m.P / R, unit = p.m.P / (NS * R);
 
-  for (int o = t; o < P; o += step) {
+  for (int o = t; o < p.m.P; o += step) {
     /* rest = k + (output of the butterfly) NS */
     const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS;
     /* many terms: in double, for single too */
@@ -120,58 +110,49 @@ static __device__ __forceinline__ void pass_any(int P, const void *table, int R,
     unsigned m = 0;
 
     for (int r = 0; r < R; r++) {
-      const Cplx<T> v = load(id + r * nb), w = root<T>(P, table, 4u * m);
+      const Cplx<T> v = load(id + r * nb), w = root<T>(p, 4u * m);
 
       a += (double)v.x * w.x - (double)v.y * w.y;
       b += (double)v.x * w.y + (double)v.y * w.x;
       m += (unsigned)(rest * unit);
-      if (m >= (unsigned)P) m -= P;
+      if (m >= (unsigned)p.m.P) m -= p.m.P;
     }
     dst[pad(o)] = {(T)a, (T)b};
   }
 }
 
 template <typename T, typename Load>
-static __device__ __forceinline__ void one_pass(int P, const void *table, const double *tw, int R, int NS, Load load,
-                                                Cplx<T> *dst, int t, int step)
+static __device__ void one_pass(const Plan &p, const double *tw, int R, int NS, Load load, Cplx<T> *dst, int t,
+                                int step)
 {
   switch (R) {
   case 2:
-    pass<T, 2>(P, tw, NS, load, dst, t, step);
+    pass<T, 2>(p, tw, NS, load, dst, t, step);
     break;
   case 3:
-    pass<T, 3>(P, tw, NS, load, dst, t, step);
+    pass<T, 3>(p, tw, NS, load, dst, t, step);
     break;
   case 4:
-    pass<T, 4>(P, tw, NS, load, dst, t, step);
+    pass<T, 4>(p, tw, NS, load, dst, t, step);
     break;
   case 5:
-    pass<T, 5>(P, tw, NS, load, dst, t, step);
+    pass<T, 5>(p, tw, NS, load, dst, t, step);
     break;
   case 8:
-    pass<T, 8>(P, tw, NS, load, dst, t, step);
+    pass<T, 8>(p, tw, NS, load, dst, t, step);
     break;
   case 7:
-    pass<T, 7>(P, tw, NS, load, dst, t, step);
+    pass<T, 7>(p, tw, NS, load, dst, t, step);
     break;
   case 11:
-    pass<T, 11>(P, tw, NS, load, dst, t, step);
+    pass<T, 11>(p, tw, NS, load, dst, t, step);
     break;
   case 13:
-    pass<T, 13>(P, tw, NS, load, dst, t, step);
+    pass<T, 13>(p, tw, NS, load, dst, t, step);
     break;
   default:
-    pass_any<T>(P, table, R, NS, load, dst, t, step);
+    pass_any<T>(p, R, NS, load, dst, t, step);
   }
-}
-
-/* One from one buffer to the other: not in line, for the sake of the library's size */
-template <typename T>
-static __device__ FFT_APART void next_pass(int P, const void *table, const double *tw, int R, int NS,
-                                           const Cplx<T> *src, Cplx<T> *dst, int t, int step)
-{
-  one_pass<T>(
-    P, table, tw, R, NS, [src](int i) { return src[pad(i)]; }, dst, t, step);
 }
 
 /* a line of the analysis: two neighbours as a complex number */
@@ -298,14 +279,15 @@ static __device__ __forceinline__ void line_passes(const Plan &p, const Load &fi
 {
   int NS = p.radix[0];
 
-  one_pass<T>(p.m.P, p.m.tab, p.m.twiddle, NS, 1, first, w0, t, each);
+  one_pass<T>(p, p.m.twiddle, NS, 1, first, w0, t, each);
   __syncthreads();
   for (int q = 1; q < p.npass; q++) {
-    Cplx<T> *src = w0;
+    const Cplx<T> *src = w0;
+    auto load = [src](int i) { return src[pad(i)]; };
 
-    next_pass<T>(p.m.P, p.m.tab, p.m.twiddle + 2 * p.at[q], p.radix[q], NS, src, w1, t, each);
+    one_pass<T>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], NS, load, w1, t, each);
     w0 = w1;
-    w1 = src;
+    w1 = (Cplx<T> *)src;
     NS *= p.radix[q];
     __syncthreads();
   }
@@ -360,10 +342,10 @@ __global__ void __launch_bounds__(LINE_THREADS) fft_lines(Plan p, const T *f, T 
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
 template <typename T, int R, int B, typename Load>
-static __device__ __forceinline__ void pass_held(int P, const double *tw, int ls, Load load, Cplx<T> *dst, int t,
-                                                 int step)
+static __device__ __forceinline__ void pass_held(const Plan &p, const double *tw, int ls, Load load, Cplx<T> *dst,
+                                                 int t, int step)
 {
-  const int nb = P / R;
+  const int nb = p.m.P / R;
   Cplx<T> x[B][R];
 
 #pragma unroll
@@ -394,19 +376,11 @@ static __device__ __forceinline__ void pass_held(int P, const double *tw, int ls
 }
 
 template <typename T, int H, typename Load>
-static __device__ __forceinline__ void held(int P, const double *tw, int R, int ls, Load load, Cplx<T> *dst, int t,
-                                            int step)
+static __device__ __forceinline__ void held(const Plan &p, const double *tw, int R, int ls, Load load, Cplx<T> *dst,
+                                            int t, int step)
 {
-  if (R == 8) pass_held<T, 8, H / 8>(P, tw, ls, load, dst, t, step);
-  else pass_held<T, 4, H / 4>(P, tw, ls, load, dst, t, step);
-}
-
-/* One in place: not in line, as next_pass() */
-template <typename T, int H>
-static __device__ FFT_APART void next_held(int P, const double *tw, int R, int ls, Cplx<T> *w, int t, int step)
-{
-  held<T, H>(
-    P, tw, R, ls, [w](int i) { return w[pad(i)]; }, w, t, step);
+  if (R == 8) pass_held<T, 8, H / 8>(p, tw, ls, load, dst, t, step);
+  else pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
 }
 
 /* All passes, in w */
@@ -415,9 +389,11 @@ static __device__ __forceinline__ void held_passes(const Plan &p, const Load &fi
 {
   int ls = 31 - __clz(p.radix[0]);
 
-  held<T, H>(p.m.P, p.m.twiddle, p.radix[0], 0, first, w, t, step);
+  held<T, H>(p, p.m.twiddle, p.radix[0], 0, first, w, t, step);
   for (int q = 1; q < p.npass; q++) {
-    next_held<T, H>(p.m.P, p.m.twiddle + 2 * p.at[q], p.radix[q], ls, w, t, step);
+    auto load = [w](int i) { return w[pad(i)]; };
+
+    held<T, H>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
     ls += 31 - __clz(p.radix[q]);
   }
 }
@@ -632,20 +608,10 @@ static Plan plan_lines(const BCRCudaModes *modes, const BCRCudaLines *fl, const 
   return p;
 }
 
-#if !defined(FFT_OLD)
-  #include <cstdlib>
-extern "C" int BCRCudaFftOld(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
-                             const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
-                             const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
-#endif
 int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
                const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
                const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
-#if !defined(FFT_OLD)
-  if (getenv("BCR_FFT_OLD"))
-    return BCRCudaFftOld(stream, modes, synthesis, single, shared, fl, f, ul, u, extra, extraof, extrald, extrab);
-#endif
   Plan p = plan_lines(modes, fl, ul);
   int error = 0;
 
@@ -658,18 +624,9 @@ int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int s
   return error;
 }
 
-#if !defined(FFT_OLD)
-  #include <cstdlib>
-extern "C" int BCRCudaFftDivideOld(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol,
-                                   int d, int single, int shared, const BCRCudaLines *fl, const void *f,
-                                   const BCRCudaLines *ul, void *u);
-#endif
 int BCRCudaFftDivide(BCRStream stream, const BCRCudaModes *modes, int again, const BCRCudaSymbol *symbol, int d,
                      int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
 {
-#if !defined(FFT_OLD)
-  if (getenv("BCR_FFT_OLD")) return BCRCudaFftDivideOld(stream, modes, again, symbol, d, single, shared, fl, f, ul, u);
-#endif
   Plan p = plan_lines(modes, fl, ul);
   int error = 0;
 

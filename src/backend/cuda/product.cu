@@ -43,7 +43,6 @@ __global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 
     eoff[l] = row >= 0 ? row * p.extrald + b * p.extrab : -1;
   }
   bcr_wait_before();
-  if (TILES < PRODUCT_TILES) product_prefetch<KIND, MT>(p.m, p.m.table[p.synthesis], first);
   __syncthreads();
   if (p.f.s != 1) product_load<T, KIND, W>(p.m, p.synthesis, here, f + foff[threadIdx.x % W], p.f.s, lines);
   else {

@@ -17,9 +17,9 @@
 
 enum {
   /* unknowns at most where lines are few: blocks of half as many columns, two to a multiprocessor, in one of which a
-     warp waits while one of the other multiplies. On an H200 this takes 0.7 to 0.85 times as long for 48 to 65 unknowns a
-     side, and longer from 100 on (bench/results/h200_small.csv) */
-  PRODUCT_NARROW = 72
+     warp waits while one of the other multiplies. On an H200 this takes 0.66 to 0.96 times as long for 48 to 96 unknowns
+     a side, and longer from 112 on (bench/results/h200_small.csv) */
+  PRODUCT_NARROW = 96
 };
 
 template <int KIND>
@@ -179,19 +179,6 @@ static __device__ __forceinline__ void product_16x8x4(double *c, double2 a, doub
 #else
   (void)c, (void)a, (void)b;
 #endif
-}
-
-/* The entries that the warp is going to take of the table come to the first-level cache */
-template <int KIND, int MT>
-static __device__ __forceinline__ void product_prefetch(const BCRCudaProducts &p, const double *table, int first)
-{
-  const char *A = (const char *)(table + (size_t)first * p.steps * 64);
-  const int bytes = MT * p.steps * 512;
-
-#pragma unroll
-  for (int i = 0; i < ProductKind<KIND>::MATRICES; i++)
-    for (int b = threadIdx.x % 32 * 128; b < bytes; b += 32 * 128)
-      asm volatile("prefetch.global.L1 [%0];" ::"l"(A + (size_t)i * p.tiles * p.steps * 512 + b));
 }
 
 /* The warp's MT tiles of 16 rows, from tile `first` on, times all lines: lane's results are in

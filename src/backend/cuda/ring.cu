@@ -1,7 +1,6 @@
 /* ring.h: which kernels, shapes, tables */
 #include "ringalgebra.cuh"
 #include "ringlaunch.cuh"
-#include <cstdlib>
 #include <cfloat>
 #include <cmath>
 
