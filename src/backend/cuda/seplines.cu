@@ -91,11 +91,21 @@ static __device__ __forceinline__ double over_chunks(double v)
   return v;
 }
 
+/* This thread's share of the sums that level 0 has left */
+static __device__ __forceinline__ double sep_sums(const BCRCudaSepLines &p)
+{
+  double sum = 0;
+
+  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
+  return sum;
+}
+
 /* The constant that leaves the sum of the solution at zero, from what all blocks have stored: by the block of the pinned
    mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
-   of this one by their right-hand sides. g: the plane */
+   of this one by their right-hand sides. g: the plane; sums: sep_sums(), loaded before it is needed */
 template <typename T, int MODES>
-static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps,
+                                                double sums)
 {
   __shared__ double parts[WARPS];
   __shared__ int all;
@@ -122,10 +132,8 @@ static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, 
     if (threadIdx.x == 0) *p.count = 0;
     for (int q = threadIdx.x; q < (int)gridDim.x; q += blockDim.x) sum += __ldcg(p.parts + q);
   }
-  total = 0;
   g += p.pin;
-  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) total += p.sums[q];
-  sum += p.sumfactor * total;
+  sum += p.sumfactor * sums;
   for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x) sum += p.weights[i] * (double)__ldcg(g + i * p.ld);
   sum = over_chunks<1>(sum);
   if (lane == 0) parts[w] = sum;
@@ -161,6 +169,11 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
+    for (int i = 16 * threadIdx.x; i < p.n + p.periodic; i += 16 * blockDim.x) {
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.ones + i));
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.weights + i));
+    }
   bcr_wait_before();
   const bool asks = OPEN == 1 && red.window.n && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
   double mine = 0, other = 0;
@@ -197,6 +210,10 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       if (i >= skip) x[i] += more[i * p.ld];
   }
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
+  double sums = 0; /* on its way while the lines are solved */
+
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || (int)blockIdx.x == p.pin / MODES))
+    sums = sep_sums(p);
   /* the whole block knows */
   const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
 
@@ -387,7 +404,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
+    sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw, sums);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
@@ -465,7 +483,7 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   if (p.weights && !p.border && p.pinplane == (int)blockIdx.y) {
     v = over_chunks<1>(v);
     if (threadIdx.x == 0) ended = v;
-    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1);
+    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1, sep_sums(p));
   }
   if (red.window.n) window_done(red.window.turn);
 }
