@@ -115,6 +115,8 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
                                      "coupling: %d ranks share a slab in memory that all of them reach, each its lines "
                                      "and planes of modes; no vector is moved\n",
                                      (int)m->team->size));
+  if (bcr->noteam && !bcr->device)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "ranks: none share a slab, as %s\n", bcr->noteam));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -55,8 +55,8 @@ static const TestProblem problems[] = {
   {.dim = 3,        .n = {5, 7, 16},                  .dof = 1,    .ends = "ddcccc",  .a = {1, 2, 0}, .scale = 1,  .row = 1  },
 };
 
-/* How many ranks share a slab, as PCView() has it; 1: none */
-static PetscErrorCode Sharing(PC pc, int *ranks)
+/* How many ranks share a slab, as PCView() has it; 1: none. why: it says why */
+static PetscErrorCode Sharing(PC pc, int *ranks, PetscBool *why)
 {
   char *text, *at;
 
@@ -68,7 +68,9 @@ static PetscErrorCode Sharing(PC pc, int *ranks)
     while (at > text && at[-1] >= '0' && at[-1] <= '9') at--;
     *ranks = atoi(at);
   }
+  *why = strstr(text, "none share a slab, as ") ? PETSC_TRUE : PETSC_FALSE;
   free(text);
+  PetscCallMPI(MPI_Bcast(why, 1, MPIU_BOOL, 0, PetscObjectComm((PetscObject)pc)));
   PetscCallMPI(MPI_Bcast(ranks, 1, MPI_INT, 0, PetscObjectComm((PetscObject)pc))); /* the first rank has the text */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,6 +174,7 @@ static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, Petsc
 {
   char option[8];
   PetscMPIInt size;
+  PetscBool why;
   int team;
   PC pc;
 
@@ -182,7 +185,9 @@ static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, Petsc
   PetscCall(CasePC(c->da, c->A, &pc));
   PetscCall(PCSetFromOptions(pc));
   PetscCall(PCSetUp(pc));
-  PetscCall(Sharing(pc, &team));
+  PetscCall(Sharing(pc, &team, &why));
+  Check(why == (!can && size > 1) || (can && singular && team == 1), "%s: PCView() says%s why ranks share no slab",
+        c->what, why ? "" : " not");
   *shared += team > 1 ? 1 : 0;
   if (!can || node == REFUSED || (node == MIXED && team > 1))
     Check(team == 1, "%s, %s: PCView() has %d ranks share a slab", nodes[node], c->what, team);
