@@ -78,8 +78,8 @@ PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
 }
 
 /* Why ranks cannot share a slab on this one's account, NULL: they can. On the host a slab of which nothing is left to do but
-   transforms and lines: no factors of rows, planes beside it, lines with coefficients of their own, or weights */
-static const char *no_team(const PC_BCRPoisson *bcr, PetscInt axis)
+   transforms and lines: no factors of rows, lines with coefficients of their own, or weights */
+static const char *no_team(const PC_BCRPoisson *bcr, PetscInt axis, PetscBool inplace)
 {
   const BCROperator *op = bcr->ops;
 
@@ -97,7 +97,8 @@ static const char *no_team(const PC_BCRPoisson *bcr, PetscInt axis)
   for (PetscInt d = 0; d < 3; ++d) {
     const BCRAxis *x = &op->axis[d];
 
-    if (x->plane[0].present || x->plane[1].present) return "boundary rows are kept beside the box";
+    if (inplace && (x->plane[0].present || x->plane[1].present))
+      return "boundary rows are kept beside the box, and each rank has its own";
     if (x->lower || x->times) return "coefficients vary along an axis";
     if (x->weight || BCRAxisGetEndWeight(x, 0) != 1 || BCRAxisGetEndWeight(x, x->n - 1) != 1)
       return "rows at an end have weights of their own";
@@ -115,7 +116,7 @@ static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMP
 
   PetscFunctionBegin;
   *team = 1;
-  bcr->noteam = g->size > 1 && g->dim == 3 ? no_team(bcr, axis) : NULL;
+  bcr->noteam = g->size > 1 && g->dim == 3 ? no_team(bcr, axis, inplace) : NULL;
   if (g->size == 1 || g->dim != 3 || axis == 0 || bcr->dof != 1 || PetscDefined(USE_COMPLEX) ||
       sizeof(PetscReal) != sizeof(double))
     PetscFunctionReturn(PETSC_SUCCESS); /* as all ranks know */
