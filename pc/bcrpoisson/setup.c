@@ -137,12 +137,15 @@ static PetscErrorCode set_slabs(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscInt axis, general;
   PetscMPIInt team;
-  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool device, inplace, forced, twice = PETSC_TRUE,
+                                     known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   general = BCRPoissonGeneralAxis(pc, &forced);
-  BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
+  for (PetscInt c = 0; c < bcr->dof; ++c)
+    if (bcr->ops[c].product || bcr->ops[c].waves) twice = PETSC_FALSE; /* these travel themselves */
+  PetscCall(BCRMovesChoose(&bcr->place.grid, general, forced, device, twice, &axis, &inplace));
   PetscCall(slab_team(pc, axis, inplace, &team));
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace || team != bcr->moves.wanted)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));

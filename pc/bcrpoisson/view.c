@@ -29,6 +29,8 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   if (cut == 1 && forced)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "redistributed: coefficients vary along %c so that it cannot be transformed\n", xyz[general]));
+  else if (cut == 1 && general < 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: slabs along x would be solved twice\n"));
   else if (cut == 1)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,

@@ -257,8 +257,11 @@ int main(int argc, char **argv)
 
       PetscCall(CaseCreate(p, &c));
       while (TestNextCut(p, (PetscInt)size, parts)) {
-        const PetscBool slabs = (PetscBool)(parts[0] == (PetscInt)size), /* along x: they are no planes of rows */
-          cut = (PetscBool)((parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1) > 1),
+        /* slabs along x are no planes of rows, and are turned where all ranks are on one node */
+        const PetscBool turned = (PetscBool)(node != MIXED && node != HALVES && parts[0] == (PetscInt)size &&
+                                             PetscMax(p->n[1], p->n[2]) >= 2 * (PetscInt)size),
+                        slabs = (PetscBool)(parts[0] == (PetscInt)size && !turned),
+                        cut = (PetscBool)(turned || (parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1) > 1),
                         can = (PetscBool)(real && !slabs && (k < 4 || (k >= KEPT && cut)));
 
         if (!left--) break;
