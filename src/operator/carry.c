@@ -40,32 +40,6 @@ static PetscInt block_nodes(const BCRBlock *a)
   return a->n[0] * a->n[1] * a->n[2];
 }
 
-typedef double Store __attribute__((vector_size(16), may_alias)),
-  Load __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* Whole lines are stored, whatever from is: memcpy() begins where it happens to, and from 8 KB on moves bytes one after the
-   other as the machine does it. On 16 and 8 cores of a Xeon boxes of 2047^2 took 1.5 and 1.6 times as long as slabs with it
-   and 1.4 with this (emeraldrapids_decompositions.csv) */
-static void row_copy(char *to, const char *from, size_t bytes)
-{
-  const size_t line = 4 * sizeof(Store), head = PetscMin(bytes, (line - (uintptr_t)to % line) % line);
-
-  memcpy(to, from, head);
-  to += head;
-  from += head;
-  for (bytes -= head; bytes >= line; bytes -= line, to += line, from += line) {
-    const Load *f = (const Load *)from;
-    Store *t = (Store *)to;
-    const Store a = f[0], b = f[1], c = f[2], d = f[3];
-
-    t[0] = a;
-    t[1] = b;
-    t[2] = c;
-    t[3] = d;
-  }
-  memcpy(to, from, bytes);
-}
-
 /* Part c, from an array over a to one over b */
 static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const char *from, const BCRBlock *b,
                        char *to)
@@ -91,7 +65,7 @@ static void block_copy(const BCRBlock *c, size_t bytes, const BCRBlock *a, const
   }
   for (PetscInt k = 0; k < n[1]; k++)
     for (PetscInt j = 0; j < n[0]; j++)
-      row_copy(to + ob + (size_t)j * sb[0] + (size_t)k * sb[1], from + oa + (size_t)j * sa[0] + (size_t)k * sa[1], run);
+      memcpy(to + ob + (size_t)j * sb[0] + (size_t)k * sb[1], from + oa + (size_t)j * sa[0] + (size_t)k * sa[1], run);
 }
 
 /* ---- set-up ---- */
