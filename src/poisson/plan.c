@@ -146,14 +146,36 @@ static PetscErrorCode axes_lowest(BCRPlan p, const BCRAxis axis[], double more, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the unknown at this end of a uniform axis with sigma on its diagonal is for a one in its row */
+static double end_response(const BCRAxis *x, int end, double sigma)
+{
+  const BCREndRule near = BCREndGetRule(x->end[end]), far = BCREndGetRule(x->end[!end]);
+  const double a = (double)x->a;
+  double pivot = (2 + far.diagonal) * a + sigma; /* rows from the other end on, eliminated */
+
+  for (PetscInt i = 1; i < x->n; i++) {
+    const PetscBool first = i == 1 ? PETSC_TRUE : PETSC_FALSE, last = i == x->n - 1 ? PETSC_TRUE : PETSC_FALSE;
+
+    pivot = (2 + (last ? near.diagonal : 0)) * a + sigma -
+            (last ? near.inward : 1) * (first ? far.inward : 1) * a * a / pivot;
+  }
+  return 1 / pivot;
+}
+
 /* The host transforms rows whose ends are no mirrors as if they were, and lines along another general axis take what that
-   leaves out twice, with their eigenvectors for the two columns at the ends: less work than eigenvectors for all */
+   leaves out twice, with their eigenvectors for the two columns at the ends: less work than eigenvectors for all. The
+   rounding of a solution with the ends in their place comes back in the rows of the ends times what these leave out and
+   their response (coreends.c: g and K of the smoothest mode of the lines). Where that is much, Dirichlet ends take their
+   place, whose response is at most one over the coupling */
+#define ENDS_MOST 8
+
 static PetscErrorCode plan_ends(BCRPlan p)
 {
   const BCRCoreOptions *o = &p->options;
   BCRAxis axis[3], *x = &axis[0];
   const PetscInt n = p->dim > 1 ? p->axis[0].n : 0;
-  double rest, condition, lowest = -1, a;
+  double rest, condition, lowest = -1, grown = 0, a;
+  double sigma = p->shift + p->fixed;
   PetscInt line, others = 0;
 
   PetscFunctionBegin;
@@ -168,7 +190,16 @@ static PetscErrorCode plan_ends(BCRPlan p)
   if (line < 0 || axis[line].n > BCR_EIGEN_MOST || !(BCRAxisCondition(&axis[line]) <= BCR_CONDITION_REFINE) ||
       16. * (double)axis[line].n / (double)n + 64 > 4. * (double)PetscMin(n, axis[line].n))
     PetscFunctionReturn(PETSC_SUCCESS);
-  for (int base = 0; base < 2 && !(lowest > BCR_MODES_LEAST); base++) { /* what is singular then: ends that hold it */
+  sigma += rest;
+  for (PetscInt d = 1; d < p->dim; d++) {
+    PetscReal one;
+
+    PetscCall(BCRAxisLowest(&p->axis[d], &one));
+    sigma += (double)one;
+  }
+  for (int base = 0; base < 2 && !(lowest > BCR_MODES_LEAST && grown <= ENDS_MOST); base++) {
+    double most = 0;
+
     for (int e = 0; e < 2; e++) {
       const double diagonal = (double)p->axis[0].diag[e ? n - 1 : 0] - rest,
                    inward = (double)(e ? p->axis[0].lower[n - 1] : p->axis[0].upper[0]);
@@ -180,6 +211,10 @@ static PetscErrorCode plan_ends(BCRPlan p)
       p->ends.row[e][0] = diagonal - (2 + rule.diagonal) * a;
       p->ends.row[e][1] = -(inward - rule.inward * a);
     }
+    for (int e = 0; e < 2; e++)
+      most = PetscMax(most, (fabs(p->ends.row[e][0]) + fabs(p->ends.row[e][1])) * end_response(x, e, sigma));
+    grown = most * BCRAxesSize(p->dim, axis, p->shift + p->fixed + rest, 0) /
+            BCRAxesSize(p->dim, p->axis, p->shift + p->fixed, 0);
     PetscCall(axes_lowest(p, axis, rest, &lowest));
   }
   if (!(lowest > BCR_MODES_LEAST)) PetscFunctionReturn(PETSC_SUCCESS);
