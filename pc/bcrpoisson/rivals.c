@@ -11,7 +11,7 @@
 #define BCR_RIVALS_LAG    4     /* a residual so many times that of the best fit is of another one */
 #define BCR_RIVALS_RTOL   1e-8  /* what iterations are predicted for */
 #define BCR_RIVALS_ENOUGH 1e-5  /* what is enough to tell them */
-#define BCR_RIVALS_BOUNDS 32     /* a bound so many times that of a fit that takes few iterations is of no rival */
+#define BCR_RIVALS_BOUNDS 32    /* a bound so many times that of a fit that takes few iterations is of no rival */
 #define BCR_RIVALS_DENSE  512.0 /* unknowns along axes that are transformed by eigenvectors, for twice the time */
 
 /* The residuals of a fit, the first one 1, and of the best one so far; n of them */

@@ -18,7 +18,7 @@
    with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
-                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, ngeneral[4] = {0};
+                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -651,6 +651,7 @@ int main(int argc, char **argv)
           if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT)
             nclusters++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
+          if (strstr(info.plan, "either sign by eigenvectors")) nwaves++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
@@ -714,7 +715,8 @@ int main(int argc, char **argv)
     printf("radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
            "transforms: %d, singular at level 0: %d\n",
            (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
-  if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
+  if (spectral)
+    printf("transforms along all axes: %d, lines of either sign by eigenvectors: %d\n", (int)nspectral, (int)nwaves);
   if (device && clusters) {
     printf("shifts that moved a core from divided transforms to planes through the cache: %d of %d\n", (int)nmoved,
            (int)nmoves);
@@ -725,7 +727,8 @@ int main(int argc, char **argv)
     if (nclusters) failed++;
   }
   if (device && ran >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
+      (spectral ? nspectral == 0 || nring == 0 || nsplit == 0 || nwaves == 0
+                : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);
