@@ -4,11 +4,15 @@
 */
 #include "bcrpoisson.h"
 
-#define BCR_RIVALS_STEPS 12    /* of each fit, at most */
-#define BCR_RIVALS_FEW   8     /* iterations that nobody tries to better */
-#define BCR_RIVALS_LAG   4     /* a residual so many times that of the best fit is of another one */
-#define BCR_RIVALS_RTOL  1e-8  /* what iterations are predicted for */
-#define BCR_RIVALS_DENSE 512.0 /* unknowns along axes that are transformed by eigenvectors, for twice the time */
+#define BCR_RIVALS_STEPS  30 /* of each fit, at most */
+#define BCR_RIVALS_SOME   12 /* that tell iterations where there are no more than so many: */
+#define BCR_RIVALS_MANY   24
+#define BCR_RIVALS_FEW    8     /* iterations that nobody tries to better */
+#define BCR_RIVALS_LAG    4     /* a residual so many times that of the best fit is of another one */
+#define BCR_RIVALS_RTOL   1e-8  /* what iterations are predicted for */
+#define BCR_RIVALS_ENOUGH 1e-5  /* what is enough to tell them */
+#define BCR_RIVALS_BOUNDS 32    /* a bound so many times that of a fit that takes few iterations is of no rival */
+#define BCR_RIVALS_DENSE  512.0 /* unknowns along axes that are transformed by eigenvectors, for twice the time */
 
 /* The residuals of a fit, the first one 1, and of the best one so far; n of them */
 typedef struct {
@@ -63,6 +67,14 @@ static PetscErrorCode scaled_destroy(Scaled *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Iterations that the steps promise */
+static double promised(const Trial *t)
+{
+  const double decay = -log((double)PetscMax(t->norm[t->n], PETSC_SQRT_MACHINE_EPSILON * PETSC_SQRT_MACHINE_EPSILON));
+
+  return decay > 0 ? -log(BCR_RIVALS_RTOL) * (double)t->n / decay : PETSC_MAX_REAL;
+}
+
 static PetscErrorCode stop_trial(KSP ksp, PetscInt it, PetscReal norm, KSPConvergedReason *reason, void *ctx)
 {
   Trial *t = (Trial *)ctx;
@@ -73,8 +85,9 @@ static PetscErrorCode stop_trial(KSP ksp, PetscInt it, PetscReal norm, KSPConver
   t->norm[it] = t->first > 0 ? norm / t->first : 0;
   t->n = it;
   *reason = KSP_CONVERGED_ITERATING;
-  if (it == BCR_RIVALS_STEPS || !(t->norm[it] > (PetscReal)BCR_RIVALS_RTOL) ||
-      (it >= 3 && t->norm[it] > BCR_RIVALS_LAG * t->than[PetscMin(it, t->best)]))
+  if (it == BCR_RIVALS_STEPS || !(t->norm[it] > (PetscReal)BCR_RIVALS_ENOUGH) ||
+      (it >= BCR_RIVALS_SOME && promised(t) <= BCR_RIVALS_MANY) ||
+      (it >= 2 && t->norm[it] > BCR_RIVALS_LAG * t->than[PetscMin(it, t->best)]))
     *reason = KSP_CONVERGED_ITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -155,10 +168,10 @@ static PetscErrorCode try_fit(PC pc, Trial *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iterations that these steps promise, or, of fits with dense products, how long they take in iterations of others */
+/* The same, of fits with dense products how long they take in iterations of others */
 static double predict(const PC_BCRPoisson *bcr, const Trial *t)
 {
-  const double decay = -log((double)PetscMax(t->norm[t->n], PETSC_SQRT_MACHINE_EPSILON * PETSC_SQRT_MACHINE_EPSILON));
+  const double its = promised(t);
   double dense = 0;
 
   for (PetscInt c = 0; c < bcr->dof; c++) {
@@ -169,7 +182,7 @@ static double predict(const PC_BCRPoisson *bcr, const Trial *t)
       if (bcr->ops[c].axis[d].lower && d != line) n += (double)bcr->ops[c].axis[d].n;
     dense = PetscMax(dense, n);
   }
-  return decay > 0 ? -log(BCR_RIVALS_RTOL) * (double)t->n / decay * (1 + dense / BCR_RIVALS_DENSE) : PETSC_MAX_REAL;
+  return its < PETSC_MAX_REAL ? its * (1 + dense / BCR_RIVALS_DENSE) : its;
 }
 
 /* Whether auto has taken a fit by its bound alone so far */
@@ -199,11 +212,11 @@ static void prefer(PC_BCRPoisson *bcr, int fit, const Known known[])
    use where there are many (tests/mpi/fits.c) */
 static PetscBool is_rival(const PC_BCRPoisson *bcr, int fit, const Known known[], double its)
 {
-  const double most = PetscMax(64, pow(4, (its - BCR_RIVALS_FEW) / 4));
+  const double most = PetscMax(BCR_RIVALS_BOUNDS, pow(4, (its - BCR_RIVALS_FEW) / 4));
 
   for (PetscInt c = 0; c < bcr->dof; c++)
     if (known[c].open && fit != known[c].taken && known[c].bounds[fit] > 0 &&
-        (its > 4 * BCR_RIVALS_FEW || (double)known[c].bounds[fit] <= most * (double)known[c].bounds[known[c].taken]))
+        (its > 2 * BCR_RIVALS_FEW || (double)known[c].bounds[fit] <= most * (double)known[c].bounds[known[c].taken]))
       return PETSC_TRUE;
   return PETSC_FALSE;
 }

@@ -24,9 +24,9 @@
 #include "fitimpl.h"
 #include <math.h>
 
-#define BCR_FIT_LAYERS_LEAST  2 /* below such a bound layers are not looked at: no profile, no stretched axes */
-#define BCR_FIT_LAYERS_DEVICE 4 /* the same of a matrix on a device, which would be brought to the host */
-#define BCR_FIT_LAYERS_SPREAD 2 /* nor stretched axes where scales leave no more of the couplings' spread */
+#define BCR_FIT_LAYERS_LEAST  1.2 /* below such a bound layers are not looked at: no profile, no stretched axes */
+#define BCR_FIT_LAYERS_DEVICE 4   /* the same of a matrix on a device, which would be brought to the host */
+#define BCR_FIT_LAYERS_SPREAD 2   /* nor stretched axes where scales leave no more of the couplings' spread */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
 #define BCR_FIT_SINGULAR 1e-12

@@ -1025,8 +1025,10 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
     break;
   case BCR_PLAN_RING:
     PetscCall(PetscSNPrintf(
-      text, size, "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode",
-      p->label[0], p->label[p->ring.axis[1]], p->general ? "general " : "", p->label[p->ring.axis[2]]));
+      text, size,
+      "transforms along %c and %c of planes through the second-level cache, %slines along %c for each mode%s",
+      p->label[0], p->label[p->ring.axis[1]], p->general ? "general " : "", p->label[p->ring.axis[2]],
+      p->ring.waves ? ", those of either sign by eigenvectors" : ""));
     break;
   case BCR_PLAN_BOX_PRODUCT:
     PetscCall(

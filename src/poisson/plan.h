@@ -163,6 +163,7 @@ struct _n_BCRPlan {
   struct {
     PetscBool asked[2], fits[2]; /* planes of axes 0 and 1, or 0 and 2: whether there are kernels */
     PetscInt axis[3];            /* of the planes, of the lines; SPLIT: 0, 1, 2 */
+    PetscInt waves;              /* RING, of products: lines that are neither positive nor negative */
   } ring;                        /* RING, SPLIT */
   struct {
     PetscBool asked, fits;

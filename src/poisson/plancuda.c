@@ -265,6 +265,7 @@ static const char *box_find(BCRPlan p)
   if (p->options.plain) return "transforms and lines alone are asked for";
   if (p->dim != 3) return "it is for three dimensions";
   if (p->stride[0] != 1) return "rows are not contiguous";
+  if (p->product) return "lines have a factor each, or are of either sign";
   for (PetscInt d = 0; d < 3; d++)
     if (!(p->axis[d].a > 0) || p->axis[d].lower || p->axis[d].n > BOX_MOST)
       return "an axis has no coupling, coefficients that vary or too many unknowns";
@@ -385,7 +386,8 @@ static const char *ring_sizes(BCRPlan p, PetscBool split, int way)
     const PetscInt n = p->n[p->ring.axis[e]];
     BCRCudaRingAxis ends;
 
-    if (a->lower || !(a->a > 0)) return "an axis of the planes has no coupling, or coefficients that vary";
+    if (a->lower || (!p->product && !(a->a > 0)))
+      return "an axis of the planes has no coupling, or coefficients that vary";
     if (!ring_ends(a, &ends)) return "an axis of the planes has a node-centred and a cell-centred end";
     if (split && ends.ends != BCR_CUDA_RING_PERIODIC && ends.ends != BCR_CUDA_RING_CELL)
       return "an axis of the planes is not periodic, nor cell-centred of one kind";
@@ -419,13 +421,46 @@ static PetscBool ring_general(BCRPlan p)
            : PETSC_FALSE;
 }
 
+/* Lines of products of axes, slope T + sigma, by tables, or, where they are of neither sign, by their eigenvectors. Of these a
+   quarter at most: a line takes 4 n^2 operations */
+static const char *ring_product(BCRPlan p)
+{
+  const PetscInt *axis = p->ring.axis, lines = p->n[axis[0]] * p->n[axis[1]];
+  double c[BCR_SETS];
+
+  p->ring.waves = 0;
+  if (!p->product) return NULL;
+  if (p->along >= 0) return "its rows are shared out";
+  if (p->axis[axis[2]].lower) return "lines have coefficients that vary";
+  if (p->left_out) return "modes are left out";
+  if (!p->limits.cuda->ringlines((int)p->n[axis[2]], p->single)) return "lines are not by tables";
+  for (int set = 0; set < BCR_SETS; set++) c[set] = p->mixed[set];
+  c[0] = p->singular ? 0 : p->shift + p->fixed;
+  for (PetscInt j = 0; j < p->n[axis[1]]; j++)
+    for (PetscInt i = 0; i < p->n[axis[0]]; i++) {
+      double l[3] = {0, 0, 0}, sigma, slope;
+
+      l[axis[0]] = p->lambda[axis[0]][i];
+      l[axis[1]] = p->lambda[axis[1]][j];
+      sigma = BCRProductSymbol(c, l[0], l[1], l[2]);
+      slope = BCRProductSlope(c, (int)axis[2], l);
+      if (p->singular && i == p->constant[axis[0]] && j == p->constant[axis[1]]) {
+        if (!(slope > 0)) return "the line of the constant mode is negative";
+      } else if (sigma * slope <= 0 && fabs(sigma) <= 4 * fabs(slope)) p->ring.waves++;
+    }
+  if (p->ring.waves > lines / 4) return "more than a quarter of its lines are of either sign";
+  return p->ring.waves && p->n[axis[2]] > BCR_CUDA_RING_WAVES_MOST ? "lines of either sign are too long" : NULL;
+}
+
 static const char *cuda_split(BCRPlan p)
 {
   const char *why = ring_rows(p);
 
   if (!why && (p->stride[1] != p->n[0] || p->stride[2] % 2)) why = "planes are not contiguous, or at odd places";
   if (!why) why = ring_sizes(p, PETSC_TRUE, 0);
-  if (!why && ring_general(p)) why = "lines are not by tables";
+  if (!why) why = ring_product(p);
+  if (!why && p->ring.waves) why = "lines of either sign are for whole transforms";
+  if (!why && !p->product && ring_general(p)) why = "lines are not by tables";
   if (!why) p->general = PETSC_FALSE;
   return why;
 }
@@ -440,13 +475,26 @@ static const char *cuda_ring(BCRPlan p)
   if (why[0]) return why[0];
   for (way = 0; way < 2; way++) {
     why[way] = ring_sizes(p, PETSC_FALSE, way);
-    if (!why[way]) general[way] = ring_general(p);
+    if (!why[way]) why[way] = ring_product(p);
+    if (!why[way] && !p->product) general[way] = ring_general(p);
   }
   if (why[0] && why[1]) return why[0];
   way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
   (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
+  (void)ring_product(p);
   p->general = general[way];
   return p->general && ring_open(p) ? "lines that go on on other ranks are not by tables" : NULL;
+}
+
+/* Planes and lines take one pass for two transforms and the division */
+static const char *cuda_spectral(BCRPlan p)
+{
+  const char *why = BCRPlanWhyNotSpectral(p);
+
+  if (why) return why;
+  if ((!p->excluded[BCR_PLAN_SPLIT] && !cuda_split(p)) || (!p->excluded[BCR_PLAN_RING] && !cuda_ring(p)))
+    return "planes and lines are faster";
+  return NULL;
 }
 
 /* ---- level 0 ---- */
@@ -639,7 +687,7 @@ PetscBool BCRPlanCudaBorder(BCRPlan p)
 /* In order of speed on an H200: bench/results/h200_poisson.csv */
 static const BCRPlanWay cuda_ways[] = {
   {BCR_PLAN_POINT,        BCRPlanWhyNotPoint    },
-  {BCR_PLAN_SPECTRAL,     BCRPlanWhyNotSpectral },
+  {BCR_PLAN_SPECTRAL,     cuda_spectral         },
   {BCR_PLAN_LINE,         BCRPlanWhyNotLine     },
   {BCR_PLAN_RECURSIVE,    BCRPlanWhyNotRecursive},
   {BCR_PLAN_REDUCTION,    BCRPlanWhyNotReduction},

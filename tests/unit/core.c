@@ -18,7 +18,7 @@
    with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
-                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, ngeneral[4] = {0};
+                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -63,8 +63,9 @@ static const char *const across_names[5] = {"Dirichlet", "periodic", "Neumann", 
 typedef struct {
   PetscInt dim, n[3], stride[3];
   BCRAxis axis[3];
-  double shift, lowest;      /* lowest: a lower bound of the axes' smallest eigenvalues together */
-  PetscBool singular, moves; /* moves: from the plan that it has with shift + 1 to another */
+  double shift, lowest;               /* lowest: a lower bound of the axes' smallest eigenvalues together */
+  PetscReal mixed[8];                 /* product: coefficients of products of the axes, and of these alone */
+  PetscBool singular, product, moves; /* moves: from the plan that it has with shift + 1 to another */
   size_t size;
 } Box;
 
@@ -372,14 +373,97 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   b->size = (size_t)b->stride[2] * b->n[2] + 8;
 }
 
+/* With -spectral, of half of the boxes: products of axes, of elements, of HPCG's stencil, or of any sign; of others a shift
+   for which some lines, or most, are of neither sign */
+static void box_products(Box *b)
+{
+  const PetscInt kind = b->singular ? lrand48() % 2 : (PetscInt)(lrand48() % 3);
+  double a[3], all = 0;
+
+  if (lrand48() % 2) {
+    if (!b->singular && lrand48() % 2) b->shift = (double)(PetscReal)(-(lrand48() % 2 ? 0.2 : 3) * drand48());
+    return;
+  }
+  for (PetscInt d = 0; d < b->dim; d++) {
+    if (b->axis[d].lower) return;
+    a[d] = b->n[d] > 1 ? b->axis[d].a : 0;
+    all += a[d];
+  }
+  b->product = PETSC_TRUE;
+  for (int set = 1; set < 1 << b->dim; set++) {
+    int axes = 0;
+    double sum = 0;
+
+    for (PetscInt d = 0; d < b->dim; d++)
+      if (set >> d & 1) {
+        axes++;
+        sum += a[d];
+      }
+    if (kind == 0) b->mixed[set] = (PetscReal)(axes == 1 ? sum : axes == 2 ? -sum / 6 : all / 36);
+    else if (kind == 1) b->mixed[set] = axes == 1 ? (b->dim < 3 ? 3 : 9) : axes == 2 ? (b->dim < 3 ? -1 : -3) : 1;
+    else b->mixed[set] = (PetscReal)(rnd() * (axes == 1 ? 1 : 0.3));
+  }
+}
+
+/* The same as a product of those axes' T with the unknowns, of one axis more than v */
+static void box_times(const Box *b, PetscInt d, const double *v, double *w)
+{
+  for (PetscInt k = 0; k < b->n[2]; k++)
+    for (PetscInt j = 0; j < b->n[1]; j++)
+      for (PetscInt i = 0; i < b->n[0]; i++) {
+        const PetscInt id[3] = {i, j, k}, q = i * b->stride[0] + j * b->stride[1] + k * b->stride[2],
+                       last = b->n[d] - 1;
+        double low, diag, up;
+
+        w[q] = 0;
+        if (b->n[d] == 1) continue;
+        row(&b->axis[d], id[d], &low, &diag, &up);
+        w[q] = diag * v[q];
+        if (low != 0) w[q] -= low * v[id[d] ? q - b->stride[d] : q + last * b->stride[d]];
+        if (up != 0) w[q] -= up * v[id[d] < last ? q + b->stride[d] : q - last * b->stride[d]];
+        w[q] /= (double)b->axis[d].a;
+      }
+}
+
+/* u times the operator of products */
+static PetscErrorCode box_polynomial(const Box *b, const double *u, double *sum)
+{
+  double *v[8] = {NULL};
+
+  PetscFunctionBeginUser;
+  for (size_t q = 0; q < b->size; q++) sum[q] = b->shift * u[q];
+  for (int set = 1; set < 1 << b->dim; set++) {
+    PetscInt d = b->dim - 1;
+
+    while (!(set >> d & 1)) d--;
+    PetscCall(PetscCalloc1(b->size, &v[set]));
+    box_times(b, d, set == 1 << d ? u : v[set ^ 1 << d], v[set]);
+    for (size_t q = 0; q < b->size; q++) sum[q] += (double)b->mixed[set] * v[set][q];
+  }
+  for (int set = 1; set < 8; set++) PetscCall(PetscFree(v[set]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* backward error of u, mean of u over the box; the right-hand side was factor*(f - removed) */
 static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error,
                       double *mean)
 {
   double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift);
   long double sum = 0; /* of a million numbers and more */
+  double *all = NULL;
 
-  for (PetscInt d = 0; d < 3; d++)
+  if (b->product) {
+    PetscCallAbort(PETSC_COMM_SELF, PetscMalloc1(b->size, &all));
+    PetscCallAbort(PETSC_COMM_SELF, box_polynomial(b, u, all));
+  }
+  for (int set = 1; set < 8 && b->product; set++) {
+    double size = fabs((double)b->mixed[set]);
+
+    for (PetscInt d = 0; d < 3; d++)
+      if (set >> d & 1) size *= b->n[d] > 1 ? 4 : 0;
+    A += size;
+  }
+  for (PetscInt d = 0; d < 3 && !b->product; d++)
     if (b->n[d] > 1) A += b->axis[d].lower ? 12 : 4 * b->axis[d].a;
   for (PetscInt k = 0; k < b->n[2]; k++)
     for (PetscInt j = 0; j < b->n[1]; j++)
@@ -387,7 +471,8 @@ static void box_check(const Box *b, double factor, double removed, const double 
         const PetscInt id[3] = {i, j, k}, q = i * b->stride[0] + j * b->stride[1] + k * b->stride[2];
         double s = b->shift * u[q], e;
 
-        for (PetscInt d = 0; d < 3; d++) {
+        if (all) s = all[q];
+        for (PetscInt d = 0; d < 3 && !all; d++) {
           const PetscInt last = b->n[d] - 1;
           double low, diag, up;
 
@@ -407,6 +492,7 @@ static void box_check(const Box *b, double factor, double removed, const double 
         fmax_ = PetscMax(fmax_, fabs(factor * f[q]));
         sum += u[q];
       }
+  PetscCallAbort(PETSC_COMM_SELF, PetscFree(all));
   *error = r / (A * umax + fmax_);
   umax = PetscMax(umax, fmax_ / A); /* more where most of the right-hand side was removed */
   *mean = (double)fabsl(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
@@ -434,9 +520,10 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
   PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
   PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
-  if (spectral && !options->radix && BCRAxesConditionAll(b->dim, b->axis) <= BCR_CONDITION_REFINE)
-    PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, NULL, lrand48() % 2 ? b->shift : b->shift - 1, b->singular,
-                                          b->stride, options, NULL, NULL, &core));
+  if (spectral && !options->radix && (b->product || BCRAxesConditionAll(b->dim, b->axis) <= BCR_CONDITION_REFINE))
+    PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, b->product ? b->mixed : NULL,
+                                          lrand48() % 2 ? b->shift : b->shift - 1, b->singular, b->stride, options,
+                                          NULL, NULL, &core));
   else
     PetscCall(BCRDeviceCoreCreate(b->dim, b->axis,
                                   lrand48() % 2 && !b->moves ? b->shift : b->shift + (b->singular ? 0 : 1), b->singular,
@@ -502,6 +589,7 @@ int main(int argc, char **argv)
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 22 ? PETSC_TRUE : PETSC_FALSE,
                device && !spectral && t == 150 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
+    if (device && spectral) box_products(&b);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
@@ -566,6 +654,7 @@ int main(int argc, char **argv)
           if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT)
             nclusters++;
           if (info.kind == BCR_PLAN_SPECTRAL) nspectral++;
+          if (strstr(info.plan, "either sign by eigenvectors")) nwaves++;
           if (info.nlevels == 2 && info.schedule[0] == 16) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
@@ -629,7 +718,8 @@ int main(int argc, char **argv)
     printf("radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
            "transforms: %d, singular at level 0: %d\n",
            (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
-  if (spectral) printf("transforms along all axes: %d\n", (int)nspectral);
+  if (spectral)
+    printf("transforms along all axes: %d, lines of either sign by eigenvectors: %d\n", (int)nspectral, (int)nwaves);
   if (device && clusters) {
     printf("shifts that moved a core from divided transforms to planes through the cache: %d of %d\n", (int)nmoved,
            (int)nmoves);
@@ -640,7 +730,8 @@ int main(int argc, char **argv)
     if (nclusters) failed++;
   }
   if (device && ran >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
+      (spectral ? nspectral == 0 || nring == 0 || nsplit == 0 || nwaves == 0
+                : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

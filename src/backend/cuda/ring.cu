@@ -236,36 +236,41 @@ int BCRCudaRingClear(BCRStream stream, const BCRCudaRing *r)
 
 /* sigma, mode: or NULL */
 __global__ void ring_modes(BCRCudaRingAxis x, BCRCudaRingAxis y, int columns, int column, const double *sx,
-                           const double *sy, double *sigma, int *mode)
+                           const double *sy, RingSum sum, double *sigma, int *mode)
 {
   const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), q = i / 2 / column;
   int kx, ky, number;
 
   if (q >= columns) return;
   ring_waves(x, y, q, i / 2 % column, i % 2, &kx, &ky, &number);
-  if (sigma) sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  if (sigma) sigma[i] = sum(sx[ring_mode(x, kx)], sy[ring_mode(y, ky)]);
   if (mode) mode[i] = number;
 }
 
-static int ring_numbers(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma,
-                        int *mode)
+static int ring_numbers(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, const RingSum &sum,
+                        double *sigma, int *mode)
 {
   const int n = 2 * r->columns * r->column;
 
-  if (r->split.N1) return bcr_split_modes(r, x, y, sigma, mode, bcr_stream(stream));
+  if (r->split.N1) return bcr_split_modes(r, x, y, sum, sigma, mode, bcr_stream(stream));
   ring_modes<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, bcr_stream(stream)>>>(
-    r->axis[0], r->axis[1], r->columns, r->column, x, y, sigma, mode);
+    r->axis[0], r->axis[1], r->columns, r->column, x, y, sum, sigma, mode);
   return bcr_done();
 }
 
-int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, double *sigma)
+int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *r, const double *x, const double *y, const double c[4],
+                     double *sigma)
 {
-  return ring_numbers(stream, r, x, y, sigma, NULL);
+  return ring_numbers(stream, r, x, y,
+                      {
+                        {c[0], c[1], c[2], c[3]}
+  },
+                      sigma, NULL);
 }
 
 int BCRCudaRingNumbers(BCRStream stream, const BCRCudaRing *r, int *mode)
 {
-  return ring_numbers(stream, r, NULL, NULL, NULL, mode);
+  return ring_numbers(stream, r, NULL, NULL, {}, NULL, mode);
 }
 
 /* ---- the mean of a singular solution ---- */

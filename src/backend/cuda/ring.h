@@ -57,19 +57,34 @@ typedef struct {
    and of the solution. sums: if given, of the solution over its nodes, one of each block (BCRCudaRingLinesBlocks()); not of
    lines that go on.
 
+   over: the table has one number more, which multiplies the solution (BCRCudaRingTable() with slopes).
+
    At an open end they go on on other ranks; the last row is an interface row if the high end is open. Number i of a plane of
    modes is of mode mode[i] of the interfaces (-1: of none), whose right-hand sides are gain times those of the lines, and
    whose solutions times `back` are theirs */
 typedef struct {
-  int n, end[2], pin, open[2];
+  int n, end[2], pin, open[2], over;
   const void *tab; /* BCRCudaRingTable(), in the work type: [BCR_CUDA_RING_TABLE][modes of a plane] */
   double removedfactor, *removed, *sums;
   const int *mode;
   double gain, back;
 } BCRCudaRingLines;
 enum {
-  BCR_CUDA_RING_TABLE = 9 /* open ends; 5 without */
+  BCR_CUDA_RING_TABLE = 9, /* open ends; 5 without, and over */
+  BCR_CUDA_RING_OVER = 6,
+  BCR_CUDA_RING_WAVES_MOST = 512 /* rows of lines of waves */
 };
+/* Lines sigma + slope T that are of neither sign, by the eigenvectors of T: where the table has what changes nothing, so
+   that the lines can be solved after them. Not of a divided transform */
+typedef struct {
+  int n, half[2];              /* rows; an end counts half */
+  const double *analysis;      /* [row][mode], ends that count half with their weight */
+  const double *synthesis;     /* [mode][row], with the norms of the modes */
+  const double *lambda;        /* [mode] */
+  const double *sigma, *slope; /* of each mode of a plane */
+  double a;                    /* of the table */
+  int *list;                   /* how many there are, and which, of the modes of a plane */
+} BCRCudaRingWaves;
 
 /* Whether there are kernels for planes of these sizes and of the ends that ring has, and the shape of their blocks; the
    ring must be at most `cache` bytes, shared memory of a block at most `shared` */
@@ -83,15 +98,21 @@ BCR_CUDA_API int BCRCudaRingCounts(const BCRCudaRing *ring);
 BCR_CUDA_API int BCRCudaRingRoots(const BCRCudaRing *ring, int single, int d, double *w);
 /* what the transforms there and back multiply an axis with */
 BCR_CUDA_API double BCRCudaRingFactor(const BCRCudaRingAxis *axis);
-/* sigma[2 columns column]: x[i] + y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 -
+/* sigma[2 columns column]: c[0] + c[1] x[i] + (c[2] + c[3] x[i]) y[j] of each mode of a plane, where x and y are of the cosines (odd ends: of mode n - 1 -
    i), of the sines, of the waves of mixed ends in their order, or, periodic, of the waves 0 to n/2 */
 BCR_CUDA_API int BCRCudaRingModes(BCRStream stream, const BCRCudaRing *ring, const double *x, const double *y,
-                                  double *sigma);
+                                  const double c[4], double *sigma);
 /* mode[2 columns column]: i + n j, as BCRAxisModes numbers the modes of the axes, n those of x; -1: of none */
 BCR_CUDA_API int BCRCudaRingNumbers(BCRStream stream, const BCRCudaRing *ring, int *mode);
-/* from sigma/a, a the coupling along z */
+/* From sigma/a, a the coupling along z. slope: lines a^-1 (sigma + slope T) of any sign in place of it (over); of those
+   that are neither positive nor negative, if there are any (waves), BCRCudaRingWaves has the solution */
 BCR_CUDA_API int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *lines, int single, ptrdiff_t modes,
-                                  double a, const double *sigma, void *tab);
+                                  double a, const double *sigma, const double *slope, int waves, void *tab);
+/* list; and the solutions of these lines, before BCRCudaRingSolve() */
+BCR_CUDA_API int BCRCudaRingWavesList(BCRStream stream, const BCRCudaRingLines *lines, const BCRCudaRingWaves *waves,
+                                      ptrdiff_t modes);
+BCR_CUDA_API int BCRCudaRingWavesSolve(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingWaves *waves,
+                                       int single, void *w);
 /* to modes w, which may be f where they are not apart */
 BCR_CUDA_API int BCRCudaRingForward(BCRStream stream, const BCRCudaRing *ring, int single, const void *f, void *w);
 BCR_CUDA_API int BCRCudaRingSolve(BCRStream stream, const BCRCudaRing *ring, const BCRCudaRingLines *lines, int single,

@@ -6,6 +6,16 @@
 
 /* ---- modes ---- */
 
+/* Of both axes' numbers of a mode */
+struct RingSum {
+  double c[4];
+
+  __device__ __forceinline__ double operator()(double x, double y) const
+  {
+    return c[0] + c[1] * x + (c[2] + c[3] * x) * y;
+  }
+};
+
 /* The wave of place k of an axis */
 static __device__ inline int ring_wave(const BCRCudaRingAxis &a, int k)
 {

@@ -110,10 +110,11 @@ int bcr_split_roots(const BCRCudaRing *r, int single, int d, double *w);
 int bcr_split_transform(const BCRCudaRing *r, int back, int single, const void *f, void *w, void *u,
                         cudaStream_t stream);
 struct RingBorder;
+struct RingSum;
 int bcr_split_solve(const BCRCudaRing *r, const BCRCudaRingLines *l, int single, const RingBorder &border, void *w,
                     cudaStream_t stream);
-int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, int *mode,
-                    cudaStream_t stream);
+int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, const RingSum &sum, double *sigma,
+                    int *mode, cudaStream_t stream);
 
 /* _ends: with ENDS of RingKind */
 #define RING_DECLARE(NAME, T) \

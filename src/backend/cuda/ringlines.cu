@@ -19,7 +19,7 @@ struct RingLinesArgs {
   int *count;
   int ncount, n, slots, segments;
   ptrdiff_t plane, modes; /* complex numbers: of u from plane to plane, of a plane */
-  bool half[2], pin, pairs;
+  bool half[2], pin, pairs, over;
   double weight, rows; /* of the lines on all ranks: weights of their rows, and how many */
   double removedfactor, *removed, *sums;
   RingBorder border;
@@ -273,6 +273,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
 #pragma unroll
   for (int i = L - 1; i >= 0; i--)
     if (FULL || i < len) g[i] = V = times(mu, {g[i].x + V.x, g[i].y + V.y});
+  if (!BORDER && a.over) {
+    const Cplx<T> over = a.tab[5 * a.modes + slot];
+
+#pragma unroll
+    for (int i = 0; i < L; i++) g[i] = times(over, g[i]);
+  }
   if (pin && !(BORDER && a.border.way == RING_GIVEN))
     ring_lines_mean<T, L, BORDER>(a, w == 0, s, len, (double *)ring_shared, g);
   if ((ptrdiff_t)blockIdx.x * W + w < a.modes) ring_lines_put<T, L, FULL>(a, p, len, g);
@@ -357,6 +363,7 @@ static int ring_lines_run(cudaStream_t stream, const BCRCudaRing *r, const BCRCu
   a.segments = s.threads / s.slots;
   for (int e = 0; e < 2; e++) a.half[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
   a.pin = l->pin != 0;
+  a.over = l->over != 0;
   a.pairs = (size_t)u % sizeof(Cplx<T>) == 0;
   a.removedfactor = l->removedfactor;
   a.removed = l->removed;
@@ -451,9 +458,11 @@ int BCRCudaRingSolveReduced(BCRStream stream, const BCRCudaRing *r, const BCRCud
    mu^2 + mu^4 + ... + mu^(2 n). Where both ends are even the determinant of these is (1 - mu^m)/(1 + mu) or (1 - mu^m)/2, m
    halves of the mesh width from mirror to mirror; else it has no cancellation as it stands.
 
+   anti: of a ring of which what goes round changes its sign.
+
    Open ends: v_0 = b, so Y_0 = b/mu - v_1; and v_n = a, so that V = a/mu - Y_n, with Y_0 from the n - 1 rows before that one,
    of which B is mu^(n-1) E less */
-static __device__ void ring_line_table(int n, const int end[2], const int open[2], bool pin, double sigma,
+static __device__ void ring_line_table(int n, const int end[2], const int open[2], bool pin, double sigma, bool anti,
                                        double v[BCR_CUDA_RING_TABLE])
 {
   if (open[1]) n--;
@@ -465,7 +474,7 @@ static __device__ void ring_line_table(int n, const int end[2], const int open[2
 
   v[0] = mu;
   if (!open[0] && !open[1] && BCREndIsPeriodic((BCREnd)end[0])) {
-    const double rest = -expm1(-n * t);
+    const double rest = anti ? 1 + en : -expm1(-n * t);
 
     v[1] = pin ? 0 : 1 / rest;
     v[2] = pin ? -1. / n : 0;
@@ -512,23 +521,168 @@ static __device__ void ring_line_table(int n, const int end[2], const int open[2
   }
 }
 
+/* sigma + slope T has eigenvalues of either sign, for what T's may be */
+static __device__ bool ring_line_waves(double sigma, double slope)
+{
+  return sigma * slope <= 0 && fabs(sigma) <= 4 * fabs(slope);
+}
+
+/* The same for sigma + slope T, and a/slope. With t = sigma/slope < -4 the unknowns times (-1)^i and the right-hand sides times
+   -(-1)^i are a line of -4 - t > 0, between cell-centred ends of the other kind (on a ring of odd length, one whose
+   ends change the sign): mu becomes -mu, and of Y, V, E, B of that line Y = -(-1)^i Y', V = (-1)^(n+1) V', E = -(-1)^n E', B = B'.
+   What T cannot change by a digit is no slope. A line of waves stays as it is: mu (tiny) over mu */
+static __device__ void ring_product_table(const BCRCudaRingLines &l, bool pin, double a, double sigma, double slope,
+                                          bool waves, double tiny, double v[BCR_CUDA_RING_TABLE])
+{
+  const double least = tiny * fabs(sigma), s = fabs(slope) < least ? copysign(least, slope) : slope, t = sigma / s;
+  const bool flip = t < -2, odd = l.n % 2 != 0;
+  int end[2];
+
+  if (waves && !pin && ring_line_waves(sigma, slope)) {
+    v[0] = tiny;
+    v[1] = v[2] = v[3] = v[4] = 0;
+    v[5] = 1 / tiny;
+    return;
+  }
+  for (int e = 0; e < 2; e++) {
+    end[e] = l.end[e];
+    if (flip && l.end[e] == BCR_END_CELL_NEUMANN) end[e] = BCR_END_CELL_DIRICHLET;
+    if (flip && l.end[e] == BCR_END_CELL_DIRICHLET) end[e] = BCR_END_CELL_NEUMANN;
+  }
+  ring_line_table(l.n, end, l.open, pin, fmax(flip ? -4 - t : t, 0.), flip && odd, v);
+  v[5] = a / s;
+  if (!flip) return;
+  v[0] = -v[0];
+  if (BCREndIsPeriodic((BCREnd)l.end[0])) {
+    v[4] = -v[4];
+    return;
+  }
+  v[1] = odd ? -v[1] : v[1];
+  v[2] = -v[2];
+  v[4] = odd ? v[4] : -v[4];
+}
+
+/* slope: NULL, or of sigma + slope T */
 template <typename T>
-__global__ void ring_table(BCRCudaRingLines l, ptrdiff_t modes, double scale, const double *sigma, T *tab)
+__global__ void ring_table(BCRCudaRingLines l, ptrdiff_t modes, double a, const double *sigma, const double *slope,
+                           bool waves, T *tab)
 {
   const ptrdiff_t i = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const bool open = l.open[0] || l.open[1];
+  const bool open = l.open[0] || l.open[1], pin = l.pin && !open && i == 0;
   double v[BCR_CUDA_RING_TABLE];
 
   if (i >= modes) return;
-  ring_line_table(l.n, l.end, l.open, l.pin && !open && i == 0, scale * sigma[i], v);
-  for (int q = 0; q < (open ? (int)BCR_CUDA_RING_TABLE : 5); q++) tab[q * modes + i] = (T)v[q];
+  /* powers of two: what lines of waves become is exact but for what their neighbours add, less than a rounding */
+  if (slope)
+    ring_product_table(l, pin, a, sigma[i], slope[i], waves, sizeof(T) == sizeof(float) ? 0x1p-30 : 0x1p-60, v);
+  else ring_line_table(l.n, l.end, l.open, pin, sigma[i] / a, false, v);
+  for (int q = 0; q < (open ? (int)BCR_CUDA_RING_TABLE : (slope ? (int)BCR_CUDA_RING_OVER : 5)); q++)
+    tab[q * modes + i] = (T)v[q];
 }
 
 int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, ptrdiff_t modes, double a,
-                     const double *sigma, void *tab)
+                     const double *sigma, const double *slope, int waves, void *tab)
 {
   const unsigned blocks = (unsigned)((modes + BCR_THREADS - 1) / BCR_THREADS);
 
-  BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(*l, modes, 1 / a, sigma, (T *)tab));
+  BCR_CUDA_TYPE(single, ring_table<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(*l, modes, a, sigma, slope,
+                                                                                   waves != 0, (T *)tab));
+  return bcr_done();
+}
+
+/* ---- waves ---- */
+
+enum {
+  RING_LIST = 1024,        /* threads of the one block that makes the list */
+  RING_WAVES = 4,          /* lines of a block at a time */
+  RING_WAVES_AHEAD = 16,   /* numbers of a matrix that a thread has asked for */
+  RING_WAVES_BLOCKS = 1056 /* at most */
+};
+
+/* In the order of the modes */
+static __global__ void __launch_bounds__(RING_LIST) ring_waves_list(BCRCudaRingWaves w, bool pin, ptrdiff_t modes)
+{
+  __shared__ int sum[RING_LIST];
+  const int t = (int)threadIdx.x;
+  const ptrdiff_t each = (modes + RING_LIST - 1) / RING_LIST, first = t * each,
+                  last = first + each < modes ? first + each : modes;
+  int count = 0, at = 1;
+
+  for (ptrdiff_t i = first; i < last; i++) count += !(pin && i == 0) && ring_line_waves(w.sigma[i], w.slope[i]);
+  sum[t] = count;
+  __syncthreads();
+  for (int s = 0; s < t; s++) at += sum[s];
+  if (t == RING_LIST - 1) w.list[0] = at - 1 + count;
+  for (ptrdiff_t i = first; i < last; i++)
+    if (!(pin && i == 0) && ring_line_waves(w.sigma[i], w.slope[i])) w.list[at++] = (int)i;
+}
+
+int BCRCudaRingWavesList(BCRStream stream, const BCRCudaRingLines *l, const BCRCudaRingWaves *waves, ptrdiff_t modes)
+{
+  ring_waves_list<<<1, RING_LIST, 0, bcr_stream(stream)>>>(*waves, l->pin != 0, modes);
+  return bcr_done();
+}
+
+/* A thread has a mode of the lines, then a row. plane: numbers from plane to plane. Rows that count half are taken by half
+   by ring_lines() */
+template <typename T>
+__global__ void __launch_bounds__(BCR_CUDA_RING_WAVES_MOST) ring_waves(BCRCudaRingWaves w, ptrdiff_t plane, T *u)
+{
+  __shared__ double g[BCR_CUDA_RING_WAVES_MOST + RING_WAVES_AHEAD][RING_WAVES]; /* the last ones are not used */
+  const int t = (int)threadIdx.x, n = w.n;
+
+  bcr_wait_before();
+  bcr_go_after();
+  const int count = w.list[0];
+  /* loads in batches, or each step would wait for the second-level cache */
+  const auto product = [&](const double *matrix, double *sum) {
+    double v[RING_WAVES_AHEAD];
+
+#pragma unroll
+    for (int e = 0; e < RING_WAVES; e++) sum[e] = 0;
+    for (int j0 = 0; j0 < n && t < n; j0 += RING_WAVES_AHEAD) {
+#pragma unroll
+      for (int j = 0; j < RING_WAVES_AHEAD; j++) v[j] = __ldg(matrix + (ptrdiff_t)min(j0 + j, n - 1) * n + t);
+#pragma unroll
+      for (int j = 0; j < RING_WAVES_AHEAD; j++)
+#pragma unroll
+        for (int e = 0; e < RING_WAVES; e++) sum[e] += j0 + j < n ? v[j] * g[j0 + j][e] : 0;
+    }
+  };
+
+  for (int first = (int)blockIdx.x * RING_WAVES; first < count; first += (int)gridDim.x * RING_WAVES) {
+    double sum[RING_WAVES];
+
+    for (int i = t; i < n * RING_WAVES; i += (int)blockDim.x) {
+      const int e = i % RING_WAVES, j = i / RING_WAVES;
+
+      g[j][e] = first + e < count ? (double)u[w.list[1 + first + e] + j * plane] : 0;
+    }
+    __syncthreads();
+    product(w.analysis, sum);
+    __syncthreads();
+    for (int e = 0; e < RING_WAVES && t < n; e++) {
+      const int i = w.list[1 + min(first + e, count - 1)];
+
+      g[t][e] = sum[e] * (w.a / (w.sigma[i] + w.slope[i] * w.lambda[t]));
+    }
+    __syncthreads();
+    product(w.synthesis, sum);
+    __syncthreads();
+    if ((t == 0 && w.half[0]) || (t == n - 1 && w.half[1])) {
+      for (int e = 0; e < RING_WAVES; e++) sum[e] *= 2;
+    }
+    for (int e = 0; e < RING_WAVES && t < n; e++)
+      if (first + e < count) u[w.list[1 + first + e] + t * plane] = (T)sum[e];
+  }
+}
+
+int BCRCudaRingWavesSolve(BCRStream stream, const BCRCudaRing *r, const BCRCudaRingWaves *waves, int single, void *w)
+{
+  const int blocks = (2 * r->columns * r->column + RING_WAVES - 1) / RING_WAVES, threads = (waves->n + 31) / 32 * 32;
+  const dim3 grid((unsigned)(blocks < RING_WAVES_BLOCKS ? blocks : RING_WAVES_BLOCKS));
+
+  BCR_CUDA_TYPE(single,
+                return bcr_launch(1, ring_waves<T>, grid, threads, 0, bcr_stream(stream), *waves, r->modes, (T *)w));
   return bcr_done();
 }

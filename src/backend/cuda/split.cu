@@ -59,6 +59,7 @@ static int split_lines_run(const BCRCudaRing *r, const BCRCudaRingLines *l, cons
     a.tab = (const Cplx<T> *)l->tab;
     for (int e = 0; e < 2; e++) a.weighs[e] = BCREndGetRule((BCREnd)l->end[e]).weight < 1;
     a.pin = l->pin != 0;
+    a.over = l->over != 0;
     a.removedfactor = l->removedfactor;
     a.removed = l->removed;
     a.border = *border;
@@ -174,7 +175,7 @@ int BCRCudaSplitShape(const int n[3], int single, BCRCudaRing *r)
 
 /* Number i of a plane of modes, as split_lines() has them; ring_modes() has sigma and mode */
 __global__ void split_modes_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int N1, int columns, const double *sx,
-                                 const double *sy, double *sigma, int *mode)
+                                 const double *sy, RingSum sum, double *sigma, int *mode)
 {
   const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), c = i % 2, n = y.n, N2 = n / N1, H = N1 / 2,
             slot = i / 2 % (N2 * columns), item = i / 2 / (N2 * columns), k2 = slot / columns,
@@ -195,18 +196,18 @@ __global__ void split_modes_sums(BCRCudaRingAxis x, BCRCudaRingAxis y, int N1, i
 
   /* waves come in pairs, of which this is one: those of complex columns in real and imaginary parts (of two columns between
      cell-centred ends of y) */
-  if (sigma) sigma[i] = sx[ring_mode(x, kx)] + sy[ring_mode(y, ky)];
+  if (sigma) sigma[i] = sum(sx[ring_mode(x, kx)], sy[ring_mode(y, ky)]);
   if (mode)
     mode[i] =
       ring_number(x, kx, !waves && k1 != 0 && k1 != H ? second : c) + x.n * ring_number(y, ky, two ? c : 2 * k > n);
 }
 
-int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, double *sigma, int *mode,
-                    cudaStream_t stream)
+int bcr_split_modes(const BCRCudaRing *r, const double *x, const double *y, const RingSum &sum, double *sigma,
+                    int *mode, cudaStream_t stream)
 {
   const int n = r->axis[0].n * r->axis[1].n;
 
   split_modes_sums<<<(unsigned)((n + BCR_THREADS - 1) / BCR_THREADS), BCR_THREADS, 0, stream>>>(
-    r->axis[0], r->axis[1], r->split.N1, r->split.columns, x, y, sigma, mode);
+    r->axis[0], r->axis[1], r->split.N1, r->split.columns, x, y, sum, sigma, mode);
   return bcr_done();
 }

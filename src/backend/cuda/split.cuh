@@ -234,7 +234,7 @@ struct SplitLinesArgs {
   int N1, items, cluster, owned; /* items; blocks of a cluster; slots that a block owns at most */
   int columns;                   /* items of a k1 */
   ptrdiff_t plane;               /* complex numbers of a plane */
-  bool xcell, ycell, weighs[2], pin;
+  bool xcell, ycell, weighs[2], pin, over;
   bool once;          /* what is stored need not stay in the cache */
   double weight, all; /* of the lines on all ranks: weights of their rows, and how many */
   double removedfactor, *removed;
@@ -574,6 +574,12 @@ struct SplitWorker {
 #pragma unroll
         for (int j = 0; j < L; j++) v[j].x -= (T)mean;
       }
+    }
+    if (a.over) {
+      const Cplx<T> over = a.tab[5 * a.plane + (ptrdiff_t)item * S::SLOTS + s];
+
+#pragma unroll
+      for (int j = 0; j < L; j++) v[j] = times(over, v[j]);
     }
 #pragma unroll
     for (int j = 0; j < L; j++) l[j * S::PITCH] = v[j];

@@ -104,6 +104,8 @@ struct _n_BCRDeviceCore {
   PetscInt ringalong; /* axis of the lines */
   void *ringmodes;    /* where they are apart */
   double *ringsums;
+  BCRCudaRingWaves ringwaves; /* where there are such lines; its matrices are in c->fixedtables */
+  PetscInt ringwavesalong;    /* axis of these */
 
   /* SPECTRAL */
   BCRCudaSymbol symbol;

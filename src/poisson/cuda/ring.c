@@ -41,11 +41,15 @@ static size_t ring_plane(BCRDeviceCore c) /* modes of a plane */
   return 2 * (size_t)c->ring.columns * c->ring.column;
 }
 
-/* What each mode of the planes adds to its line, with the shift, as they lie in u */
-static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
+/* Of the lines of modes of the planes, as they lie in u: sigma + slope T; slope: of products of axes, else NULL */
+static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma, double **slope)
 {
   const BCRPlan p = c->plan;
-  const double *w[2];
+  const int x = 1 << p->ring.axis[0], y = 1 << p->ring.axis[1], z = 1 << p->ring.axis[2];
+  const double shift = p->singular ? 0 : p->shift + p->fixed, *w[2],
+               star[] = {shift, p->axis[p->ring.axis[0]].a, p->axis[p->ring.axis[1]].a, 0},
+               of[] = {shift, p->mixed[x], p->mixed[y], p->mixed[x | y]},
+               times[] = {p->mixed[z], p->mixed[z | x], p->mixed[z | y], p->mixed[x | y | z]};
 
   PetscFunctionBegin;
   for (PetscInt e = 0; e < 2; e++) {
@@ -57,18 +61,75 @@ static PetscErrorCode ring_modes(BCRDeviceCore c, double **sigma)
     for (PetscInt i = 0; i < n; i++) { /* modes of periodic axes are 1, c1, s1, c2, s2, ... */
       const PetscInt mode = periodic ? PetscMin(PetscMax(2 * i - 1, 0), n - 1) : i;
 
-      s[i] = p->axis[d].a * p->lambda[d][mode] + (e || p->singular ? 0 : p->shift + p->fixed);
+      s[i] = p->lambda[d][mode];
     }
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, s, &w[e]));
     PetscCall(PetscFree(s));
   }
   PetscCall(BCRDeviceArenaGet(&c->tables, ring_plane(c) * sizeof(double), "tables", sigma));
-  PetscCallBCRCuda(BCRCudaRingModes(c->stream, &c->ring, w[0], w[1], *sigma));
+  PetscCallBCRCuda(BCRCudaRingModes(c->stream, &c->ring, w[0], w[1], p->product ? of : star, *sigma));
+  *slope = NULL;
+  if (!p->product) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceArenaGet(&c->tables, ring_plane(c) * sizeof(double), "tables", slope));
+  PetscCallBCRCuda(BCRCudaRingModes(c->stream, &c->ring, w[0], w[1], times, *slope));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Eigenvectors of the lines: analysis with the weights of end rows, synthesis with the norms */
+static PetscErrorCode waves_matrices(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt d = p->ring.axis[2], n = p->n[d];
+  BCRCudaRingWaves *w = &c->ringwaves;
+  BCRAxisModes modes;
+  PetscInt64 num, den, at = -1;
+  long double cosine = 1, sine = 0;
+  double *to, *from;
+
+  PetscFunctionBegin;
+  PetscCheck(BCRAxisModesDescribe(n, p->axis[d].end[0], p->axis[d].end[1], &modes), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "The lines have modes");
+  for (int e = 0; e < 2; e++) w->half[e] = BCREndGetRule(p->axis[d].end[e]).weight < 1;
+  PetscCall(PetscMalloc2(n * n, &to, n * n, &from));
+  for (PetscInt k = 0; k < n; k++)
+    for (PetscInt i = 0; i < n; i++) {
+      const PetscBool odd = BCRAxisModesGetPhase(&modes, k, i, &num, &den),
+                      half = (i == 0 && w->half[0]) || (i == n - 1 && w->half[1]) ? PETSC_TRUE : PETSC_FALSE;
+
+      if (num != at) BCRUnit(num, 2 * den, &cosine, &sine);
+      at = num;
+      to[i * n + k] = (half ? 0.5 : 1) * (double)(odd ? sine : cosine);
+      from[k * n + i] = p->norm[d][k] * (double)(odd ? sine : cosine);
+    }
+  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, PETSC_FALSE, n * n, to, &w->analysis));
+  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, PETSC_FALSE, n * n, from, &w->synthesis));
+  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, PETSC_FALSE, n, p->lambda[d], &w->lambda));
+  PetscCall(PetscFree2(to, from));
+  w->n = (int)n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which lines are of waves */
+static PetscErrorCode ring_waves(BCRDeviceCore c, const double *sigma, const double *slope, double a)
+{
+  BCRCudaRingWaves *w = &c->ringwaves;
+  void *list;
+
+  PetscFunctionBegin;
+  if (w->n != c->plan->n[c->plan->ring.axis[2]] || c->ringwavesalong != c->plan->ring.axis[2])
+    PetscCall(waves_matrices(c));
+  c->ringwavesalong = c->plan->ring.axis[2];
+  w->sigma = sigma;
+  w->slope = slope;
+  w->a = a;
+  PetscCall(BCRDeviceArenaGet(&c->tables, (1 + ring_plane(c)) * sizeof(int), "tables", &list));
+  w->list = (int *)list;
+  PetscCallBCRCuda(BCRCudaRingWavesList(c->stream, &c->ringlines, w, (ptrdiff_t)ring_plane(c)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Lines by tables; removed: as in BCRCudaRingLines */
-static PetscErrorCode ring_lines(BCRDeviceCore c, const double *sigma, double removed)
+static PetscErrorCode ring_lines(BCRDeviceCore c, const double *sigma, const double *slope, double a, double removed)
 {
   const BCRAxis *z = &c->plan->axis[c->plan->ring.axis[2]];
   const size_t plane = ring_plane(c);
@@ -94,9 +155,13 @@ static PetscErrorCode ring_lines(BCRDeviceCore c, const double *sigma, double re
     PetscCallBCRCuda(BCRCudaRingNumbers(c->stream, &c->ring, (int *)mode));
     l->mode = (const int *)mode;
   }
-  PetscCall(BCRDeviceArenaGet(&c->tables, (l->mode ? BCR_CUDA_RING_TABLE : 5) * plane * c->size, "tables", &tab));
-  PetscCallBCRCuda(BCRCudaRingTable(c->stream, l, c->single, (ptrdiff_t)plane, z->a, sigma, tab));
+  l->over = slope != NULL;
+  PetscCall(BCRDeviceArenaGet(&c->tables, (l->mode ? BCR_CUDA_RING_TABLE : BCR_CUDA_RING_OVER) * plane * c->size,
+                              "tables", &tab));
+  PetscCallBCRCuda(
+    BCRCudaRingTable(c->stream, l, c->single, (ptrdiff_t)plane, a, sigma, slope, c->plan->ring.waves > 0, tab));
   l->tab = tab;
+  if (c->plan->ring.waves) PetscCall(ring_waves(c, sigma, slope, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,8 +170,9 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   const BCRPlan p = c->plan;
   const PetscInt nz = p->n[p->ring.axis[2]];
   const BCRAxis *z = &p->axis[p->ring.axis[2]];
-  const double a = p->general ? 1 : z->a;
-  double *sigma, removed = a / c->factor;
+  /* what is divided by with the transforms' scale, so that tables have numbers of order one */
+  const double a = p->product ? p->symbol_size : p->general ? 1 : z->a;
+  double *sigma, *slope, removed = a / c->factor;
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaSynchronize(c->stream)); /* the tables may be in use */
@@ -119,7 +185,7 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
   }
   c->ringalong = p->ring.axis[2];
   if (!c->space.n) PetscCall(ring_create(c));
-  PetscCall(ring_modes(c, &sigma));
+  PetscCall(ring_modes(c, &sigma, &slope));
   c->ring.scale = c->factor / a;
   for (int d = 0; d < 2; d++) { /* transforms there and back are so many times too large */
     c->ring.scale /= BCRCudaRingFactor(&c->ring.axis[d]);
@@ -143,7 +209,7 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
     c->rows.removed = c->scalars;
     c->rows.removedfactor = removed;
     PetscCall(BCRDeviceLinesRows(c, p->ring.axis[2]));
-  } else PetscCall(ring_lines(c, sigma, removed));
+  } else PetscCall(ring_lines(c, sigma, slope, a, removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,6 +264,7 @@ PetscErrorCode BCRDeviceRingLines(BCRDeviceCore c, BCRStream stream, const BCRSt
     PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &lines, modes, &other, c->work));
     PetscCallBCRCuda(BCRCudaRingClear(stream, &c->ring));
   } else {
+    if (c->plan->ring.waves) PetscCallBCRCuda(BCRCudaRingWavesSolve(stream, &c->ring, &c->ringwaves, c->single, modes));
     PetscCallBCRCuda(BCRCudaRingSolve(stream, &c->ring, &c->ringlines, c->single, modes));
     /* that of mode (0, 0) is gone, which is all but for waves whose nodes do not have the sum 0 */
     if (!c->ringlines.sums) mean = PETSC_FALSE;
