@@ -34,7 +34,8 @@ struct _n_BCRWaves {
   double *scale;                  /* [planes] the operator's size over that */
   double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift, tau;
-  BCRCore core;       /* level 0, in place of all that follows; NULL: it does not have this box */
+  PetscBool pairs;    /* the caller's pairs are in place of all that follows */
+  BCRCore core;       /* level 0, the same; NULL: it does not have this box */
   PetscBool spectral; /* transforms along the line, too */
   WavesAxis axis[3];
   const BCRCpuTable *cpu;
@@ -356,7 +357,7 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
   const BCRAxis *x = &spec->axes[w->line];
 
   PetscFunctionBegin;
-  w->cpu = BCRCpuGetTable(spec->isa, 0);
+  w->cpu = BCRCpuGetTable(spec->options->isa, 0);
   PetscCall(planes_create(w, spec));
   w->shift = spec->shift / w->unit;
   w->tau = spec->tau / w->unit;
@@ -384,7 +385,7 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
 /* Level 0 has boxes of one rank between uniform ends, whose groups the shift leaves definite */
 static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
 {
-  const BCRCoreOptions options = {.isa = spec->isa};
+  const BCRCoreOptions options = {.isa = spec->options->isa};
   BCRCoreInfo info;
 
   PetscFunctionBegin;
@@ -403,9 +404,30 @@ static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Complex numbers as they lie in memory */
+static PetscErrorCode pairs_create(BCRWaves w, const BCRWavesSpec *spec)
+{
+  BCRPairsInfo info;
+
+  PetscFunctionBegin;
+  if (!spec->pairs || w->comm != MPI_COMM_NULL || w->info.left > 0 || w->apart >= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRPairsCreate(spec->dim, spec->axes, spec->shift, spec->tau, w->stride, spec->options, spec->pairs));
+  if (!*spec->pairs) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRDttDestroy(&w->axis[d].dtt));
+  PetscCall(BCRPairsGetInfo(*spec->pairs, &info));
+  PetscCall(PetscStrncpy(w->info.plan, info.plan, sizeof(w->info.plan)));
+  w->info.flops = info.flops;
+  w->info.tables = info.tables + w->arena.bytes;
+  w->info.workspace = info.workspace;
+  w->pairs = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode waves_last(BCRWaves w, const BCRWavesSpec *spec)
 {
   PetscFunctionBegin;
+  PetscCall(pairs_create(w, spec));
+  if (w->pairs) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(level0_create(w, spec));
   if (w->core) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(line_transform(w));
@@ -447,7 +469,7 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
   PetscCall(modes_survey(w));
   PetscCall(waves_share(w, waves_last(w, spec)));
   if (w->comm != MPI_COMM_NULL) PetscCall(transpose_create(w, spec));
-  if (!w->core) waves_describe(w);
+  if (!w->core && !w->pairs) waves_describe(w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -542,8 +564,20 @@ static void batch_eliminate(BCRWaves w, const double sigma[], const double scale
   for (PetscInt l = 0; l < BATCH; l++)
     if (!(w->lowest + sigma[l] > BCR_MODES_LEAST)) pivot = 1;
   if (u[1] && fabs(w->tau) > 0.05) pivot = 0;
-  if (u[1]) w->cpu->waves->pair(&line, pivot, sigma, w->tau, scale, u[0], u[1], ld, w->work);
-  else w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
+  if (!u[1]) w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
+  else {
+    BCRWavesModes modes __attribute__((aligned(64)));
+
+    for (PetscInt l = 0; l < BATCH; l++) {
+      for (int row = 0; row < 3; row++) {
+        modes.re[row][l] = sigma[l];
+        modes.im[row][l] = w->tau;
+      }
+      modes.scale[0][l] = scale[l];
+      modes.scale[1][l] = 0;
+    }
+    w->cpu->waves->pair(&line, pivot, &modes, u[0], u[1], ld, w->work);
+  }
 }
 
 /* All lines of a share, or of a box */
