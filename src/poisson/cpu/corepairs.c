@@ -167,24 +167,30 @@ static PetscErrorCode pairs_tables(BCRPairs p, double factor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Groups whose lines have a positive real part, with the margin that plan.c has for operators of either sign */
-static PetscBool groups_definite(BCRPairs p)
+static double smallest(PetscInt n, const double v[])
 {
-  const double *lambda = p->lambda[1];
-  double least = p->shift;
+  double least = v[0];
 
-  if (p->dim > 2) {
-    double low = lambda[0];
+  for (PetscInt i = 1; i < n; i++) least = PetscMin(least, v[i]);
+  return least;
+}
 
-    for (PetscInt k = 0; k < p->n[2]; k++) low = PetscMin(low, lambda[k]);
-    least += (double)p->axis[2].a * low;
-  }
+/* Groups' lines have a positive real part, with the margin that plan.c has for operators of either sign, and lines over the
+   separators are no rings that are complex or not definite */
+static PetscBool pairs_possible(BCRPairs p)
+{
+  const double a = (double)p->axis[1].a, mode = (double)p->axis[0].a * smallest(p->n[0], p->lambda[0]),
+               least = p->shift + (p->dim > 2 ? (double)p->axis[2].a * smallest(p->n[2], p->lambda[1]) : 0);
+
+  if (BCREndIsPeriodic(p->axis[1].end[0]) && (p->tau != 0 || least + mode < 0)) return PETSC_FALSE;
+  if (hypot(p->shift, p->tau) + 4 * (double)p->axis[0].a > PAIRS_MOST * a) return PETSC_FALSE;
+  if (p->dim > 2 && (double)p->axis[2].a > PAIRS_MOST * a) return PETSC_FALSE;
   for (int kind = 0; kind < 3; kind++) {
     double values[8], A[64], S[64];
     const PetscInt h = BCRLevel0KindModes(&p->rows, 8, kind, 8, values, A, S);
 
     for (PetscInt j = 0; j < h; j++) {
-      const double value = least + (double)p->axis[1].a * values[j];
+      const double value = least + a * values[j];
 
       if (!(value > 0) || 3 * value < -least) return PETSC_FALSE;
     }
@@ -213,17 +219,13 @@ static PetscErrorCode pairs_fill(BCRPairs p, PetscInt dim, const BCRAxis axis[],
     p->ld[i] = 2 * (ptrdiff_t)stride[role[i]];
     p->label[i] = xyz[role[i]];
   }
-  if (BCREndIsPeriodic(p->axis[0].end[0]) || (p->tau != 0 && BCREndIsPeriodic(p->axis[1].end[0])))
-    PetscFunctionReturn(PETSC_SUCCESS);
-  if (p->n[0] < limits.row || p->n[1] < PetscMax(limits.rows, 16)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCREndIsPeriodic(p->axis[0].end[0]) || p->n[0] < limits.row || p->n[1] < PetscMax(limits.rows, 16)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLevel0Rows(&p->axis[1], 8, open, &p->rows, &p->ng));
   for (PetscInt i = 0; i < dim; i += 2) {
     PetscCall(BCRDttCreate(p->n[i], p->axis[i].end[0], p->axis[i].end[1], PETSC_FALSE, &p->dtt[i / 2]));
     PetscCall(BCRDttGetModes(p->dtt[i / 2], &p->lambda[i / 2], &p->norm[i / 2]));
   }
-  if (!groups_definite(p) || hypot(p->shift, p->tau) + 4 * (double)p->axis[0].a > PAIRS_MOST * (double)p->axis[1].a ||
-      (dim > 2 && (double)p->axis[2].a > PAIRS_MOST * (double)p->axis[1].a))
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!pairs_possible(p)) PetscFunctionReturn(PETSC_SUCCESS);
   p->cpu = BCRCpuGetTable(options->isa, 0);
   p->ring = options->ring ? options->ring : BCRCoreCacheBytes(262144) / 4;
   p->step = PetscMax(p->cpu->lanes * BCRDttLines(p->dtt[0]) / 2, 2);
