@@ -16,7 +16,8 @@ static PetscBool BCRKeepNear(PetscReal old, PetscReal now, double size)
 static PetscBool BCRKeepAxis(const BCRAxis *o, const BCRAxis *n, double rest)
 {
   if (o->n != n->n || o->end[0] != n->end[0] || o->end[1] != n->end[1] || !o->lower != !n->lower ||
-      !o->weight != !n->weight || !o->times != !n->times || !o->imag != !n->imag || !BCRKeepNear(o->a, n->a, PetscAbsReal(o->a)))
+      !o->weight != !n->weight || !o->times != !n->times || !o->imag != !n->imag ||
+      !BCRKeepNear(o->a, n->a, PetscAbsReal(o->a)))
     return PETSC_FALSE;
   for (PetscInt s = 0; s < 2; s++) {
     const BCRPlane *p = &o->plane[s], *q = &n->plane[s];

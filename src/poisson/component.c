@@ -258,7 +258,8 @@ PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b)
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a))
       return PETSC_FALSE;
     if (!same_array(x->n, x->lower, y->lower) || !same_array(x->n, x->diag, y->diag) ||
-        !same_array(x->n, x->upper, y->upper) || !same_array(x->n, x->times, y->times) || !same_array(x->n, x->imag, y->imag))
+        !same_array(x->n, x->upper, y->upper) || !same_array(x->n, x->times, y->times) ||
+        !same_array(x->n, x->imag, y->imag))
       return PETSC_FALSE;
   }
   return PETSC_TRUE;

@@ -376,7 +376,7 @@ static PetscErrorCode kind_create_pairs(const BCRAxis *x, double unit, PetscInt 
   PetscCall(PetscFree(c));
   for (PetscInt j = 0; j < 8; j++) { /* the last column, its neighbour's pivot being constant */
     const double complex Cn = k->low * mu[j],
-                          Fn = j < h ? 1 / (delta[j] + b1 + k->low * e[j] * mu[j]) / mu[j] : (double complex)1;
+                         Fn = j < h ? 1 / (delta[j] + b1 + k->low * e[j] * mu[j]) / mu[j] : (double complex)1;
 
     end[0][0][j] = creal(Cn);
     end[0][1][j] = cimag(Cn);

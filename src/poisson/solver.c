@@ -203,8 +203,8 @@ static PetscErrorCode pairs_create(BCRSolver s, const BCRComponent *c)
   if (s->precision != BCR_DOUBLE || c->op.singular || c->op.product || !component_bare(s, c))
     PetscFunctionReturn(PETSC_SUCCESS);
   for (int d = 0; d < 3; d++) stride[d] = c->stride[d];
-  PetscCall(BCRPairsCreate(c->op.dim, c->op.axis, (double)c->op.shift, 0, stride, &s->options.core,
-                           &s->pairs[c->core]));
+  PetscCall(
+    BCRPairsCreate(c->op.dim, c->op.axis, (double)c->op.shift, 0, stride, &s->options.core, &s->pairs[c->core]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

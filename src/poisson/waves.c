@@ -34,11 +34,11 @@ struct _n_BCRWaves {
   double *scale;                  /* [planes] the operator's size over that */
   double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift;
-  double *tau;       /* [planes] */
+  double *tau;         /* [planes] */
   PetscBool imaginary; /* some are not zero */
-  PetscBool pairs;    /* the caller's pairs are in place of all that follows */
-  BCRCore core;       /* level 0, the same; NULL: it does not have this box */
-  PetscBool spectral; /* transforms along the line, too */
+  PetscBool pairs;     /* the caller's pairs are in place of all that follows */
+  BCRCore core;        /* level 0, the same; NULL: it does not have this box */
+  PetscBool spectral;  /* transforms along the line, too */
   WavesAxis axis[3];
   const BCRCpuTable *cpu;
   double *lower, *diag, *upper; /* [n] rows of the line */
@@ -627,9 +627,8 @@ static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdi
     for (PetscInt s = 0; s < w->nsys; s++) {
       const ptrdiff_t at = (index ? index[s] : s) + r * stride;
       const double norm = a->norm[r] * w->norm[s], re = mode_value(w, r, s),
-                   im = u[1] ? w->tau[mode_plane(w, r, s)] : 0,
-                   square = re * re + im * im, x = u[0][at], y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y),
-                   size = w->scale[mode_plane(w, r, s)];
+                   im = u[1] ? w->tau[mode_plane(w, r, s)] : 0, square = re * re + im * im, x = u[0][at],
+                   y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y), size = w->scale[mode_plane(w, r, s)];
       const PetscBool left = hypot(re, im) <= BCR_MODES_LEAST * size ? PETSC_TRUE : PETSC_FALSE;
       const double inv = left ? 0 : norm * factor / square;
 

@@ -29,7 +29,8 @@ typedef struct {
   const BCRAxis *axes; /* [dim], of the whole box, without planes and weights */
   double shift, tau;
   const BCRCoreOptions *options;
-  BCRPairs *pairs; /* vectors are boxes of complex numbers: gets what solves them as they are, or NULL; NULL: they are not */
+  BCRPairs
+    *pairs; /* vectors are boxes of complex numbers: gets what solves them as they are, or NULL; NULL: they are not */
 } BCRWavesSpec;
 
 typedef struct {

@@ -21,7 +21,8 @@ typedef struct {
 } Box;
 
 static int passed = 0, failed = 0;
-static int made[4] = {0, 0, 0, 0}, refused = 0, dense = 0; /* made: definite, indefinite, complex, of three dimensions */
+static int made[4] = {0, 0, 0, 0}, refused = 0,
+           dense = 0; /* made: definite, indefinite, complex, of three dimensions */
 static double worst = 0, apart = 0;
 
 static number random_number(void)
@@ -86,8 +87,8 @@ static double box_apply(const Box *b, const number *v, number *f)
           double low, diag, up;
 
           BCRAxisGetRow(&b->axis[d], ix[d], &low, &diag, &up);
-          sum += diag * v[at] - low * v[at + (before - here) * b->stride[d]] -
-                 up * v[at + (behind - here) * b->stride[d]];
+          sum +=
+            diag * v[at] - low * v[at + (before - here) * b->stride[d]] - up * v[at + (behind - here) * b->stride[d]];
           size += fabs(diag) + fabs(low) + fabs(up);
         }
         f[at] = sum;
@@ -101,8 +102,8 @@ static double largest(const Box *b, const number *u, const number *v)
   double most = 0;
 
   for (PetscInt i = 0; i < b->unknowns; i++) {
-    const PetscInt at = i % b->n[0] + i / b->n[0] % b->n[1] * b->stride[1] +
-                        (b->dim > 2 ? i / b->n[0] / b->n[1] * b->stride[2] : 0);
+    const PetscInt at =
+      i % b->n[0] + i / b->n[0] % b->n[1] * b->stride[1] + (b->dim > 2 ? i / b->n[0] / b->n[1] * b->stride[2] : 0);
 
     TestLargest(&most, cabs(u[at] - (v ? v[at] : 0)));
   }
@@ -239,13 +240,14 @@ int main(int argc, char **argv)
     }
     PetscCall(BCRPairsGetInfo(pairs, &info));
     check(info.flops > 0 && info.tables && info.workspace && strstr(info.plan, "complex numbers") ? PETSC_TRUE
-                                                                                                 : PETSC_FALSE,
+                                                                                                  : PETSC_FALSE,
           "what is told", &b, t, info.flops);
     PetscCall(box_solve(&b, t, negative, least, pairs));
     PetscCall(BCRPairsDestroy(&pairs));
   }
-  printf("%d definite, %d indefinite, %d complex boxes, %d of them in three dimensions, %d against LAPACK; %d refused\n",
-         made[0], made[1], made[2], made[3], dense, refused);
+  printf(
+    "%d definite, %d indefinite, %d complex boxes, %d of them in three dimensions, %d against LAPACK; %d refused\n",
+    made[0], made[1], made[2], made[3], dense, refused);
   printf("largest backward error %.1e, difference from LAPACK over the condition %.1e\n", worst, apart);
   if (cases >= 400 && (!made[0] || !made[1] || !made[2] || !made[3] || !dense)) failed++;
   PetscCall(PetscFinalize());

@@ -209,7 +209,8 @@ static PetscErrorCode pairs_fill(BCRPairs p, PetscInt dim, const BCRAxis axis[],
   PetscFunctionBegin;
   *possible = PETSC_FALSE;
   BCRPlanLimitsHost(options->isa, PETSC_FALSE, &limits);
-  if (dim < 2 || options->plain || options->radix || options->nlevels || options->team) PetscFunctionReturn(PETSC_SUCCESS);
+  if (dim < 2 || options->plain || options->radix || options->nlevels || options->team)
+    PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < dim; d++)
     if (axis[d].lower || axis[d].n < 2 || !(axis[d].a > 0)) PetscFunctionReturn(PETSC_SUCCESS);
   p->dim = dim;
@@ -219,7 +220,8 @@ static PetscErrorCode pairs_fill(BCRPairs p, PetscInt dim, const BCRAxis axis[],
     p->ld[i] = 2 * (ptrdiff_t)stride[role[i]];
     p->label[i] = xyz[role[i]];
   }
-  if (BCREndIsPeriodic(p->axis[0].end[0]) || p->n[0] < limits.row || p->n[1] < PetscMax(limits.rows, 16)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCREndIsPeriodic(p->axis[0].end[0]) || p->n[0] < limits.row || p->n[1] < PetscMax(limits.rows, 16))
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLevel0Rows(&p->axis[1], 8, open, &p->rows, &p->ng));
   for (PetscInt i = 0; i < dim; i += 2) {
     PetscCall(BCRDttCreate(p->n[i], p->axis[i].end[0], p->axis[i].end[1], PETSC_FALSE, &p->dtt[i / 2]));
