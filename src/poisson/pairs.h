@@ -16,7 +16,7 @@ typedef struct {
 } BCRPairsInfo;
 
 /* stride[d]: complex numbers between neighbours of f and u, stride[0] = 1. *pairs = NULL: they are not for this box, which
-   is one where the shift leaves a group of rows with hardly a positive real part, or a ring, or small */
+   is one where the shift leaves a group of rows that is hardly definite and has hardly an imaginary part, or a ring, or small */
 PETSC_INTERN PetscErrorCode BCRPairsCreate(PetscInt dim, const BCRAxis axis[], double shift, double tau,
                                            const PetscInt stride[], const BCRCoreOptions *options, BCRPairs *pairs);
 /* u = factor (...)^-1 f; u may be f. Another factor than that of the last solve costs the tables */

@@ -175,8 +175,8 @@ static double smallest(PetscInt n, const double v[])
   return least;
 }
 
-/* Groups' lines have a positive real part, with the margin that plan.c has for operators of either sign, and lines over the
-   separators are no rings that are complex or not definite */
+/* Eigenvalues of groups have a positive real part, or an imaginary one, with the margin that plan.c has for operators of
+   either sign, so that no pivot is small, and lines over the separators are no rings that are complex or not definite */
 static PetscBool pairs_possible(BCRPairs p)
 {
   const double a = (double)p->axis[1].a, mode = (double)p->axis[0].a * smallest(p->n[0], p->lambda[0]),
@@ -190,9 +190,9 @@ static PetscBool pairs_possible(BCRPairs p)
     const PetscInt h = BCRLevel0KindModes(&p->rows, 8, kind, 8, values, A, S);
 
     for (PetscInt j = 0; j < h; j++) {
-      const double value = least + a * values[j];
+      const double value = PetscMax(least + a * values[j], 0);
 
-      if (!(value > 0) || 3 * value < -least) return PETSC_FALSE;
+      if (!(4 * hypot(value, p->tau) >= a * values[j])) return PETSC_FALSE;
     }
   }
   return PETSC_TRUE;
