@@ -3,6 +3,7 @@
 */
 #include "turn.h"
 #include "compare.h"
+#include "differ.h"
 #include "order.h"
 #include <string.h>
 
@@ -217,14 +218,39 @@ static PetscErrorCode shift_fault(const PetscInt ix[3], double imag, double want
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is known of the nodes of this rank where rows differ (differ.h) */
+enum {
+  NODE_MASK = 1, /* its row is not the operator's, whatever the shift is */
+  NODE_DIFFERS   /* its row is, but for real entries */
+};
+
+static PetscErrorCode note_differ(const BCRRows *A, const BCRDiffer differ, unsigned char **note)
+{
+  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(PetscMax(A->nodes, 1), note));
+  for (PetscInt i = 0; i < differ->m; i++) {
+    BCRGridNaturalNode(&A->grid, differ->row[i], ix);
+    (*note)[BCRNode(A, ix)] = NODE_DIFFERS;
+  }
+  for (PetscInt i = 0; i < differ->runs; i++) {
+    BCRGridNaturalNode(&A->grid, differ->run[i], ix);
+    (void)memset(*note + BCRNode(A, ix), NODE_MASK, (size_t)differ->length[i]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Shifts of the planes across an axis, or of the box (along < 0) */
 typedef struct {
   PetscInt along, n;
-  double *tau, *size; /* [n] and what they are measured by, the diagonal before them */
-  PetscBool *known;   /* a row of this rank has told them */
+  double *tau, *size;  /* [n] and what they are measured by, the diagonal before them */
+  PetscBool *known;    /* a row of this rank has told them */
+  unsigned char *note; /* of this rank's nodes; NULL: no row differs */
 } Shifts;
 
-/* Loops over this rank's nodes. first: the first row of each plane tells its shift; else all are compared */
+/* Loops over this rank's nodes. first: the first row of each plane that is the operator's tells its shift; else all but those of a
+   mask are compared */
 static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt c, const BCROperator *op,
                                     const BCRModelAxis m[3], PetscBool first, Shifts *shifts, BCRFault *fault)
 {
@@ -235,10 +261,12 @@ static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !(first && known == shifts->n); ix[0]++) {
         const double imag = (double)t->imag[c + A->dof * BCRNode(A, ix)];
+        const int what = shifts->note ? shifts->note[BCRNode(A, ix)] : 0;
         double diagonal = 0, want;
         const double w = row_weight(A, op, m, ix, &diagonal);
         const PetscInt k = shifts->along < 0 || w == 0 ? 0 : ix[shifts->along] - m[shifts->along].b;
 
+        if (what == NODE_MASK || (first && what)) continue;
         if (first && w != 0 && !shifts->known[k]) {
           shifts->tau[k] = imag / w;
           shifts->size[k] = fabs(diagonal / w);
@@ -327,16 +355,22 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
   PetscFunctionBegin;
   if (!t->real) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(
-    !op->differ && !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
+    op->differ || !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
     "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
     "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
+  if (op->differ) s.along = -1; /* the same in all rows */
   s.n = s.along < 0 ? 1 : op->axis[s.along].n;
   ierr = BCRFaultShare(A->comm, PetscCalloc3(s.n, &s.tau, s.n, &s.size, s.n, &s.known), BCR_NO_MEMORY);
+  if (!ierr)
+    ierr = BCRFaultShare(A->comm, op->differ ? note_differ(A, op->differ, &s.note) : PETSC_SUCCESS, BCR_NO_MEMORY);
   if (!ierr) ierr = find_shifts(t, A, c, m, &s, op);
+  PetscCall(PetscFree(s.note));
   PetscCall(PetscFree3(s.tau, s.size, s.known));
   PetscCall(BCRModelDestroy(m));
   PetscCall(ierr);
+  /* rows of the mask have sums that are complex, and lists have real ones: its solution is zero */
+  if (op->differ && op->tau != 0) op->differ->shores = op->differ->lifts = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
