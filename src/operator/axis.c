@@ -237,6 +237,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
     PetscCall(PetscFree(ax->times));
+    PetscCall(PetscFree(ax->imag));
   }
   PetscCall(PetscFree(op->rowscale));
   PetscCall(PetscFree(op->apart));
@@ -337,7 +338,7 @@ static double BCRPlaneTimes(const BCRAxis *apart, PetscInt k, PetscInt d)
 double BCRAxesPlaneSize(PetscInt dim, const BCRAxis axis[], PetscInt apart, PetscInt k, double shift, double tau)
 {
   const BCRAxis *x = apart < 0 ? NULL : &axis[apart];
-  double size = hypot(shift + (x && x->lower ? (double)x->diag[k] : 0), tau);
+  double size = hypot(shift + (x && x->lower ? (double)x->diag[k] : 0), x && x->imag ? (double)x->imag[k] : tau);
 
   for (PetscInt d = 0; d < dim; d++)
     if (d != apart) size += (x ? BCRPlaneTimes(x, k, d) : 1) * BCRAxesSize(1, &axis[d], 0, 0);
@@ -904,7 +905,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 {
   static const char xyz[] = "xyz";
   PetscInt d, s, i;
-  PetscBool ascii;
+  PetscBool ascii, planes = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
@@ -945,6 +946,12 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
       PetscCall(
         PetscViewerASCIIPrintf(viewer, ", %g to %g times what is along %c", (double)lo, (double)hi, xyz[ax->timed]));
     }
+    if (ax->imag) {
+      PetscReal lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL;
+
+      for (i = 0; i < ax->n; i++) lo = PetscMin(lo, ax->imag[i]), hi = PetscMax(hi, ax->imag[i]);
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", imaginary shifts %g to %g", (double)lo, (double)hi));
+    }
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
 
@@ -964,7 +971,8 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   if (op->empty) PetscCall(PetscViewerASCIIPrintf(viewer, "empty rows: %" PetscInt_FMT " (u = 0 there)\n", op->empty));
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g", (double)op->shift));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-  if (op->tau != 0) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g i", (double)op->tau));
+  for (d = 0; d < op->dim; d++) planes = (PetscBool)(planes || op->axis[d].imag);
+  if (op->tau != 0 && !planes) PetscCall(PetscViewerASCIIPrintf(viewer, " %+g i", (double)op->tau));
   PetscCall(PetscViewerASCIIPrintf(viewer, ", overall scale %g%s%s\n", (double)op->scale,
                                    op->turn ? " times a complex number of size one in each row" : "",
                                    op->singular ? ", singular: the constant is projected out" : ""));

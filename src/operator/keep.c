@@ -16,7 +16,8 @@ static PetscBool BCRKeepNear(PetscReal old, PetscReal now, double size)
 static PetscBool BCRKeepAxis(const BCRAxis *o, const BCRAxis *n, double rest)
 {
   if (o->n != n->n || o->end[0] != n->end[0] || o->end[1] != n->end[1] || !o->lower != !n->lower ||
-      !o->weight != !n->weight || !o->times != !n->times || !BCRKeepNear(o->a, n->a, PetscAbsReal(o->a)))
+      !o->weight != !n->weight || !o->times != !n->times || !o->imag != !n->imag ||
+      !BCRKeepNear(o->a, n->a, PetscAbsReal(o->a)))
     return PETSC_FALSE;
   for (PetscInt s = 0; s < 2; s++) {
     const BCRPlane *p = &o->plane[s], *q = &n->plane[s];
@@ -32,6 +33,7 @@ static PetscBool BCRKeepAxis(const BCRAxis *o, const BCRAxis *n, double rest)
       return PETSC_FALSE;
     if (n->weight && !BCRKeepNear(o->weight[i], n->weight[i], o->weight[i])) return PETSC_FALSE;
     if (n->times && !BCRKeepNear(o->times[i], n->times[i], o->times[i])) return PETSC_FALSE;
+    if (n->imag && !BCRKeepNear(o->imag[i], n->imag[i], PetscAbsReal(o->imag[i]) + rest)) return PETSC_FALSE;
   }
   return PETSC_TRUE;
 }
@@ -71,6 +73,7 @@ PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBoo
     }
     if (n->weight) PetscCall(PetscArraycpy(n->weight, o->weight, n->n));
     if (n->times) PetscCall(PetscArraycpy(n->times, o->times, n->n));
+    if (n->imag) PetscCall(PetscArraycpy(n->imag, o->imag, n->n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

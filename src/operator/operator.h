@@ -70,6 +70,8 @@ typedef struct {
      NULL: all one */
   PetscReal *times;
   PetscInt timed;
+  /* complex scalars, no planes are coupled along this axis: what stands in place of tau in each, n entries; NULL: tau */
+  PetscReal *imag;
   BCRPlane plane[2]; /* dropped planes */
 } BCRAxis;
 
@@ -188,7 +190,7 @@ typedef struct {
   /* eigenvalues of both signs, or nearly zero, or not real: solved by poisson/waves.h on the host, by plan SPECTRAL on
      a device */
   PetscBool waves;
-  PetscReal tau; /* complex scalars: T + shift + i tau */
+  PetscReal tau; /* complex scalars: T + shift + i tau; the largest of those of planes */
   /* complex scalars: A = diag(turn) times all this, |turn| = 1, for each row of this rank's nodes (x fastest); NULL: 1 */
   PetscScalar *turn;
   /* Rows of nodes that lie in planes of several axes: d u - sum e_a u_a = f, u_a the neighbour inward along axis a; 1/d

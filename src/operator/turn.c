@@ -47,6 +47,12 @@ static PetscErrorCode blocks_close(Blocks *b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The larger part, which is the absolute value to a factor of 1.5: no square root, and no square that is no number */
+static inline PetscReal size_of(PetscScalar v)
+{
+  return PetscMax(PetscAbsReal(PetscRealPart(v)), PetscAbsReal(PetscImaginaryPart(v)));
+}
+
 /* Has this rank an entry that is not real? */
 static PetscErrorCode any_imaginary(Mat aij, int *any)
 {
@@ -67,7 +73,7 @@ static PetscErrorCode any_imaginary(Mat aij, int *any)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* -1 times the phase of the largest coupling, so that couplings become negative; 1 where it is real. Collective */
+/* -1 times the phase of a coupling as large as any, so that couplings become negative; 1 where it is real. Collective */
 static PetscErrorCode find_phase(MPI_Comm comm, const Blocks *b, PetscScalar *phase)
 {
   PetscScalar v = -1;
@@ -75,13 +81,16 @@ static PetscErrorCode find_phase(MPI_Comm comm, const Blocks *b, PetscScalar *ph
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < b->blocks; k++) {
-    for (PetscInt r = 0; r < b->rows; r++) {
-      for (PetscInt p = b->i[k][r]; p < b->i[k][r + 1]; p++) {
-        const double size = (double)PetscAbsScalar(b->a[k][p]);
+    const PetscInt *i = b->i[k], *j = b->j[k];
+    const PetscScalar *a = b->a[k];
 
-        if ((k == 0 && b->j[k][p] == r) || !(size > most) || !(size <= DBL_MAX)) continue;
+    for (PetscInt r = 0; r < b->rows; r++) {
+      for (PetscInt p = i[r]; p < i[r + 1]; p++) {
+        const double size = (double)size_of(a[p]);
+
+        if ((k == 0 && j[p] == r) || !(size > most) || !(size <= DBL_MAX)) continue;
         most = size;
-        v = b->a[k][p];
+        v = a[p];
       }
     }
   }
@@ -93,27 +102,36 @@ static PetscErrorCode find_phase(MPI_Comm comm, const Blocks *b, PetscScalar *ph
 /* Row r becomes real, but for couplings of another phase */
 static void turn_row(const Blocks *b, PetscInt r, PetscScalar phase, PetscReal *imag, PetscScalar *turn)
 {
-  PetscReal most = 0;
+  PetscReal most = 0, most_coupling = 0, c, s;
   PetscScalar diagonal = 0;
-  PetscBool coupled = PETSC_FALSE;
 
   for (PetscInt k = 0; k < b->blocks; k++) {
-    for (PetscInt p = b->i[k][r]; p < b->i[k][r + 1]; p++) {
-      most = PetscMax(most, PetscAbsScalar(b->a[k][p]));
-      if (k == 0 && b->j[k][p] == r) diagonal = b->a[k][p];
-      else if (b->a[k][p] != 0) coupled = PETSC_TRUE;
+    const PetscInt *j = b->j[k], end = b->i[k][r + 1];
+    const PetscScalar *a = b->a[k];
+
+    for (PetscInt p = b->i[k][r]; p < end; p++) {
+      const PetscReal size = size_of(a[p]);
+
+      most = PetscMax(most, size);
+      if (k == 0 && j[p] == r) diagonal = a[p];
+      else if (!(size <= most_coupling)) most_coupling = size; /* what is no number couples, too */
     }
   }
-  if (!coupled) phase = PetscImaginaryPart(diagonal) == 0 ? 1 : diagonal / PetscAbsScalar(diagonal);
+  if (most_coupling == 0) phase = PetscImaginaryPart(diagonal) == 0 ? 1 : diagonal / PetscAbsScalar(diagonal);
   *turn = phase;
   *imag = 0;
+  c = PetscRealPart(phase);
+  s = PetscImaginaryPart(phase);
   for (PetscInt k = 0; k < b->blocks; k++) {
-    for (PetscInt p = b->i[k][r]; p < b->i[k][r + 1]; p++) {
-      const PetscScalar v = PetscConj(phase) * b->a[k][p];
-      const PetscBool own = (PetscBool)(k == 0 && b->j[k][p] == r);
+    const PetscInt *j = b->j[k], end = b->i[k][r + 1];
+    PetscScalar *a = b->a[k];
 
-      if (own) *imag = coupled ? PetscImaginaryPart(v) : 0;
-      if (own || PetscAbsReal(PetscImaginaryPart(v)) <= BCR_SAME_TOL * most) b->a[k][p] = PetscRealPart(v);
+    for (PetscInt p = b->i[k][r]; p < end; p++) {
+      const PetscReal re = PetscRealPart(a[p]), im = PetscImaginaryPart(a[p]), turned = c * im - s * re;
+      const PetscBool own = (PetscBool)(k == 0 && j[p] == r);
+
+      if (own) *imag = most_coupling == 0 ? 0 : turned;
+      if (own || PetscAbsReal(turned) <= BCR_SAME_TOL * most) a[p] = c * re + s * im;
     }
   }
 }
@@ -194,7 +212,8 @@ static PetscErrorCode shift_fault(const PetscInt ix[3], double imag, double want
     ",%" PetscInt_FMT
     " has an imaginary part of %g where that of the other rows would be %g (all with the phase of the "
     "couplings taken out): complex operators are solved where couplings have one phase and the rest is a constant "
-    "shift. Give a preconditioning matrix (second matrix of KSPSetOperators()) that is so, for example its mean",
+    "shift, or one for each plane that the matrix does not couple to others. Give a preconditioning matrix (second "
+    "matrix of KSPSetOperators()) that is so, for example its mean",
     ix[0], ix[1], ix[2], imag, want));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -222,35 +241,84 @@ static PetscErrorCode note_differ(const BCRRows *A, const BCRDiffer differ, unsi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Loops over this rank's nodes. first: only the first row of the box that is the operator's, whose tau is taken; else all but those
-   of a mask, which are compared. note: of the nodes, or NULL */
+/* Shifts of the planes across an axis, or of the box (along < 0) */
+typedef struct {
+  PetscInt along, n;
+  double *tau, *size;  /* [n] and what they are measured by, the diagonal before them */
+  PetscBool *known;    /* a row of this rank has told them */
+  unsigned char *note; /* of this rank's nodes; NULL: no row differs */
+} Shifts;
+
+/* Loops over this rank's nodes. first: the first row of each plane that is the operator's tells its shift; else all but those of a
+   mask are compared */
 static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt c, const BCROperator *op,
-                                    const BCRModelAxis m[3], const unsigned char *note, PetscBool first, double *tau,
-                                    double *size, BCRFault *fault)
+                                    const BCRModelAxis m[3], PetscBool first, Shifts *shifts, BCRFault *fault)
 {
-  PetscInt ix[3];
+  PetscInt ix[3], known = 0;
 
   PetscFunctionBegin;
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !(first && known == shifts->n); ix[0]++) {
         const double imag = (double)t->imag[c + A->dof * BCRNode(A, ix)];
-        const int what = note ? note[BCRNode(A, ix)] : 0;
-        double diagonal = 0;
+        const int what = shifts->note ? shifts->note[BCRNode(A, ix)] : 0;
+        double diagonal = 0, want;
         const double w = row_weight(A, op, m, ix, &diagonal);
+        const PetscInt k = shifts->along < 0 || w == 0 ? 0 : ix[shifts->along] - m[shifts->along].b;
 
         if (what == NODE_MASK || (first && what)) continue;
-        if (first && w != 0) {
-          *tau = imag / w;
-          *size = fabs(diagonal / w);
-          PetscFunctionReturn(PETSC_SUCCESS);
+        if (first && w != 0 && !shifts->known[k]) {
+          shifts->tau[k] = imag / w;
+          shifts->size[k] = fabs(diagonal / w);
+          shifts->known[k] = PETSC_TRUE;
+          known++;
         }
-        if (first || fabs(imag - *tau * w) <= BCR_SAME_TOL * (fabs(diagonal) + fabs(*tau * w))) continue;
-        PetscCall(shift_fault(ix, imag, *tau * w, fault));
+        want = shifts->tau[k] * w;
+        if (first || fabs(imag - want) <= BCR_SAME_TOL * (fabs(diagonal) + fabs(want))) continue;
+        PetscCall(shift_fault(ix, imag, want, fault));
         PetscFunctionReturn(PETSC_SUCCESS);
       }
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What one rank has told of a plane all take. Collective */
+static PetscErrorCode share_shifts(MPI_Comm comm, Shifts *s)
+{
+  PetscMPIInt rank, size, *owner;
+  PetscErrorCode ierr = PetscMalloc1(s->n, &owner);
+
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  for (PetscInt k = 0; k < s->n; k++) owner[k] = s->known[k] ? rank : size;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, owner, (PetscMPIInt)s->n, MPI_INT, MPI_MIN, comm));
+  for (PetscInt k = 0; k < s->n; k++)
+    if (owner[k] != rank) s->tau[k] = s->size[k] = 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, s->tau, (PetscMPIInt)s->n, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, s->size, (PetscMPIInt)s->n, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCall(PetscFree(owner));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of planes that are not coupled only where they have different ones */
+static PetscErrorCode keep_shifts(const Shifts *s, BCROperator *op)
+{
+  PetscBool same = PETSC_TRUE;
+  PetscInt most = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < s->n; k++) {
+    if (fabs(s->tau[k]) <= BCR_SUM_TOL * s->size[k]) s->tau[k] = 0;
+    if (fabs(s->tau[k]) > fabs(s->tau[most])) most = k;
+    if (fabs(s->tau[k] - s->tau[0]) > BCR_SAME_TOL * (s->size[k] + fabs(s->tau[0]))) same = PETSC_FALSE;
+  }
+  op->tau = (PetscReal)s->tau[same ? 0 : most];
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(s->n, &op->axis[s->along].imag));
+  for (PetscInt k = 0; k < s->n; k++) op->axis[s->along].imag[k] = (PetscReal)s->tau[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -262,11 +330,25 @@ static PetscErrorCode take_turn(const BCRTurn *t, const BCRRows *A, PetscInt c, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCROperator *op)
+/* Collective */
+static PetscErrorCode find_shifts(const BCRTurn *t, const BCRRows *A, PetscInt c, const BCRModelAxis m[3], Shifts *s,
+                                  BCROperator *op)
 {
   BCRFault fault = {PETSC_SUCCESS, ""};
-  double told[2] = {0, 0};
-  unsigned char *note = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(compare_shift(t, A, c, op, m, PETSC_TRUE, s, &fault));
+  PetscCall(share_shifts(A->comm, s));
+  PetscCall(compare_shift(t, A, c, op, m, PETSC_FALSE, s, &fault));
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  PetscCall(BCRFaultShare(A->comm, keep_shifts(s, op), BCR_NO_MEMORY));
+  if (t->turned) PetscCall(BCRFaultShare(A->comm, take_turn(t, A, c, op), BCR_NO_MEMORY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  Shifts s = {.along = BCRAxesApart(op->dim, op->axis)};
   BCRModelAxis m[3];
   PetscErrorCode ierr;
 
@@ -277,18 +359,18 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
     "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
     "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
-  ierr = BCRFaultShare(A->comm, op->differ ? note_differ(A, op->differ, &note) : PETSC_SUCCESS, BCR_NO_MEMORY);
-  if (!ierr) ierr = compare_shift(t, A, c, op, m, note, PETSC_TRUE, &told[0], &told[1], &fault);
-  if (!ierr) ierr = BCRTakeFrom(A->comm, told[1], told, sizeof(told), NULL);
-  if (!ierr) ierr = compare_shift(t, A, c, op, m, note, PETSC_FALSE, &told[0], &told[1], &fault);
-  PetscCall(PetscFree(note));
+  if (op->differ) s.along = -1; /* the same in all rows */
+  s.n = s.along < 0 ? 1 : op->axis[s.along].n;
+  ierr = BCRFaultShare(A->comm, PetscCalloc3(s.n, &s.tau, s.n, &s.size, s.n, &s.known), BCR_NO_MEMORY);
+  if (!ierr)
+    ierr = BCRFaultShare(A->comm, op->differ ? note_differ(A, op->differ, &s.note) : PETSC_SUCCESS, BCR_NO_MEMORY);
+  if (!ierr) ierr = find_shifts(t, A, c, m, &s, op);
+  PetscCall(PetscFree(s.note));
+  PetscCall(PetscFree3(s.tau, s.size, s.known));
   PetscCall(BCRModelDestroy(m));
   PetscCall(ierr);
-  PetscCall(BCRFaultAgree(A->comm, &fault));
-  op->tau = fabs(told[0]) <= BCR_SUM_TOL * told[1] ? 0 : (PetscReal)told[0];
   /* rows of the mask have sums that are complex, and lists have real ones: its solution is zero */
   if (op->differ && op->tau != 0) op->differ->shores = op->differ->lifts = 0;
-  if (t->turned) PetscCall(BCRFaultShare(A->comm, take_turn(t, A, c, op), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

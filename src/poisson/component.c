@@ -35,7 +35,7 @@ static PetscErrorCode copy_array(PetscInt n, const PetscReal *from, PetscReal **
 /* A copy of the values has no arrays yet */
 static void axis_forget(BCRAxis *x)
 {
-  x->lower = x->diag = x->upper = x->weight = x->times = NULL;
+  x->lower = x->diag = x->upper = x->weight = x->times = x->imag = NULL;
   for (int s = 0; s < 2; s++) x->plane[s].inv = x->plane[s].couplings = NULL;
 }
 
@@ -47,6 +47,7 @@ static PetscErrorCode axis_release(BCRAxis *x)
   PetscCall(PetscFree(x->upper));
   PetscCall(PetscFree(x->weight));
   PetscCall(PetscFree(x->times));
+  PetscCall(PetscFree(x->imag));
   for (int s = 0; s < 2; s++) {
     PetscCall(PetscFree(x->plane[s].inv));
     PetscCall(PetscFree(x->plane[s].couplings));
@@ -99,6 +100,7 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
     PetscCall(copy_array(x->n, from->axis[slabs->axis].upper, &c->whole.upper));
     PetscCall(copy_array(x->n, from->axis[slabs->axis].weight, &c->whole.weight));
     PetscCall(copy_array(x->n, from->axis[slabs->axis].times, &c->whole.times));
+    PetscCall(copy_array(x->n, from->axis[slabs->axis].imag, &c->whole.imag));
     if (slabs->start > 0 || !slabs->len) x->plane[0].present = PETSC_FALSE;
     if (slabs->start + slabs->len < slabs->total || !slabs->len) x->plane[1].present = PETSC_FALSE;
     x->n = PetscMax(0, last - c->first - low);
@@ -121,6 +123,7 @@ static PetscErrorCode component_copy(BCRSolver s, const BCROperator *from, BCRCo
     PetscCall(copy_array(y->n, x->upper ? x->upper + first : NULL, &y->upper));
     PetscCall(copy_array(y->n, x->weight ? x->weight + first : NULL, &y->weight));
     PetscCall(copy_array(y->n, x->times ? x->times + first : NULL, &y->times));
+    PetscCall(copy_array(y->n, x->imag ? x->imag + first : NULL, &y->imag));
     for (int e = 0; e < 2; e++) {
       const PetscInt nodes = N[0] * N[1] * N[2] / PetscMax(N[d], 1);
 
@@ -255,7 +258,8 @@ PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b)
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a))
       return PETSC_FALSE;
     if (!same_array(x->n, x->lower, y->lower) || !same_array(x->n, x->diag, y->diag) ||
-        !same_array(x->n, x->upper, y->upper) || !same_array(x->n, x->times, y->times))
+        !same_array(x->n, x->upper, y->upper) || !same_array(x->n, x->times, y->times) ||
+        !same_array(x->n, x->imag, y->imag))
       return PETSC_FALSE;
   }
   return PETSC_TRUE;

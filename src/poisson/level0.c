@@ -1,4 +1,5 @@
 #include "plan.h"
+#include <complex.h>
 
 /* Groups and separators of radix 4 with 15 rows (.) between two ends, on a ring of 14, and on a rank between two
    interfaces, the rows I of which the own one is its last:
@@ -300,22 +301,116 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows,
-                               PetscInt ng, const double c[4], PetscBool coupled, double scale, PetscBool single,
-                               PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
-                               BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+/* Tables of one kind of group of pairs (level0.h): kind_create() with lines T + delta[j] of a complex delta and open ends, in
+   double precision */
+static PetscErrorCode kind_create_pairs(const BCRAxis *x, double unit, PetscInt h, PetscBool regular, int side,
+                                        const double complex delta[8], const double A[64], const double S[64],
+                                        double scale, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb,
+                                        BCRLevel0Kind *k)
 {
-  const PetscBool periodic = BCREndIsPeriodic(y->end[0]) && !open[0] ? PETSC_TRUE : PETSC_FALSE;
-  PetscInt r;
-  unsigned char *kind;
-  ptrdiff_t *row;
-  BCRModeLine line[8];
+  const double need = -log(1e-16);
+  const PetscInt nx = x->n, half = lanes / 2; /* unknowns in a block */
+  const double b0 = BCREndExcess(x->end[0]), b1 = BCREndExcess(x->end[1]);
+  double complex e[8], mu[8], num[8], *c; /* e: 1/mu - 1 */
+  double om[8], SS[64], outscale[8], limit[2][8], end[2][2][8], least = HUGE_VAL, *K, *F;
+  PetscInt cols = 0, conv = -1, fill;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *possible = PETSC_TRUE;
-  shape->nx = x->n;
-  shape->nb = (x->n + lanes - 1) / lanes;
-  shape->nv = (int)(x->n - (shape->nb - 1) * lanes);
+  k->h = (int)h;
+  k->regular = regular;
+  k->pairs = 1;
+  k->up = BCREndGetRule(x->end[0]).inward;
+  k->low = BCREndGetRule(x->end[1]).inward;
+  for (PetscInt j = 0; j < 8; j++) {
+    e[j] = j < h ? 0.5 * (delta[j] + csqrt(delta[j]) * csqrt(delta[j] + 4)) : 9;
+    mu[j] = 1 / (1 + e[j]);
+    om[j] = j < h ? (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * unit / (double)x->a : 0;
+    outscale[j] = j < h && j < 7 ? 0.25 * unit / (double)x->a * scale : 0;
+    least = PetscMin(least, -log(cabs(mu[j])));
+    limit[0][j] = creal(mu[j]);
+    limit[1][j] = cimag(mu[j]);
+  }
+  for (PetscInt i = 0; i < 64; i++) SS[i] = i / 8 < h && i % 8 < h ? S[i] * unit / (double)x->a * scale : 0;
+  k->halo = need / least / (double)half < (double)nb ? (ptrdiff_t)(need / least / (double)half) + 1 : nb;
+  k->halo = PetscMin(k->halo, nb);
+  k->tile = PetscMax((ptrdiff_t)(cache / ((size_t)lanes * lanes * sizeof(double))) - k->halo, 8);
+  PetscCall(PetscMalloc1(8 * (size_t)nx, &c)); /* inverse pivots along x until they are constant */
+  for (PetscInt i = 0; i < nx; i++) {
+    const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
+    const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1;
+    PetscBool same = PETSC_TRUE;
+
+    for (PetscInt j = 0; j < 8; j++) {
+      double complex *here = c + 8 * (ptrdiff_t)i + j;
+
+      *here = mu[j];
+      if (j >= h) continue;
+      num[j] = delta[j] + (i == 0 ? b0 : low * num[j] * here[-8]) + (last ? b1 : 0);
+      *here = 1 / (up + num[j]);
+      if (cabs(*here - mu[j]) > 5e-16 * cabs(mu[j])) same = PETSC_FALSE;
+    }
+    cols = i + 1;
+    if (same && conv < 0 && i > 1 && !last) {
+      conv = i;
+      if ((conv + half - 1) / half <= nb - 1) break;
+    }
+  }
+  k->peel = conv < 0 ? nb : (conv + half - 1) / half;
+  if (k->peel > nb - 1) k->peel = nb;
+  fill = (PetscInt)k->peel * half;
+  BCRCallElse(PetscMalloc2(2 * ((size_t)fill + 1) * lanes, &K, 2 * (size_t)fill * lanes, &F), (void)PetscFree(c));
+  for (PetscInt i = -1; i < fill; i++) { /* none beyond the ends of the line */
+    const double inside = i >= 0 && i < nx ? 1 : 0;
+
+    for (PetscInt l = 0; l < lanes; l++) {
+      const double complex v = i >= 0 && i < cols ? c[8 * (ptrdiff_t)i + l] : mu[l];
+
+      K[2 * lanes * (i + 1) + l] = inside * creal(v);
+      K[2 * lanes * (i + 1) + lanes + l] = inside * cimag(v);
+      if (i < 0) continue;
+      F[2 * lanes * i + l] = inside * creal(v);
+      F[2 * lanes * i + lanes + l] = inside * cimag(v);
+    }
+  }
+  PetscCall(PetscFree(c));
+  for (PetscInt j = 0; j < 8; j++) { /* the last column, its neighbour's pivot being constant */
+    const double complex Cn = k->low * mu[j],
+                         Fn = j < h ? 1 / (delta[j] + b1 + k->low * e[j] * mu[j]) / mu[j] : (double complex)1;
+
+    end[0][0][j] = creal(Cn);
+    end[0][1][j] = cimag(Cn);
+    end[1][0][j] = creal(Fn);
+    end[1][1][j] = cimag(Fn);
+  }
+  k->tile = PetscMin(PetscMax(PetscMax(k->tile, k->halo), k->peel < nb ? k->peel : nb), nb);
+  k->slots = PetscMin(k->tile + k->halo, nb);
+  ierr = BCRArenaReal(arena, PETSC_FALSE, 2 * ((size_t)fill + 1) * lanes, K, &k->c);
+  if (!ierr) ierr = BCRArenaReal(arena, PETSC_FALSE, 2 * (size_t)fill * lanes, F, &k->F);
+  PetscCall(PetscFree2(K, F));
+  PetscCall(ierr);
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, 16, &limit[0][0], &k->mu));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, 16, &end[0][0][0], &k->Cn));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, 16, &end[1][0][0], &k->Fn));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, 8, om, &k->om));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, regular ? 0 : 64, A, &k->A));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, regular ? 0 : 64, SS, &k->S));
+  PetscCall(BCRArenaReal(arena, PETSC_FALSE, 8, outscale, &k->outscale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* nx: numbers in a row */
+static PetscErrorCode shape_create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows,
+                                   PetscInt ng, PetscInt nx, PetscInt lanes, BCRArena *arena, BCRLevel0Shape *shape)
+{
+  const PetscBool periodic = BCREndIsPeriodic(y->end[0]) && !open[0] ? PETSC_TRUE : PETSC_FALSE;
+  unsigned char *kind;
+  ptrdiff_t *row;
+
+  PetscFunctionBegin;
+  shape->nx = nx;
+  shape->nb = (nx + lanes - 1) / lanes;
+  shape->nv = (int)(nx - (shape->nb - 1) * lanes);
   shape->xperiodic = BCREndIsPeriodic(x->end[0]);
   shape->yperiodic = periodic;
   shape->ng = ng;
@@ -323,13 +418,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   shape->left = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
   shape->far = 0;
   shape->ring = 0;
-  shape->coupled = coupled;
-  shape->diag = c[2] + 2 * c[3];
-  shape->off = c[3];
-  for (int e = 0; e < 2; e++) {
-    shape->enddiag[e] = shape->diag + c[3] * BCREndGetRule(x->end[e]).diagonal;
-    shape->endoff[e] = c[3] * BCREndGetRule(x->end[e]).inward;
-  }
+  shape->coupled = 0;
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
   PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));
   for (PetscInt g = 0, at = 0; g < ng; g++) {
@@ -343,25 +432,80 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   }
   shape->kind = kind;
   shape->row = row;
-  for (r = 0; r < 3; r++) {
-    const PetscInt h = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
-    const PetscBool used =
-      r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of the groups of kind r, 0: there are none; their modes */
+static PetscInt kind_modes(const BCRLevel0Shape *shape, const BCRLineRows *rows, int r, BCRLevel0Modes *modes)
+{
+  const PetscInt h = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
+  const PetscBool used =
+    r == 0 || (r == 1 && shape->kind[0] == 1) || (r == 2 && shape->kind[shape->ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
+
+  if (!used || h == 0) return 0;
+  if (!modes->known) {
+    (void)BCRLevel0KindModes(rows, 8, r, 8, modes->lambda, modes->A, modes->S);
+    for (PetscInt i = 0; i < 64 && r == 0; i++) modes->S[i] *= 0.25; /* A is the sine matrix itself there */
+    modes->known = PETSC_TRUE;
+  }
+  return h;
+}
+
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows,
+                               PetscInt ng, const double c[4], PetscBool coupled, double scale, PetscBool single,
+                               PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
+                               BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+{
+  BCRModeLine line[8];
+
+  PetscFunctionBegin;
+  *possible = PETSC_TRUE;
+  PetscCall(shape_create(x, y, open, rows, ng, x->n, lanes, arena, shape));
+  shape->coupled = coupled;
+  shape->diag = c[2] + 2 * c[3];
+  shape->off = c[3];
+  for (int e = 0; e < 2; e++) {
+    shape->enddiag[e] = shape->diag + c[3] * BCREndGetRule(x->end[e]).diagonal;
+    shape->endoff[e] = c[3] * BCREndGetRule(x->end[e]).inward;
+  }
+  for (int r = 0; r < 3; r++) {
+    const PetscInt h = kind_modes(shape, rows, r, &modes[r]);
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
-    if (!used || h == 0) continue;
-    if (!modes[r].known) {
-      (void)BCRLevel0KindModes(rows, 8, (int)r, 8, modes[r].lambda, modes[r].A, modes[r].S);
-      for (PetscInt i = 0; i < 64 && r == 0; i++) modes[r].S[i] *= 0.25; /* A is the sine matrix itself there */
-      modes[r].known = PETSC_TRUE;
-    }
     for (PetscInt j = 0; j < h; j++) {
       line[j] = BCRModeLineMake(c[0] + c[2] * modes[r].lambda[j], c[1] + c[3] * modes[r].lambda[j]);
       if (!(line[j].delta > 0)) *possible = PETSC_FALSE;
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!h) continue;
     PetscCall(kind_create(x, coupled ? 1 : c[2], h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, line,
                           modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
+    shape->ring = PetscMax(shape->ring, kinds[r].slots);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLevel0CreatePairs(const BCRAxis *x, const BCRAxis *y, const BCRLineRows *rows, PetscInt ng,
+                                    double shift, double tau, double scale, PetscInt lanes, size_t cache,
+                                    BCRArena *arena, BCRLevel0Modes modes[3], BCRLevel0Shape *shape,
+                                    BCRLevel0Kind kinds[3])
+{
+  const PetscBool open[2] = {PETSC_FALSE, PETSC_FALSE};
+  const double a = (double)y->a;
+
+  PetscFunctionBegin;
+  PetscCall(shape_create(x, y, open, rows, ng, 2 * x->n, lanes, arena, shape));
+  for (int r = 0; r < 3; r++) {
+    const PetscInt h = kind_modes(shape, rows, r, &modes[r]);
+    double complex delta[8];
+
+    PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
+    if (!h) continue;
+    for (PetscInt j = 0; j < h; j++)
+      delta[j] = (shift + a * modes[r].lambda[j]) / (double)x->a + tau / (double)x->a * _Complex_I;
+    /* groups are in units of block rows' coupling, and so is what they send to separators */
+    PetscCall(kind_create_pairs(x, a, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A,
+                                modes[r].S, scale, lanes, cache, arena, shape->nb, &kinds[r]));
     shape->ring = PetscMax(shape->ring, kinds[r].slots);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -146,6 +146,16 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRPassPairs(const BCRPass p[])
+{
+  const BCRComponent *c = p[0].c;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < BCR_PARTS; k++) *p[k].removed = 0;
+  PetscCall(BCRPairsSolve(p[0].s->pairs[c->core], (double)c->factor, (const double *)p[0].f, (double *)p[0].u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest)
 {
   PetscFunctionBegin;
@@ -197,6 +207,10 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         p[part].u = (PetscReal *)(l->call.u + (size_t)r * l->call.ldu + m) + part;
         p[part].stream = stream;
         p[part].removed = s->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part;
+      }
+      if (s->comp[m].core >= 0 && s->pairs[s->comp[m].core]) {
+        PetscCall(BCRPassPairs(p));
+        continue;
       }
       if (BCRComponentWaves(s, &s->comp[m])) PetscCall(BCRPassWaves(p));
       for (int part = 0; part < BCR_PARTS && !BCRComponentWaves(s, &s->comp[m]); part++) {

@@ -36,7 +36,7 @@ static PetscErrorCode solver_arrays(BCRSolver s, const BCROperator ops[])
 {
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(s->dof, &s->comp));
-  PetscCall(PetscCalloc3(s->dof, &s->core, s->dof, &s->fallback, s->dof, &s->waves));
+  PetscCall(PetscCalloc4(s->dof, &s->core, s->dof, &s->fallback, s->dof, &s->waves, s->dof, &s->pairs));
   for (PetscInt m = 0; m < s->dof; m++)
     PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "An operator of dimension %" PetscInt_FMT, ops[m].dim);
@@ -183,8 +183,33 @@ PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c)
   return c->op.waves && !s->be->core_forget ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* The caller's vectors are the box of component c, with nothing to be done before or after it */
+static PetscBool component_bare(BCRSolver s, const BCRComponent *c)
+{
+  if (s->dof > 1 || BCR_PARTS == 1 || BCR_REAL_SINGLE || s->be->flags & BCR_BACKEND_DEVICE) return PETSC_FALSE;
+  if (s->slabs.comm != MPI_COMM_NULL || BCRComponentBox(c) != BCRComponentNodes(c)) return PETSC_FALSE;
+  for (int t = 0; t < 2; t++)
+    if (c->prescale[t] || c->postscale[t]) return PETSC_FALSE;
+  return BCROperatorScaled(&c->op) || c->napart ? PETSC_FALSE : PETSC_TRUE;
+}
+
+/* Beside the core of component c, which is definite */
+static PetscErrorCode pairs_create(BCRSolver s, const BCRComponent *c)
+{
+  PetscInt stride[3];
+
+  PetscFunctionBegin;
+  PetscCall(BCRPairsDestroy(&s->pairs[c->core]));
+  if (s->precision != BCR_DOUBLE || c->op.singular || c->op.product || !component_bare(s, c))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (int d = 0; d < 3; d++) stride[d] = c->stride[d];
+  PetscCall(
+    BCRPairsCreate(c->op.dim, c->op.axis, (double)c->op.shift, 0, stride, &s->options.core, &s->pairs[c->core]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* In its place, where component c is not definite */
-static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves *waves)
+static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves *waves, BCRPairs *pairs)
 {
   const PetscInt slab = PetscMax(0, c->slab);
   BCRAxis axis[3];
@@ -196,7 +221,8 @@ static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves 
                              .axes = axis,
                              .shift = (double)c->op.shift,
                              .tau = (double)c->op.tau,
-                             .isa = s->options.core.isa};
+                             .options = &s->options.core,
+                             .pairs = component_bare(s, c) ? pairs : NULL};
 
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) {
@@ -232,6 +258,7 @@ static PetscErrorCode core_setup(BCRSolver s, const BCRComponent *c)
   BCRRanks core = s->core[c->core], fallback = s->fallback[c->core];
 
   PetscFunctionBegin;
+  if (core) PetscCall(pairs_create(s, c));
   if (!core) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRRanksSetFactor(core, s->mixed ? (PetscReal)c->norm : c->factor));
   PetscCall(BCRRanksSetUp(core));
@@ -273,7 +300,7 @@ static PetscErrorCode solver_cores(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRComponentSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    if (BCRComponentWaves(s, c)) PetscCall(waves_create(s, c, &s->waves[s->ncore]));
+    if (BCRComponentWaves(s, c)) PetscCall(waves_create(s, c, &s->waves[s->ncore], &s->pairs[s->ncore]));
     else PetscCall(core_create(s, c, PETSC_FALSE, &s->core[s->ncore]));
     c->core = s->ncore++;
     PetscCall(BCRSolverShare(s, core_setup(s, c), BCR_NO_TABLES));
@@ -386,8 +413,9 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
     PetscCall(BCRRanksDestroy(&s->core[m]));
     PetscCall(BCRRanksDestroy(&s->fallback[m]));
     PetscCall(BCRWavesDestroy(&s->waves[m]));
+    PetscCall(BCRPairsDestroy(&s->pairs[m]));
   }
-  PetscCall(PetscFree3(s->core, s->fallback, s->waves));
+  PetscCall(PetscFree4(s->core, s->fallback, s->waves, s->pairs));
   for (PetscInt m = 0; m < s->dof && s->comp; m++) {
     BCRComponent *c = &s->comp[m];
 
@@ -592,7 +620,7 @@ static void waves_signs(BCRSolverInfo *info, double negative, double left, doubl
 /* Of component m */
 static PetscErrorCode waves_info(BCRSolver s, PetscInt m, BCRSolverInfo *info)
 {
-  const double parts = s->comp[m].op.tau != 0 ? 1 : BCR_PARTS;
+  const double parts = s->comp[m].op.tau != 0 || s->pairs[s->comp[m].core] ? 1 : BCR_PARTS;
   BCRWavesInfo of;
 
   PetscFunctionBegin;
@@ -640,6 +668,14 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     else left_out += core.core.left_out;
     if (m > 0) continue;
     info->core = core.core;
+    if (s->pairs[c->core]) {
+      BCRPairsInfo of;
+
+      PetscCall(BCRPairsGetInfo(s->pairs[c->core], &of));
+      PetscCall(PetscStrncpy(info->core.plan, of.plan, sizeof(info->core.plan)));
+      info->workspace += of.workspace;
+      info->tables += of.tables;
+    }
     PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));
     PetscCall(PetscStrncpy(info->refused, core.refused, sizeof(info->refused)));
     info->onepass = core.onepass;

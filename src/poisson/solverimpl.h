@@ -148,6 +148,7 @@ struct _n_BCRSolver {
   PetscInt ncore;
   BCRRanks *core, *fallback; /* [ncore]; fallback: in double, for what single precision cannot correct; or NULL */
   BCRWaves *waves;           /* [ncore] in place of both, where operators are not definite */
+  BCRPairs *pairs;           /* [ncore] complex vectors are solved as they are by these, if not NULL */
   double *wavesbox[2];       /* boxes for their right-hand sides, where the caller's vector is none; or NULL */
   /* the cores work on stage, one box, not on the caller's vectors; mixed precision: correction, and
      residual where the core has no array for it */
@@ -236,6 +237,9 @@ static inline PetscBool BCRPassMustPrepare(const BCRPass *p)
   return p->moves || p->c->prescale[p->transpose] || BCRComponentScaled(p->c, p->transpose, PETSC_FALSE) ? PETSC_TRUE
                                                                                                          : PETSC_FALSE;
 }
+
+/* Complex vectors, that the host solves as they are; both parts of a pass */
+PETSC_INTERN PetscErrorCode BCRPassPairs(const BCRPass p[]);
 
 /* The host solves the box of an operator that is not definite by BCRWaves, a device by a core */
 PETSC_INTERN PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c);

@@ -91,6 +91,12 @@ PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, 
                                             double scale, PetscBool single, PetscInt lanes, size_t cache,
                                             BCRArena *arena, BCRLevel0Modes modes[3], BCRLevel0Shape *shape,
                                             BCRLevel0Kind kinds[3], PetscBool *possible);
+/* The same of pairs (level0.h), of T_x a_x + T_y a_y + shift + i tau, open rows along x and y whole, in double precision. Lines of
+   groups have to have a positive real part; block rows have unit coupling between groups and separators */
+PETSC_INTERN PetscErrorCode BCRLevel0CreatePairs(const BCRAxis *x, const BCRAxis *y, const BCRLineRows *rows,
+                                                 PetscInt ng, double shift, double tau, double scale, PetscInt lanes,
+                                                 size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
+                                                 BCRLevel0Shape *shape, BCRLevel0Kind kinds[3]);
 
 /* Separators that are transformed across, along y (across.c): the nodes of a coarser axis */
 typedef struct {

@@ -33,9 +33,12 @@ struct _n_BCRWaves {
   double unit;                    /* a power of two of about the operator's size, by which all of it is divided */
   double *scale;                  /* [planes] the operator's size over that */
   double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
-  double shift, tau;
-  BCRCore core;       /* level 0, in place of all that follows; NULL: it does not have this box */
-  PetscBool spectral; /* transforms along the line, too */
+  double shift;
+  double *tau;         /* [planes] */
+  PetscBool imaginary; /* some are not zero */
+  PetscBool pairs;     /* the caller's pairs are in place of all that follows */
+  BCRCore core;        /* level 0, the same; NULL: it does not have this box */
+  PetscBool spectral;  /* transforms along the line, too */
   WavesAxis axis[3];
   const BCRCpuTable *cpu;
   double *lower, *diag, *upper; /* [n] rows of the line */
@@ -196,7 +199,8 @@ static void planes_survey(BCRWaves w, BCRModesSurvey *survey)
 {
   for (PetscInt r = 0; r < w->n[w->line]; r++) {
     for (PetscInt s = 0; s < w->nsys; s++) {
-      const double re = mode_value(w, r, s), size = hypot(re, w->tau) / w->scale[mode_plane(w, r, s)];
+      const PetscInt k = mode_plane(w, r, s);
+      const double re = mode_value(w, r, s), size = hypot(re, w->tau[k]) / w->scale[k];
 
       survey->least = PetscMin(survey->least, size);
       if (size <= BCR_MODES_LEAST) survey->left++;
@@ -209,7 +213,7 @@ static void planes_survey(BCRWaves w, BCRModesSurvey *survey)
 static PetscErrorCode modes_survey(BCRWaves w)
 {
   const PetscInt n = w->n[w->line];
-  const PetscBool real = fabs(w->tau) <= BCR_MODES_LEAST * w->scale[0] ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool real = fabs(w->tau[0]) <= BCR_MODES_LEAST * w->scale[0] ? PETSC_TRUE : PETSC_FALSE;
   BCRModesSurvey s = {0, 0, PETSC_MAX_REAL};
   double count[2], *lambda = NULL;
 
@@ -220,7 +224,7 @@ static PetscErrorCode modes_survey(BCRWaves w)
     BCRModesSort(n, lambda);
     w->lowest = lambda[0];
     for (PetscInt k = 0; k < w->nsys && w->apart < 0; k++)
-      BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau, BCR_MODES_LEAST * w->scale[0], &s);
+      BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau[0], BCR_MODES_LEAST * w->scale[0], &s);
     PetscCall(PetscFree(lambda));
     if (w->apart >= 0) planes_survey(w, &s);
     else s.least /= w->scale[0];
@@ -233,7 +237,7 @@ static PetscErrorCode modes_survey(BCRWaves w)
     s.negative = count_below(w, real ? -BCR_MODES_LEAST : 0, PETSC_FALSE);
     if (real) s.left = count_below(w, BCR_MODES_LEAST, PETSC_TRUE);
     PetscCall(bisect_least(w, &s.least));
-    s.least = hypot(s.least, w->tau / w->scale[0]);
+    s.least = hypot(s.least, w->tau[0] / w->scale[0]);
   }
   count[0] = s.negative;
   count[1] = s.left;
@@ -263,7 +267,7 @@ static PetscErrorCode line_transform(BCRWaves w)
 
 static PetscErrorCode waves_workspace(BCRWaves w)
 {
-  const size_t n = (size_t)w->n[w->line], fields = w->tau != 0 ? 2 : 1, share = n * (size_t)PetscMax(w->nsys, 1);
+  const size_t n = (size_t)w->n[w->line], fields = w->imaginary ? 2 : 1, share = n * (size_t)PetscMax(w->nsys, 1);
   size_t work = w->cpu->waves->work(w->n[w->line]);
 
   PetscFunctionBegin;
@@ -300,7 +304,7 @@ static PetscErrorCode transpose_create(BCRWaves w, const BCRWavesSpec *spec)
 static void waves_describe(BCRWaves w)
 {
   static const char xyz[] = "xyz";
-  const double total = (double)w->n[0] * (double)w->n[1] * (double)w->n[2], parts = w->tau != 0 ? 2 : 1;
+  const double total = (double)w->n[0] * (double)w->n[1] * (double)w->n[2], parts = w->imaginary ? 2 : 1;
   char along[32] = "";
 
   for (PetscInt d = 0; d < w->dim; d++) {
@@ -312,14 +316,14 @@ static void waves_describe(BCRWaves w)
     w->info.flops += 2 * parts * total * (a->dtt ? BCRDttFlops(a->dtt) / (double)w->n[d] : 2 * (double)w->n[d]);
     w->info.tables += a->dtt ? BCRDttTableBytes(a->dtt) : BCREigenBytes(a->eigen);
   }
-  w->info.flops += (w->tau != 0 ? 60 : 15) * total;
+  w->info.flops += (w->imaginary ? 60 : 15) * total;
   (void)PetscSNPrintf(w->info.plan, sizeof(w->info.plan), "%s%s%s%s", along[0] ? "transforms along " : "", along,
                       along[0] ? ", " : "", w->spectral ? "division by the eigenvalues" : "");
   if (!w->spectral) {
     const size_t at = strlen(w->info.plan);
 
     (void)PetscSNPrintf(w->info.plan + at, sizeof(w->info.plan) - at, "%slines along %c with pivoting",
-                        w->tau != 0 ? "complex " : "", xyz[w->line]);
+                        w->imaginary ? "complex " : "", xyz[w->line]);
   }
   w->info.workspace = w->space.bytes;
   w->info.tables += w->arena.bytes;
@@ -338,6 +342,7 @@ static PetscErrorCode planes_create(BCRWaves w, const BCRWavesSpec *spec)
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->scale));
+  PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->tau));
   if (x && x->times) PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->times));
   for (PetscInt k = 0; k < w->planes; k++) {
     if (x && x->times) w->times[k] = (double)x->times[k];
@@ -346,7 +351,11 @@ static PetscErrorCode planes_create(BCRWaves w, const BCRWavesSpec *spec)
   }
   (void)frexp(largest, &exponent);
   w->unit = ldexp(1., PetscMin(PetscMax(exponent, -1000), 1000));
-  for (PetscInt k = 0; k < w->planes; k++) w->scale[k] /= w->unit;
+  for (PetscInt k = 0; k < w->planes; k++) {
+    w->scale[k] /= w->unit;
+    w->tau[k] = (x && x->imag ? (double)x->imag[k] : spec->tau) / w->unit;
+    if (w->tau[k] != 0) w->imaginary = PETSC_TRUE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -356,12 +365,11 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
   const BCRAxis *x = &spec->axes[w->line];
 
   PetscFunctionBegin;
-  w->cpu = BCRCpuGetTable(spec->isa, 0);
+  w->cpu = BCRCpuGetTable(spec->options->isa, 0);
   PetscCall(planes_create(w, spec));
   w->shift = spec->shift / w->unit;
-  w->tau = spec->tau / w->unit;
   w->x = *x;
-  w->x.lower = w->x.diag = w->x.upper = w->x.weight = w->x.times = NULL;
+  w->x.lower = w->x.diag = w->x.upper = w->x.weight = w->x.times = w->x.imag = NULL;
   if (x->lower) {
     PetscCall(PetscMalloc3(x->n, &w->x.lower, x->n, &w->x.diag, x->n, &w->x.upper));
     PetscCall(PetscArraycpy(w->x.lower, x->lower, x->n));
@@ -384,11 +392,11 @@ static PetscErrorCode waves_axes(BCRWaves w, const BCRWavesSpec *spec)
 /* Level 0 has boxes of one rank between uniform ends, whose groups the shift leaves definite */
 static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
 {
-  const BCRCoreOptions options = {.isa = spec->isa};
+  const BCRCoreOptions options = {.isa = spec->options->isa};
   BCRCoreInfo info;
 
   PetscFunctionBegin;
-  if (w->comm != MPI_COMM_NULL || w->dim < 2 || w->tau != 0 || w->info.left > 0 || w->apart >= 0)
+  if (w->comm != MPI_COMM_NULL || w->dim < 2 || w->imaginary || w->info.left > 0 || w->apart >= 0)
     PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < w->dim; d++)
     if (spec->axes[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
@@ -403,9 +411,30 @@ static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Complex numbers as they lie in memory */
+static PetscErrorCode pairs_create(BCRWaves w, const BCRWavesSpec *spec)
+{
+  BCRPairsInfo info;
+
+  PetscFunctionBegin;
+  if (!spec->pairs || w->comm != MPI_COMM_NULL || w->info.left > 0 || w->apart >= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRPairsCreate(spec->dim, spec->axes, spec->shift, spec->tau, w->stride, spec->options, spec->pairs));
+  if (!*spec->pairs) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRDttDestroy(&w->axis[d].dtt));
+  PetscCall(BCRPairsGetInfo(*spec->pairs, &info));
+  PetscCall(PetscStrncpy(w->info.plan, info.plan, sizeof(w->info.plan)));
+  w->info.flops = info.flops;
+  w->info.tables = info.tables + w->arena.bytes;
+  w->info.workspace = info.workspace;
+  w->pairs = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode waves_last(BCRWaves w, const BCRWavesSpec *spec)
 {
   PetscFunctionBegin;
+  PetscCall(pairs_create(w, spec));
+  if (w->pairs) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(level0_create(w, spec));
   if (w->core) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(line_transform(w));
@@ -447,7 +476,7 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
   PetscCall(modes_survey(w));
   PetscCall(waves_share(w, waves_last(w, spec)));
   if (w->comm != MPI_COMM_NULL) PetscCall(transpose_create(w, spec));
-  if (!w->core) waves_describe(w);
+  if (!w->core && !w->pairs) waves_describe(w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -534,16 +563,28 @@ static void batch_copy(BCRWaves w, PetscBool back, PetscInt s, PetscInt lanes, c
 
 /* Elimination of a batch: rows are swapped where its lines may not be definite, and where the imaginary part of the shift,
    below which no pivot falls, is small against the couplings */
-static void batch_eliminate(BCRWaves w, const double sigma[], const double scale[], double *const u[2], ptrdiff_t ld)
+static void batch_eliminate(BCRWaves w, const double sigma[], const double tau[], const double scale[],
+                            double *const u[2], ptrdiff_t ld)
 {
   const BCRWavesLine line = {w->n[w->line], w->lower, w->diag, w->upper};
   int pivot = 0;
 
   for (PetscInt l = 0; l < BATCH; l++)
-    if (!(w->lowest + sigma[l] > BCR_MODES_LEAST)) pivot = 1;
-  if (u[1] && fabs(w->tau) > 0.05) pivot = 0;
-  if (u[1]) w->cpu->waves->pair(&line, pivot, sigma, w->tau, scale, u[0], u[1], ld, w->work);
-  else w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
+    if (!(w->lowest + sigma[l] > BCR_MODES_LEAST) && !(u[1] && fabs(tau[l]) > 0.05)) pivot = 1;
+  if (!u[1]) w->cpu->waves->plain(&line, pivot, sigma, scale, u[0], ld, w->work);
+  else {
+    BCRWavesModes modes __attribute__((aligned(64)));
+
+    for (PetscInt l = 0; l < BATCH; l++) {
+      for (int row = 0; row < 3; row++) {
+        modes.re[row][l] = sigma[l];
+        modes.im[row][l] = tau[l];
+      }
+      modes.scale[0][l] = scale[l];
+      modes.scale[1][l] = 0;
+    }
+    w->cpu->waves->pair(&line, pivot, &modes, u[0], u[1], ld, w->work);
+  }
 }
 
 /* All lines of a share, or of a box */
@@ -551,24 +592,25 @@ static void lines_eliminate(BCRWaves w, double factor, const PetscInt *index, pt
 {
   for (PetscInt s = 0; s < w->nsys; s += BATCH) {
     const PetscInt lanes = PetscMin(BATCH, w->nsys - s);
-    double sigma[BATCH] __attribute__((aligned(64))), scale[BATCH] __attribute__((aligned(64)));
+    double sigma[BATCH] __attribute__((aligned(64))), scale[BATCH] __attribute__((aligned(64))), tau[BATCH];
 
     for (PetscInt l = 0; l < BATCH; l++) {
       sigma[l] = w->sigma[s + PetscMin(l, lanes - 1)];
       scale[l] = factor * w->norm[s + PetscMin(l, lanes - 1)];
+      tau[l] = w->tau[mode_plane(w, 0, s + PetscMin(l, lanes - 1))];
     }
     if (batch_whole(s, lanes, index)) {
       const PetscInt at = index ? index[s] : s;
       double *const here[2] = {u[0] + at, u[1] ? u[1] + at : NULL};
 
-      batch_eliminate(w, sigma, scale, here, stride);
+      batch_eliminate(w, sigma, tau, scale, here, stride);
       continue;
     }
     for (int k = 0; k < 2 && u[k]; k++) batch_copy(w, PETSC_FALSE, s, lanes, index, stride, u[k], w->batch[k]);
     {
       double *const here[2] = {w->batch[0], u[1] ? w->batch[1] : NULL};
 
-      batch_eliminate(w, sigma, scale, here, BATCH);
+      batch_eliminate(w, sigma, tau, scale, here, BATCH);
     }
     for (int k = 0; k < 2 && u[k]; k++) batch_copy(w, PETSC_TRUE, s, lanes, index, stride, u[k], w->batch[k]);
   }
@@ -584,9 +626,9 @@ static void modes_divide(BCRWaves w, double factor, const PetscInt *index, ptrdi
   for (PetscInt r = 0; r < w->n[w->line]; r++) {
     for (PetscInt s = 0; s < w->nsys; s++) {
       const ptrdiff_t at = (index ? index[s] : s) + r * stride;
-      const double norm = a->norm[r] * w->norm[s], re = mode_value(w, r, s), im = u[1] ? w->tau : 0,
-                   square = re * re + im * im, x = u[0][at], y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y),
-                   size = w->scale[mode_plane(w, r, s)];
+      const double norm = a->norm[r] * w->norm[s], re = mode_value(w, r, s),
+                   im = u[1] ? w->tau[mode_plane(w, r, s)] : 0, square = re * re + im * im, x = u[0][at],
+                   y = u[1] ? u[1][at] : 0, f = norm * (x * x + y * y), size = w->scale[mode_plane(w, r, s)];
       const PetscBool left = hypot(re, im) <= BCR_MODES_LEAST * size ? PETSC_TRUE : PETSC_FALSE;
       const double inv = left ? 0 : norm * factor / square;
 

@@ -13,7 +13,7 @@
 */
 #pragma once
 
-#include "core.h"
+#include "pairs.h"
 #include "../operator/product.h"
 
 /* What is left out of a right-hand side is told as an error of the solution where its backward error is larger */
@@ -28,7 +28,9 @@ typedef struct {
   PetscInt dim;        /* 1 to 3 */
   const BCRAxis *axes; /* [dim], of the whole box, without planes and weights */
   double shift, tau;
-  int isa; /* as BCRCoreOptions' */
+  const BCRCoreOptions *options;
+  BCRPairs
+    *pairs; /* vectors are boxes of complex numbers: gets what solves them as they are, or NULL; NULL: they are not */
 } BCRWavesSpec;
 
 typedef struct {
@@ -46,7 +48,7 @@ typedef struct {
   size_t messages;
 } BCRWavesInfo;
 
-/* Collective, as all but GetInfo and Destroy */
+/* Collective, as all but GetInfo and Destroy. With *pairs, the caller's from then on, there is no BCRWavesSolve() */
 PETSC_INTERN PetscErrorCode BCRWavesCreate(const BCRWavesSpec *spec, BCRWaves *waves);
 /* u = factor (...)^-1 f: u[0] + i u[1], packed boxes of this rank, lower axes first; the second is NULL where tau is zero.
    u may be f */

@@ -8,7 +8,7 @@
   of (its weighted mean in singular planes taken out), and PETSc's LU; true residuals; transposed; new values, with other
   planes singular; right-hand sides without a solution are told; what is not separable by 1e-9 of one entry, or has
   another T in one plane, is a fit, or an error that names the row. With complex scalars factors of any phase and complex
-  shifts. Groups of planes that are coupled to each other alone, each singular; stretched rings that are indefinite.
+  shifts, the same of all planes or of each its own. Groups of planes that are coupled to each other alone, each singular; stretched rings that are indefinite.
   -backend cuda: on a device; -count: so many random ones.
 */
 #include "tests/petsc/testing.h"
@@ -37,9 +37,9 @@ typedef struct {
   PetscInt apart, cut; /* cut: the axis that ranks share out, -1: as they like */
   Axis axis[3];
   double c[MOST], d[MOST], s[MOST], link[MOST]; /* link: of plane k to the next one */
+  double tau[MOST];                             /* imaginary part of its shift */
   PetscBool singular[MOST];
   PetscScalar factor;
-  double tau;     /* imaginary part of the shift */
   double wrong;   /* relative, one entry of plane 1 */
   PetscBool ends; /* the first plane has other ends */
 } Problem;
@@ -119,7 +119,7 @@ static void Row(const void *ctx, const PetscInt N[3], const PetscInt at[3], MatS
 
   (void)N;
   *m = 1;
-  diag += (PetscScalar)(PetscReal)(p->tau * p->c[k]) * (PetscDefined(USE_COMPLEX) ? PETSC_i : 0);
+  diag += (PetscScalar)(PetscReal)(p->tau[k] * p->c[k]) * (PetscDefined(USE_COMPLEX) ? PETSC_i : 0);
   for (PetscInt d = 0; d < p->dim; d++)
     for (int s = 0; s < 2; s++)
       if (at[d] == (s ? p->axis[d].n - 1 : 0) && p->axis[d].end[s] == 'r') kept = PETSC_TRUE;
@@ -151,7 +151,7 @@ static void Text(const Problem *p, char text[256])
                           d == p->apart ? " apart" : "");
   (void)snprintf(text + k, 256 - k, "cut %d ranks %d, plane 0: %g %g %g, factor %g%+gi, tau %g", (int)p->cut, (int)size,
                  p->c[0], p->d[0], p->s[0], (double)PetscRealPart(p->factor), (double)PetscImaginaryPart(p->factor),
-                 p->tau);
+                 p->tau[0]);
 }
 
 static PetscInt Singular(const Problem *p)
@@ -376,7 +376,7 @@ static PetscErrorCode Release(DM *da, Mat *A, KSP *ksp)
 /* Numbers of all planes; share: of planes that are singular, if the box is closed */
 static void Planes(Problem *p, Kind kind, double share)
 {
-  PetscBool closed = (PetscBool)(p->tau == 0), coupled = PETSC_FALSE;
+  PetscBool closed = PETSC_TRUE, coupled = PETSC_FALSE;
 
   for (PetscInt d = 0; d < p->dim; d++) {
     const Axis *x = &p->axis[d];
@@ -393,8 +393,8 @@ static void Planes(Problem *p, Kind kind, double share)
 
     p->c[k] = sign * size1;
     p->d[k] = kind < OWN || p->dim < 3 ? p->c[k] : sign * (0.3 + TestUniform());
-    p->s[k] = p->c[k] * (kind == SIGNS && p->tau == 0 ? 3 * TestUniform() - 1.5 : 0.05 + TestUniform());
-    p->singular[k] = (PetscBool)(closed && coupled && SINGULAR && TestUniform() < share);
+    p->s[k] = p->c[k] * (kind == SIGNS && p->tau[k] == 0 ? 3 * TestUniform() - 1.5 : 0.05 + TestUniform());
+    p->singular[k] = (PetscBool)(closed && p->tau[k] == 0 && coupled && SINGULAR && TestUniform() < share);
     if (p->singular[k]) p->s[k] = 0;
   }
   for (int s = 0; s < 2; s++) { /* kept rows */
@@ -429,7 +429,10 @@ static PetscErrorCode Trials(PetscInt count)
     p.more = trial % 6 == 4 ? 1 : 0;
     p.factor = trial % 3 == 1 ? -2 : 1;
     if (PetscDefined(USE_COMPLEX) && trial % 2) p.factor = (PetscReal)cos(angle) + PETSC_i * (PetscReal)sin(angle);
-    if (PetscDefined(USE_COMPLEX) && trial % 5 == 2) p.tau = 0.3;
+    for (PetscInt k = 0; k < MOST && PetscDefined(USE_COMPLEX); k++) { /* the same of all, or of each its own, if any */
+      if (trial % 5 == 2) p.tau[k] = 0.3;
+      if (trial % 5 == 3) p.tau[k] = TestUniform() < 0.4 ? 0 : 2 * TestUniform() - 1;
+    }
     for (PetscInt d = 0; d < p.dim; d++) {
       const PetscInt pick = (PetscInt)(TestUniform() * 12);
       const char *end = ends[closed && strchr("dDr", ends[pick][0]) ? (pick % 2 ? 2 : 4) : pick];

@@ -31,6 +31,9 @@ typedef struct {
   double (*begin)(ptrdiff_t n, double rs, const double *g, float *r);
   /* returns the sum of v; w: adds that of w v to *weighted; NULL: none */
   double (*sum)(ptrdiff_t n, const void *v, const double *w, double *weighted);
+  /* n complex numbers by their parts, and together again */
+  void (*part)(ptrdiff_t n, const double *z, double *re, double *im);
+  void (*join)(ptrdiff_t n, const double *re, const double *im, double *z);
 } BCRFieldsTable;
 
 /* isa: -1 the best this machine has, else 0, 1, 2; single: v is float */

@@ -163,8 +163,25 @@ static double BCRN(BCRFieldsRowSum)(ptrdiff_t n, const void *v, const double *w,
            : BCRN(BCRFieldsSumBody)(n, (const real *)v, NULL, NULL, 0);
 }
 
-static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd), BCRN(BCRFieldsBegin),
-                                               BCRN(BCRFieldsRowSum)};
+/* Loops that a compiler makes vectors of, shuffles and all */
+static void BCRN(BCRFieldsPart)(ptrdiff_t n, const double *restrict z, double *restrict re, double *restrict im)
+{
+  for (ptrdiff_t i = 0; i < n; i++) {
+    re[i] = z[2 * i];
+    im[i] = z[2 * i + 1];
+  }
+}
+
+static void BCRN(BCRFieldsJoin)(ptrdiff_t n, const double *restrict re, const double *restrict im, double *restrict z)
+{
+  for (ptrdiff_t i = 0; i < n; i++) {
+    z[2 * i] = re[i];
+    z[2 * i + 1] = im[i];
+  }
+}
+
+static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd),  BCRN(BCRFieldsBegin),
+                                               BCRN(BCRFieldsRowSum),   BCRN(BCRFieldsPart), BCRN(BCRFieldsJoin)};
 
 #undef LOAD
 #undef LOADD

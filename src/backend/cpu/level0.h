@@ -26,6 +26,10 @@
   Products of axes (coupled): T_j = a_j T + d_j with another a_j for each mode, of either sign, as mu has, and block
   rows are coupled by the tridiagonal b = diag, -off. reduce then leaves the groups' sums in D alone, couple makes f + b D
   of them; the separators' solutions v, which couple writes to u, come to back as b v.
+
+  Pairs: complex fields as they are, lines with a complex delta. Columns are real and imaginary parts in turn (nx, nb, nv
+  and peel count both), mu, Cn, Fn and each column of c and F real parts [BL], then imaginary ones; F has mu in it. Column
+  i of c has the inverse pivot of the unknown before, so that the backward recurrence takes column i + 1.
 */
 #pragma once
 
@@ -33,6 +37,7 @@
 
 typedef struct {
   int h;           /* rows in a group of this kind */
+  int pairs;       /* double precision, open lines: see below */
   int regular;     /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
   ptrdiff_t peel;  /* blocks of columns that use the tables c, F; all of them: the last column is in the tables too */
   ptrdiff_t halo;  /* blocks after which mu^(columns) is below rounding; at most all */

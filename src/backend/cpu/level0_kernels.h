@@ -107,6 +107,67 @@ BCR_INLINE bun level0_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, pt
   return t;
 }
 
+/* Pairs (BCRLevel0Kind): columns are the real and the imaginary part of an unknown in turn, and multipliers are complex; a
+   table has the real parts of all modes, then the imaginary ones */
+typedef struct {
+  bun re, im;
+} bpair;
+
+BCR_INLINE bpair pair_load(const real *p)
+{
+  const bpair a = {bload(p), bload(p + BL)};
+
+  return a;
+}
+
+BCR_INLINE void pair_store(real *p, bpair a)
+{
+  bstore(p, a.re);
+  bstore(p + BL, a.im);
+}
+
+BCR_INLINE bpair pair_add(bpair a, bpair b)
+{
+  const bpair s = {badd(a.re, b.re), badd(a.im, b.im)};
+
+  return s;
+}
+
+BCR_INLINE bpair pair_mul(bpair a, bpair b)
+{
+  const bpair p = {bfnma(a.im, b.im, bmul(a.re, b.re)), bfma(a.im, b.re, bmul(a.re, b.im))};
+
+  return p;
+}
+
+BCR_INLINE bpair pair_fma(bpair a, bpair b, bpair c)
+{
+  const bpair s = {bfma(a.re, b.re, bfnma(a.im, b.im, c.re)), bfma(a.re, b.im, bfma(a.im, b.re, c.im))};
+
+  return s;
+}
+
+BCR_INLINE bpair pair_null(void)
+{
+  const bpair z = {bnull(), bnull()};
+
+  return z;
+}
+
+/* mu times level0_warm(), term by term: most lines have one tile */
+BCR_INLINE bpair pairs_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, ptrdiff_t nh, bpair mu)
+{
+  bpair w = pair_null();
+
+  slot += nh - 1;
+  slot %= nslot;
+  for (ptrdiff_t h = nh - 1; h >= 0; h--) {
+    for (int k = BL - 2; k >= 0; k -= 2) w = pair_mul(mu, pair_add(pair_load(ring + BL * (BL * slot + k)), w));
+    slot = slot ? slot - 1 : nslot - 1;
+  }
+  return w;
+}
+
 /* What stays the same along a line */
 typedef struct {
   const BCRLevel0Shape *s;
@@ -351,6 +412,106 @@ BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, co
   return t;
 }
 
+/* level0_forward() of pairs */
+BCR_INLINE bpair pairs_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bpair y, const int BACK,
+                               const int NG, const int io, const bpair mu)
+{
+  for (int q = 0; q < LN; q++, yb += BL * VL) {
+    const real *C = (const real *)S->k->c + BL * (BL * b + VL * q);
+    const int tabled = b < S->k->peel;
+    bun a[VL];
+
+    level0_modes_full(S, b, q, a, BACK, NG, io);
+#pragma GCC unroll 8
+    for (int i = 0; i < VL; i += 2) {
+      const bpair g = {a[i], a[i + 1]};
+
+      y = pair_fma(__builtin_expect(tabled, 0) ? pair_load(C + BL * i) : mu, y, g);
+      pair_store(yb + BL * i, y);
+    }
+  }
+  return y;
+}
+
+BCR_INLINE bpair pairs_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bpair y, const int BACK,
+                                   const int REG, const int NG, const int io, const bpair mu)
+{
+  const int nv = S->s->nv, tabled = b < S->k->peel;
+  const bpair before = y;
+  bpair end = pair_null(); /* right-hand side of the last column */
+
+  for (int q = 0; q < LN; q++) {
+    bun a[VL];
+
+    level0_modes(S, b, q, a, BACK, REG, NG, io);
+    for (int i = 0; i < VL; i += 2) {
+      const bpair g = {a[i], a[i + 1]};
+
+      if (VL * q + i == nv - 2 && b == S->s->nb - 1) {
+        const bun low = bset1((real)(tabled ? S->k->low : 1));
+
+        end = g;
+        y.re = bmul(low, y.re);
+        y.im = bmul(low, y.im);
+      }
+      y = pair_fma(tabled ? pair_load((const real *)S->k->c + BL * (BL * b + VL * q + i)) : mu, y, g);
+      pair_store(yb + BL * (VL * q + i), y);
+    }
+  }
+  if (b < S->s->nb - 1) return y;
+  if (!tabled)
+    pair_store(yb + BL * (nv - 2), pair_mul(pair_load((const real *)S->k->Fn),
+                                            pair_fma(pair_load((const real *)S->k->Cn),
+                                                     nv > 2 ? pair_load(yb + BL * (nv - 4)) : before, end)));
+  for (int i = nv; i < BL; i++) bstore(yb + BL * i, bnull());
+  return y;
+}
+
+/* level0_backward() of pairs, v with its scale but a real number; w: what the column before gets of this one */
+BCR_INLINE bpair pairs_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, const real *yb, bpair w,
+                                bun *v, const bpair mu, const bpair mu2)
+{
+  yb += BL * VL * q;
+  if (__builtin_expect(b < S->k->peel, 0)) {
+    const real *B = (const real *)S->k->c + BL * (BL * b + VL * q + 2),
+               *F = (const real *)S->k->F + BL * (BL * b + VL * q);
+
+#pragma GCC unroll 8
+    for (int i = VL - 2; i >= 0; i -= 2) {
+      const bpair t = pair_add(pair_load(yb + BL * i), w), f = pair_mul(pair_load(F + BL * i), t);
+      const bun up = bset1((real)(BL * b + VL * q + i == 2 ? S->k->up : 1));
+
+      v[i] = f.re;
+      v[i + 1] = f.im;
+      w = pair_mul(pair_load(B + BL * i), t);
+      w.re = bmul(up, w.re);
+      w.im = bmul(up, w.im);
+    }
+    return w;
+  }
+#pragma GCC unroll 8
+  for (int i = VL - 2; i >= 0; i -= 4) { /* two columns at a time where a vector has them: a shorter chain */
+    const bpair t = pair_add(pair_load(yb + BL * i), w), f = pair_mul(mu, t);
+
+    v[i] = f.re;
+    v[i + 1] = f.im;
+    w = i >= 2 ? pair_fma(mu2, t, pair_mul(mu, pair_load(yb + BL * (i - 2)))) : f;
+    if (i >= 2) {
+      v[i - 2] = w.re;
+      v[i - 1] = w.im;
+    }
+  }
+  return w;
+}
+
+/* the backward recurrence over piece q of a block, from where t has come to; Z: of pairs */
+BCR_INLINE void level0_columns(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, const real *yb, bpair *t,
+                               bun *v, const bpair mu, const bpair mu2, const int Z)
+{
+  if (Z) *t = pairs_backward(S, b, q, yb, *t, v, mu, mu2);
+  else t->re = level0_backward(S, b, q, yb, t->re, v, mu.re, mu2.re);
+}
+
 /* sums for the separators; x0, nv: of the piece */
 BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int NG,
                                const int io, const bun om)
@@ -456,7 +617,7 @@ BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b
    lines: line b of a row is the end of block b and the start of block b + 1 (io: two cache lines).
    The tile's last block waits in edge for the next tile. */
 BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot,
-                                  bun t, const int NG, const int io, const bun mu, const bun mu2)
+                                  bpair t, const int NG, const int io, const bpair mu, const bpair mu2, const int Z)
 {
   bun c[BL];
   vec v[8 * BG], p[8 * BG];
@@ -465,7 +626,7 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
   real *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2),
        *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
 
-  t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
+  level0_columns(S, b, 0, S->ring + BL * BL * bslot, &t, c, mu, mu2, Z);
   level0_torows(c, p);
   #pragma GCC unroll 2
   for (int g = 0; g < NG; g++) level0_rows(S, BL * b, g, p + 8 * g);
@@ -476,7 +637,7 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
   }
   for (b--; b >= blo; b--) {
     bslot = bslot ? bslot - 1 : S->k->slots - 1;
-    t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
+    level0_columns(S, b, 0, S->ring + BL * BL * bslot, &t, c, mu, mu2, Z);
     level0_torows(c, v);
   #pragma GCC unroll 2
     for (int g = 0; g < NG; g++) {
@@ -513,26 +674,31 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
 }
 #endif
 
-/* one group, or BG regular ones side by side, over the whole line */
-BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, const int REG, const int NG, const int io)
+/* one group, or BG regular ones side by side, over the whole line; Z: of pairs */
+BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, const int REG, const int NG, const int io,
+                            const int Z)
 {
   /* nothing that is stored can be part of it: no need to load it again */
   const BCRN(Level0Line) here = *given, *S = &here;
   const BCRLevel0Shape *s = S->s;
-  const bun mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
+  const real *limit = (const real *)S->k->mu;
+  const bpair muz = {bload(limit), Z ? bload(limit + BL) : bnull()};
+  const bpair mu2 = {Z ? pair_mul(muz, muz).re : bmul(muz.re, muz.re), Z ? pair_mul(muz, muz).im : bnull()};
+  const bun mu = muz.re, om = bload((const real *)S->k->om);
   const ptrdiff_t nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots,
                   sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const int periodic = s->xperiodic;
+  const int periodic = Z ? 0 : s->xperiodic;
   const ptrdiff_t whole = periodic && s->nv == BL ? nb : nb - 1; /* blocks like all others */
   ptrdiff_t fb = 0, fslot = 0;
-  bun y = bnull(), t, acc = bnull(), pw = bset1(1);
+  bun acc = bnull(), pw = bset1(1);
+  bpair y = pair_null();
 
   (void)sz;
   if (periodic) { /* the carry that comes round: the line's last columns, once; the last block may hold few */
     for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++)
-      y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2)
-                           : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
-    y = bmul(y, bload((const real *)S->k->fac));
+      y.re = REG && b < whole ? level0_forward(S, b, S->ring, y.re, BACK, NG, io, mu, mu2.re)
+                              : level0_forward_any(S, b, S->ring, y.re, BACK, REG, NG, io);
+    y.re = bmul(y.re, bload((const real *)S->k->fac));
   }
   if (!BACK && S->sums)
     for (int i = 0; i < 9 * VL * NG; i++) S->sums[i] = 0;
@@ -541,34 +707,36 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
     if (b0 >= 0) {
       const ptrdiff_t b1 = b0 + tile < nb ? b0 + tile : nb;
       ptrdiff_t bslot = (b1 - 1) % nslot, b = b1 - 1;
+      bpair t = pair_null();
 
       if (periodic && fb == nb && b1 + halo >= nb) { /* y continues round the corner */
         const bun wrap = bmul(acc, bload((const real *)S->k->fac));
 
         if (s->nv < BL) {
           bstore(S->ring + BL * (BL * ((nb - 1) % nslot) + s->nv), wrap);
-          t = b1 < nb ? level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu) : bnull();
+          t.re = b1 < nb ? level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu) : bnull();
         } else {
-          t = wrap;
+          t.re = wrap;
           if (b1 < nb) {
             bun p = bset1(1);
 
             for (ptrdiff_t i = 0; i < BL * (nb - b1); i++) p = bmul(p, mu);
-            t = bfma(p, wrap, level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu));
+            t.re = bfma(p, wrap, level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu));
           }
         }
-      } else t = level0_warm(S->ring, nslot, b1 % nslot, fb - b1 < halo ? fb - b1 : halo, mu);
+      } else if (Z) t = pairs_warm(S->ring, nslot, b1 % nslot, fb - b1 < halo ? fb - b1 : halo, muz);
+      else t.re = level0_warm(S->ring, nslot, b1 % nslot, fb - b1 < halo ? fb - b1 : halo, mu);
 #if BCR_ISA == 2
       if (BACK && REG && S->align) {
         if (b == nb - 1) { /* the line's right end by itself */
           bun w[VL];
 
-          t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, w, mu, mu2);
+          level0_columns(S, b, 0, S->ring + BL * BL * bslot, &t, w, muz, mu2, Z);
           level0_rows_any(S, BL * b, s->nv, w, REG, NG, io);
           b--;
           bslot = bslot ? bslot - 1 : nslot - 1;
         }
-        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, io, mu, mu2);
+        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, io, muz, mu2, Z);
         b = b0 - 1;
       }
 #endif
@@ -579,7 +747,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
           const ptrdiff_t x0 = BL * b + VL * q;
           bun v[VL];
 
-          t = level0_backward(S, b, q, yb, t, v, mu, mu2);
+          level0_columns(S, b, q, yb, &t, v, muz, mu2, Z);
           if (!BACK && __builtin_expect(S->columns != NULL, 0) && (b == 0 || b >= nb - 2)) level0_leave(S, x0, v);
           if (!REG || __builtin_expect(b >= whole, 0)) {
             const int nv = level0_part(b < nb - 1 ? BL : s->nv, q);
@@ -620,8 +788,12 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
       for (; fb < stop; fb++, fslot = fslot + 1 == nslot ? 0 : fslot + 1) {
         real *yf = S->ring + BL * BL * fslot;
 
-        if (!REG || __builtin_expect(fb >= whole, 0)) y = level0_forward_any(S, fb, yf, y, BACK, REG, NG, io);
-        else y = level0_forward(S, fb, yf, y, BACK, NG, io, mu, mu2);
+        if (Z && (!REG || __builtin_expect(fb >= whole, 0)))
+          y = pairs_forward_any(S, fb, yf, y, BACK, REG, NG, io, muz);
+        else if (Z) y = pairs_forward(S, fb, yf, y, BACK, NG, io, muz);
+        else if (!REG || __builtin_expect(fb >= whole, 0))
+          y.re = level0_forward_any(S, fb, yf, y.re, BACK, REG, NG, io);
+        else y.re = level0_forward(S, fb, yf, y.re, BACK, NG, io, mu, mu2.re);
         if (__builtin_expect(periodic && fb < halo, 0)) {
           for (int i = 0; i < (fb < nb - 1 ? BL : s->nv); i++) {
             acc = bfma(pw, bload(yf + BL * i), acc);
@@ -635,55 +807,73 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
 
 static __attribute__((noinline)) void BCRN(level0_reduce_regular)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, BG, 0);
+  level0_line(S, 0, 1, BG, 0, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_regular)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, BG, 0);
+  level0_line(S, 1, 1, BG, 0, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_reduce_any)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 0, 1, 0);
+  level0_line(S, 0, 0, 1, 0, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_any)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 0, 1, 0);
+  level0_line(S, 1, 0, 1, 0, 0);
 }
 #if BCR_BL == 16
 static __attribute__((noinline)) void BCRN(level0_reduce_one)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, 1, 0);
+  level0_line(S, 0, 1, 1, 0, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_one)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, 1, 0);
+  level0_line(S, 1, 1, 1, 0, 0);
+}
+#endif
+#if !defined(BCR_REAL_SINGLE)
+static __attribute__((noinline)) void BCRN(pairs_reduce_regular)(const BCRN(Level0Line) * S)
+{
+  level0_line(S, 0, 1, 1, 0, 1);
+}
+static __attribute__((noinline)) void BCRN(pairs_back_regular)(const BCRN(Level0Line) * S)
+{
+  level0_line(S, 1, 1, 1, 0, 1);
+}
+static __attribute__((noinline)) void BCRN(pairs_reduce_any)(const BCRN(Level0Line) * S)
+{
+  level0_line(S, 0, 0, 1, 0, 1);
+}
+static __attribute__((noinline)) void BCRN(pairs_back_any)(const BCRN(Level0Line) * S)
+{
+  level0_line(S, 1, 0, 1, 0, 1);
 }
 #endif
 #if defined(BCR_REAL_SINGLE)
 static __attribute__((noinline)) void BCRN(level0_reduce_regular_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, BG, 1);
+  level0_line(S, 0, 1, BG, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_regular_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, BG, 1);
+  level0_line(S, 1, 1, BG, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_reduce_any_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 0, 1, 1);
+  level0_line(S, 0, 0, 1, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_any_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 0, 1, 1);
+  level0_line(S, 1, 0, 1, 1, 0);
 }
   #if BCR_BL == 16
 static __attribute__((noinline)) void BCRN(level0_reduce_one_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, 1, 1);
+  level0_line(S, 0, 1, 1, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, 1, 1);
+  level0_line(S, 1, 1, 1, 1, 0);
 }
   #endif
 #endif
@@ -702,6 +892,13 @@ static void BCRN(level0_run)(const BCRN(Level0Line) * S, int back, int ng, int i
   }
 #endif
   (void)io;
+#if !defined(BCR_REAL_SINGLE)
+  if (S->k->pairs) {
+    if (S->k->regular) (back ? BCRN(pairs_back_regular) : BCRN(pairs_reduce_regular))(S);
+    else (back ? BCRN(pairs_back_any) : BCRN(pairs_reduce_any))(S);
+    return;
+  }
+#endif
   if (!S->k->regular) (back ? BCRN(level0_back_any) : BCRN(level0_reduce_any))(S);
   else if (ng == BG) (back ? BCRN(level0_back_regular) : BCRN(level0_reduce_regular))(S);
 #if BCR_BL == 16

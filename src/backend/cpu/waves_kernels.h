@@ -138,82 +138,110 @@ BCR_INLINE void wave_store(wave a, double *re, double *im, ptrdiff_t at)
   vstore(im + at, a.im);
 }
 
-/* The same rows; f, times a real number, is read at `at` */
-BCR_INLINE wave wave_rhs(const double *re, const double *im, const double *scale, ptrdiff_t at)
+/* The right-hand side at `at`, of the modes from `mode` on */
+BCR_INLINE wave wave_rhs(const double *re, const double *im, const BCRWavesModes *m, ptrdiff_t mode, ptrdiff_t at)
 {
-  const vec f = vload(scale);
-  const wave g = {f * vload(re + at), f * vload(im + at)};
-
-  return g;
+  return wave_times(wave_load(m->scale[0], m->scale[1], mode), wave_load(re, im, at));
 }
 
-BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const double *sigma, double tau, const double *scale,
-                              double *re, double *im, ptrdiff_t ld, double *work)
+/* Its diagonal in row i of n */
+BCR_INLINE wave wave_diagonal(const BCRWavesLine *line, const BCRWavesModes *m, ptrdiff_t mode, ptrdiff_t i)
+{
+  const ptrdiff_t n = line->n;
+  const int row = i == 0 ? 0 : (i + 1 < n ? 1 : 2);
+  wave d = wave_load(m->re[row], m->im[row], mode);
+
+  if (n == 1) {
+    d.re += vload(m->re[2] + mode) - vload(m->re[1] + mode);
+    d.im += vload(m->im[2] + mode) - vload(m->im[1] + mode);
+  }
+  d.re += line->diag[i];
+  return d;
+}
+
+  #define WAVES_TURN 2 /* vectors that go row by row in turn, while divisions of the others are on their way */
+
+BCR_INLINE void waves_complex(const BCRWavesLine *line, int pivot, const BCRWavesModes *m, double *re, double *im,
+                              ptrdiff_t ld, double *work)
 {
   const ptrdiff_t n = line->n, size = n * BCR_WAVES_BATCH;
   double *qr = work, *qi = work + size, *rr = work + 2 * size, *ri = work + 3 * size;
 
-  for (int v = 0; v < WAVES_VECTORS; v++) {
-    const vec s = vload(sigma + v * VL);
-    wave a = {line->diag[0] + s, vset1(tau)}, c = {vset1(-line->upper[0]), vset1(0)},
-         y = wave_rhs(re, im, scale + v * VL, v * VL);
+  for (int first = 0; first < BCR_WAVES_BATCH; first += WAVES_TURN * VL) {
+    wave a[WAVES_TURN], c[WAVES_TURN], y[WAVES_TURN];
 
+    for (int v = 0; v < WAVES_TURN; v++) {
+      a[v] = wave_diagonal(line, m, first + v * VL, 0);
+      c[v].re = vset1(-line->upper[0]);
+      c[v].im = vset1(0);
+      y[v] = wave_rhs(re, im, m, first + v * VL, first + v * VL);
+    }
     for (ptrdiff_t i = 0; i + 1 < n; i++) {
-      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
-      const wave l = {vset1(-line->lower[i + 1]), vset1(0)}, e = {vset1(i + 2 < n ? -line->upper[i + 1] : 0), vset1(0)},
-                 d = {line->diag[i + 1] + s, vset1(tau)}, g = wave_rhs(re, im, scale + v * VL, here + ld);
+      const wave l = {vset1(-line->lower[i + 1]), vset1(0)}, e = {vset1(i + 2 < n ? -line->upper[i + 1] : 0), vset1(0)};
 
-      __builtin_prefetch(re + here + ld + BCR_WAVES_BATCH, 1);
-      __builtin_prefetch(im + here + ld + BCR_WAVES_BATCH, 1);
-      if (pivot) {
-        const vmask swap = (vmask)(l.re * l.re > a.re * a.re + a.im * a.im);
-        const wave inv = wave_inverse(wave_select(swap, l, a)), m = wave_times(wave_select(swap, a, l), inv),
-                   kept = wave_select(swap, d, c), z = wave_select(swap, g, y);
-        const vec beyond = (vec)((vmask)e.re & swap);
+      __builtin_prefetch(re + (i + 1) * ld + first + BCR_WAVES_BATCH, 1);
+      __builtin_prefetch(im + (i + 1) * ld + first + BCR_WAVES_BATCH, 1);
+  #pragma GCC unroll 2
+      for (int v = 0; v < WAVES_TURN; v++) {
+        const ptrdiff_t mode = first + v * VL, at = i * BCR_WAVES_BATCH + mode, here = i * ld + mode;
+        const wave d = wave_diagonal(line, m, mode, i + 1), g = wave_rhs(re, im, m, mode, here + ld);
 
-        a = wave_minus(wave_select(swap, c, d), wave_times(m, kept));
-        c.re = (e.re - beyond) - m.re * beyond;
-        c.im = -m.im * beyond;
-        y = wave_minus(wave_select(swap, y, g), wave_times(m, z));
-        wave_store(wave_times(kept, inv), qr, qi, at);
-        vstore(rr + at, inv.re * beyond);
-        vstore(ri + at, inv.im * beyond);
-        wave_store(wave_times(z, inv), re, im, here);
-      } else {
-        const wave inv = wave_inverse(a), m = {l.re * inv.re, l.re * inv.im};
+        if (pivot) {
+          const vmask swap = (vmask)(l.re * l.re > a[v].re * a[v].re + a[v].im * a[v].im);
+          const wave inv = wave_inverse(wave_select(swap, l, a[v])), t = wave_times(wave_select(swap, a[v], l), inv),
+                     kept = wave_select(swap, d, c[v]), z = wave_select(swap, g, y[v]);
+          const vec beyond = (vec)((vmask)e.re & swap);
 
-        vstore(qr + at, c.re * inv.re);
-        vstore(qi + at, c.re * inv.im);
-        wave_store(wave_times(y, inv), re, im, here);
-        a.re = d.re - m.re * c.re;
-        a.im = d.im - m.im * c.re;
-        y = wave_minus(g, wave_times(m, y));
-        c = e;
+          a[v] = wave_minus(wave_select(swap, c[v], d), wave_times(t, kept));
+          c[v].re = (e.re - beyond) - t.re * beyond;
+          c[v].im = -t.im * beyond;
+          y[v] = wave_minus(wave_select(swap, y[v], g), wave_times(t, z));
+          wave_store(wave_times(kept, inv), qr, qi, at);
+          vstore(rr + at, inv.re * beyond);
+          vstore(ri + at, inv.im * beyond);
+          wave_store(wave_times(z, inv), re, im, here);
+        } else {
+          const wave inv = wave_inverse(a[v]), t = {l.re * inv.re, l.re * inv.im};
+
+          vstore(qr + at, c[v].re * inv.re);
+          vstore(qi + at, c[v].re * inv.im);
+          wave_store(wave_times(y[v], inv), re, im, here);
+          a[v].re = d.re - t.re * c[v].re;
+          a[v].im = d.im - t.im * c[v].re;
+          y[v] = wave_minus(g, wave_times(t, y[v]));
+          c[v] = e;
+        }
       }
     }
-    a = wave_times(y, wave_inverse(a)); /* the unknown of the row after, and the one after that */
-    c.re = c.im = vset1(0);
-    wave_store(a, re, im, (n - 1) * ld + v * VL);
+    for (int v = 0; v < WAVES_TURN; v++) {
+      a[v] = wave_times(y[v], wave_inverse(a[v])); /* the unknown of the row after, and the one after that */
+      c[v].re = c[v].im = vset1(0);
+      wave_store(a[v], re, im, (n - 1) * ld + first + v * VL);
+    }
     for (ptrdiff_t i = n - 2; i >= 0; i--) {
-      const ptrdiff_t at = i * BCR_WAVES_BATCH + v * VL, here = i * ld + v * VL;
-      wave x = wave_minus(wave_load(re, im, here), wave_times(wave_load(qr, qi, at), a));
+  #pragma GCC unroll 2
+      for (int v = 0; v < WAVES_TURN; v++) {
+        const ptrdiff_t at = i * BCR_WAVES_BATCH + first + v * VL, here = i * ld + first + v * VL;
+        wave x = wave_minus(wave_load(re, im, here), wave_times(wave_load(qr, qi, at), a[v]));
 
-      if (pivot) x = wave_minus(x, wave_times(wave_load(rr, ri, at), c));
-      c = a;
-      a = x;
-      wave_store(x, re, im, here);
+        if (pivot) x = wave_minus(x, wave_times(wave_load(rr, ri, at), c[v]));
+        c[v] = a[v];
+        a[v] = x;
+        wave_store(x, re, im, here);
+      }
     }
   }
 }
 
-static void BCRN(waves_complex_lines)(const BCRWavesLine *line, int pivot, const double *sigma, double tau,
-                                      const double *scale, double *re, double *im, ptrdiff_t ld, double *work)
+static void BCRN(waves_complex_lines)(const BCRWavesLine *line, int pivot, const BCRWavesModes *modes, double *re,
+                                      double *im, ptrdiff_t ld, double *work)
 {
-  if (pivot) waves_complex(line, 1, sigma, tau, scale, re, im, ld, work);
-  else waves_complex(line, 0, sigma, tau, scale, re, im, ld, work);
+  if (pivot) waves_complex(line, 1, modes, re, im, ld, work);
+  else waves_complex(line, 0, modes, re, im, ld, work);
 }
 
 static const BCRWavesTable BCRN(BCRWaves) = {BCRN(waves_work), BCRN(waves_real_lines), BCRN(waves_complex_lines)};
 
+  #undef WAVES_TURN
   #undef WAVES_VECTORS
 #endif
