@@ -14,8 +14,8 @@ const char *const BCRPlanKinds[] = {"none",        "point",        "line",      
                                     "level0-rows", "level0-poles", "level0",    "box-passes",  "fourier",
                                     "spectral",    "BCRPlanKind",  "BCR_PLAN_", NULL};
 const char *const BCRTransformKinds[] = {
-  "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
-  "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
+  "none",    "host",   "sine",  "rows",         "product",          "prime",          "chirp", "convolve", "fft",
+  "columns", "across", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
 
 /* ---- the box ---- */
 

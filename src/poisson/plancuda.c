@@ -120,6 +120,8 @@ static const RowsWay rows_ways[] = {
 /* Unknowns of such lines up to which a product takes no longer: of 12 half as long, of 40 1.08 times as long
    (h200_plans.csv) */
 #define ACROSS_LEAST 32
+/* and up to which a product takes no longer than a convolution */
+#define ACROSS_CHIRP_LEAST 160
 
 /* Along axis d of lines that are neighbours in memory, in order of speed; lines of strided unknowns cost more by other
    kernels */
@@ -127,12 +129,15 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
 {
   const BCRAxis *a = &p->axis[d];
   const BCRPlanCuda *cuda = p->limits.cuda;
+  BCRCudaChirpAcross chirp;
   BCRCudaRowFft plan;
 
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
+  if (a->n >= ACROSS_CHIRP_LEAST && cuda->across((int)a->n, a->end[0], p->single, cuda->shared, &chirp, NULL, NULL))
+    return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
 

@@ -29,6 +29,7 @@ struct _BCRPlanCuda {
   int (*convolve)(int n, const BCREnd end[2], int single, int shared);
   int (*rows)(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
               int *modes);
+  int (*across)(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
   int (*columns)(int N, int single);
   /* planes on chip: whether a cluster of blocks has room for one */

@@ -79,6 +79,17 @@ static int can_rows(int n, BCREnd end, int across, int single, int shared, BCRCu
   plan->n = n;
   return n >= 32 && small_factors(n) && (BCREndIsPeriodic(end) || BCREndGetRule(end).mirror.distance == 1);
 }
+static int can_across(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes)
+{
+  const BCREndMirror mirror = BCREndGetRule(end).mirror;
+
+  (void)single;
+  (void)shared;
+  (void)w;
+  (void)modes;
+  plan->n = n;
+  return n <= 511 && (BCREndIsPeriodic(end) || mirror.distance == 1 || mirror.sign < 0);
+}
 static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
 {
   (void)shared;
@@ -165,6 +176,7 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .chirp = can_chirp,
                                    .convolve = can_convolve,
                                    .rows = can_rows,
+                                   .across = can_across,
                                    .product = can_product,
                                    .columns = can_columns,
                                    .box = can_box,

@@ -38,6 +38,7 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   q->chirp = BCRCudaDstChirpPossible;
   q->convolve = BCRCudaDstConvolvePossible;
   q->rows = BCRCudaRowFftPlan;
+  q->across = BCRCudaChirpAcrossPlan;
   q->product = BCRCudaProductsPlan;
   q->columns = BCRCudaBoxLength;
   q->box = BCRCudaBoxPossible;

@@ -189,6 +189,7 @@ static PetscErrorCode rows_tables(BCRDeviceCore c)
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_ACROSS:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE: /* those of the axis */
     break;
@@ -207,6 +208,17 @@ static PetscErrorCode across_tables(BCRDeviceCore c, PetscInt d, BCRTransformKin
   if (by == BCR_TRANSFORM_ROWS) {
     PetscCall(PetscMalloc1(2 * n, &a->mode));
     PetscCall(passes_tables(c, d, NULL, &a->rows, a->mode));
+  } else if (by == BCR_TRANSFORM_ACROSS) {
+    const BCREnd end = c->plan->axis[d].end[0];
+    double *w;
+
+    PetscCall(PetscMalloc1(2 * n, &a->mode));
+    (void)BCRCudaChirpAcrossPlan((int)n, end, c->single, c->cuda.shared, &a->chirp, NULL, NULL);
+    PetscCall(PetscMalloc1(2 * a->chirp.nw, &w));
+    PetscCheck(BCRCudaChirpAcrossPlan((int)n, end, c->single, c->cuda.shared, &a->chirp, w, a->mode), PETSC_COMM_SELF,
+               PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
+    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * a->chirp.nw, w, &a->chirp.w));
+    PetscCall(PetscFree(w));
   } else if (by == BCR_TRANSFORM_COLUMNS) {
     const int N = (int)n + 1, L = BCRCudaBoxLength(N, c->single);
 
@@ -281,6 +293,8 @@ static int across_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, BCRTr
 
   if (by == BCR_TRANSFORM_ROWS)
     return BCRCudaRowFftAcross(stream, &c->across[d].rows, synthesis, c->single, fl, f, ul, u);
+  if (by == BCR_TRANSFORM_ACROSS)
+    return BCRCudaChirpAcrossApply(stream, &c->across[d].chirp, synthesis, c->single, fl, f, ul, u);
   p.nx = fl->na;
   p.nb = fl->nb;
   p.frow = fl->s;
@@ -342,6 +356,7 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_ACROSS:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE:
     break;

@@ -1,0 +1,426 @@
+/*
+  Transforms of any length along an axis across contiguous columns, as one convolution each (Bluestein), a pair of columns
+  as the parts of complex numbers z_j: periodic lines, between two cell-centred ends of a kind, and between Dirichlet ends.
+
+  With j k = (j^2 + k^2 - (k - j)^2)/2 the transform of length P is
+
+    Z_k = c_k sum_j (c_j z_j) q_(k - j),   c_j = e^(-pi i j^2/P),   q_m = e^(pi i m^2/P),
+
+  a cyclic convolution of length M >= 2 P - 1, M = 512 or 1024: a Fourier transform, times that of q, and transformed
+  again. Both have two passes, of radix M/32 and 32, in 32 numbers that a thread has in registers; the first half of them
+  is all that comes (numbers j >= M/2 are zero), and all that is asked for. The same matrix leads forth and back.
+
+  Periodic and cell-centred lines become modes as in rowfft.cu, whose orders of numbers these are, but that place k is wave
+  k. Between Dirichlet ends, P = n + 1, y_j = sin(pi j/P) (x_j + x_(P-j)) + (x_j - x_(P-j))/2 has a transform whose odd
+  part is the sums with sines S_(2 k), and whose even part is S_(2 k + 1) - S_(2 k - 1): odd ones are running sums. These
+  begin at both ends, S_1 and S_(P-1) or S_(P-2), so that their rounding errors come from a quarter of P at most.
+*/
+#include "fft.cuh"
+#include "transforms.h"
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+enum {
+  WAVES,
+  CELLS,
+  SINES
+};
+
+template <typename T>
+struct Dft<T, 32> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    Cplx<T> e[16], o[16];
+
+#pragma unroll
+    for (int r = 0; r < 16; r++) {
+      e[r] = x[2 * r];
+      o[r] = x[2 * r + 1];
+    }
+    Dft<T, 16>::run(e);
+    Dft<T, 16>::run(o);
+#pragma unroll
+    for (int k = 0; k < 16; k++) {
+      const Cplx<T> w = k ? o[k] * Cplx<T>{(T)turns<32>.c[k], -(T)turns<32>.s[k]} : o[k];
+
+      x[k] = e[k] + w;
+      x[k + 16] = e[k] - w;
+    }
+  }
+};
+
+/* y = transform of R numbers, of which x has the first half and the others are zero */
+template <typename T, int R>
+static __device__ __forceinline__ void dft_of_half(const Cplx<T> *x, Cplx<T> *y)
+{
+  Cplx<T> e[R / 2], o[R / 2];
+
+#pragma unroll
+  for (int r = 0; r < R / 2; r++) {
+    e[r] = x[r];
+    o[r] = r ? x[r] * Cplx<T>{(T)turns<R>.c[r], -(T)turns<R>.s[r]} : x[r];
+  }
+  Dft<T, R / 2>::run(e);
+  Dft<T, R / 2>::run(o);
+#pragma unroll
+  for (int r = 0; r < R / 2; r++) {
+    y[2 * r] = e[r];
+    y[2 * r + 1] = o[r];
+  }
+}
+/* the first half of the transform of x */
+template <typename T, int R>
+static __device__ __forceinline__ void dft_to_half(const Cplx<T> *x, Cplx<T> *y)
+{
+  Cplx<T> e[R / 2], o[R / 2];
+
+#pragma unroll
+  for (int r = 0; r < R / 2; r++) {
+    e[r] = x[2 * r];
+    o[r] = x[2 * r + 1];
+  }
+  Dft<T, R / 2>::run(e);
+  Dft<T, R / 2>::run(o);
+#pragma unroll
+  for (int r = 0; r < R / 2; r++)
+    y[r] = r ? e[r] + o[r] * Cplx<T>{(T)turns<R>.c[r], -(T)turns<R>.s[r]} : e[r] + o[r];
+}
+
+/* M: length of the convolution; W pairs of columns of a block, G threads each. BLOCKS: that a multiprocessor should have
+   registers for */
+template <typename T_, int M_>
+struct ChirpAcross {
+  typedef T_ T;
+  static constexpr int M = M_, G = M / 32, W = (sizeof(T) == sizeof(double) ? 4096 : 8192) / M, THREADS = W * G,
+                       BUTTERFLIES = 32 / G, HALF = G / 2, BLOCKS = 2; /* of radix G a thread; numbers of each */
+  static constexpr size_t BYTES = (size_t)(M + 32) * W * sizeof(Cplx<T>);
+};
+
+struct ChirpAcrossArgs {
+  BCRCudaChirpAcross p;
+  int nx, back;
+  ptrdiff_t fs, fb, us, ub; /* along the lines, from plane to plane */
+};
+
+template <typename T>
+static __device__ __forceinline__ Cplx<T> across_i(Cplx<T> a)
+{
+  return {-a.y, a.x};
+}
+template <typename T>
+static __device__ __forceinline__ Cplx<T> across_conjugate(Cplx<T> a)
+{
+  return {a.x, -a.y};
+}
+
+/* Numbers t + p G + 32 r of thread t at v[p HALF + r] become those of the conjugate of the convolution */
+template <class S>
+static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, Cplx<typename S::T> *s,
+                                                       const typename S::T *roots, const typename S::T *spectrum, int t)
+{
+  typedef typename S::T T;
+  constexpr int G = S::G, W = S::W, M = S::M;
+  Cplx<T> x[32];
+
+#pragma unroll
+  for (int p = 0; p < S::BUTTERFLIES; p++) dft_of_half<T, G>(v + p * S::HALF, x + p * G);
+  __syncthreads();
+#pragma unroll
+  for (int p = 0; p < S::BUTTERFLIES; p++) {
+#pragma unroll
+    for (int r = 0; r < G; r++) s[((t + p * G) * (G + 1) + r) * W] = x[p * G + r];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < 32; r++) {
+    x[r] = s[(t + r * (G + 1)) * W];
+    if (r) x[r] = x[r] * load_root<1>(roots, t + r * G);
+  }
+  Dft<T, 32>::run(x);
+#pragma unroll
+  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * load_root<1>(spectrum, t + r * G));
+  Dft<T, 32>::run(x);
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < 32; r++) s[(t * 33 + r) * W] = x[r];
+  __syncthreads();
+#pragma unroll
+  for (int p = 0; p < S::BUTTERFLIES; p++) {
+    const int j = t + p * G;
+
+#pragma unroll
+    for (int r = 0; r < G; r++) {
+      x[r] = s[(j + r * 33) * W];
+      if (r) x[r] = x[r] * load_root<1>(roots, M + j + r * 32);
+    }
+    dft_to_half<T, G>(x, v + p * S::HALF);
+  }
+}
+
+/* Sums with sines of odd waves, twice each, from F_k = Z_k + Z_(P - k) at s[k W]: runs of each of G threads, half of them
+   from either end */
+template <class S, typename Put>
+static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s, int t, Put put)
+{
+  typedef typename S::T T;
+  constexpr int R = S::G / 2, W = S::W;
+  const int K = P / 2, top = t / R, run = t % R, n = top ? K - K / 2 : K / 2, each = (n + R - 1) / R,
+            end = min((run + 1) * each, n);
+  Cplx<T> *totals = s + (P / 2 + 1) * W;
+  double a = 0, b = 0;
+  auto add = [&](int m) {
+    const Cplx<T> f = s[(top ? K - m : m) * W];
+    const double w = m ? (top ? -1 : 1) : (top ? (P % 2 ? -1 : -0.5) : 0.5);
+
+    a += w * f.x;
+    b += w * f.y;
+  };
+
+  for (int m = run * each; m < end; m++) add(m);
+  totals[t * W] = {(T)a, (T)b};
+  __syncthreads();
+  a = b = 0;
+  for (int q = top * R; q < t; q++) {
+    a += totals[q * W].x;
+    b += totals[q * W].y;
+  }
+  for (int m = run * each; m < end; m++) {
+    add(m);
+    put(2 * (top ? K - 1 - m : m), Cplx<T>{(T)a, (T)b});
+  }
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+  chirp_across(const __grid_constant__ ChirpAcrossArgs g, const typename S::T *f, typename S::T *u)
+{
+  typedef typename S::T T;
+  typedef Cplx<T> C;
+  constexpr int W = S::W, G = S::G, E = S::BUTTERFLIES * S::HALF;
+  extern __shared__ __align__(16) char sm[];
+  const BCRCudaChirpAcross &p = g.p;
+  const int pair = threadIdx.x % W, t = threadIdx.x / W, x0 = 2 * W * blockIdx.x + pair, n = p.n, P = p.P,
+            kind = p.kind;
+  const bool here = x0 < g.nx, two = x0 + W < g.nx;
+  const T *w = (const T *)p.w;
+  C *s = (C *)sm + pair, v[E];
+  auto take = [&](int i) {
+    const T *from = f + i * g.fs;
+    C c = {0, 0};
+
+    if (here) c.x = from[0];
+    if (two) c.y = from[W];
+    return c;
+  };
+  auto put = [&](int i, C c) {
+    T *to = u + i * g.us;
+
+    if (here) to[0] = c.x;
+    if (two) to[W] = c.y;
+  };
+  /* number of place i of the transform */
+  auto number = [&](int i) { return kind != CELLS ? i : (2 * i < n ? 2 * i : 2 * (n - 1 - i) + 1); };
+  auto sign = [&](int i, C c) { return kind == CELLS && p.odd && 2 * i >= n ? C{-c.x, -c.y} : c; };
+  auto place = [&](int m) { return t + m / S::HALF * G + m % S::HALF * 32; };
+
+  f += blockIdx.y * g.fb + x0;
+  u += blockIdx.y * g.ub + x0;
+  bcr_wait_before();
+#pragma unroll
+  for (int m = 0; m < E; m++) {
+    const int i = place(m);
+
+    v[m] = {0, 0};
+    if (i >= P) continue;
+    if (kind == SINES) {
+      if (i) {
+        const C a = take(i - 1), b = take(P - 1 - i);
+        const T sine = load_root<1>(w, p.extra + i).x;
+
+        v[m] = {sine * (a.x + b.x) + (T)0.5 * (a.x - b.x), sine * (a.y + b.y) + (T)0.5 * (a.y - b.y)};
+      }
+    } else if (!g.back) {
+      v[m] = sign(i, take(number(i)));
+    } else {
+      const C a = take(i);
+
+      if (i == 0 || (kind == WAVES && 2 * i == n)) {
+        v[m] = a + a;
+      } else {
+        const C b = take(n - i);
+
+        if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
+        else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
+      }
+    }
+    v[m] = v[m] * load_root<1>(w, p.chirp + i);
+  }
+  across_convolve<S>(v, s, w, w + 2 * p.spectrum, t);
+#pragma unroll
+  for (int m = 0; m < E; m++) {
+    const int i = place(m);
+
+    if (i < P) v[m] = across_conjugate(v[m]) * load_root<1>(w, p.chirp + i);
+  }
+  if (kind != SINES && g.back) {
+#pragma unroll
+    for (int m = 0; m < E; m++) {
+      const int i = place(m);
+
+      if (i < P) put(number(i), sign(i, v[m]));
+    }
+  } else {
+    __syncthreads();
+#pragma unroll
+    for (int m = 0; m < E; m++)
+      if (place(m) < P) s[place(m) * W] = v[m];
+    __syncthreads();
+#pragma unroll
+    for (int m = 0; m < E; m++) {
+      const int i = place(m);
+
+      if (i >= P) continue;
+      const C b = s[(i ? P - i : 0) * W];
+
+      if (kind == SINES) {
+        if (i && 2 * i < P) put(2 * i - 1, across_i(v[m] - b));
+        v[m] = v[m] + b;
+      } else if (kind == CELLS) {
+        const C h = load_root<1>(w, p.extra + i);
+
+        put(i, h * v[m] + across_conjugate(h) * b);
+      } else {
+        put(i, 2 * i > n ? across_i(b - v[m]) : v[m] + b);
+      }
+    }
+    if (kind == SINES) {
+      __syncthreads();
+#pragma unroll
+      for (int m = 0; m < E; m++)
+        if (2 * place(m) <= P) s[place(m) * W] = v[m];
+      __syncthreads();
+      across_runs<S>(P, s, t, put);
+    }
+  }
+  bcr_go_after();
+}
+
+#define ACROSS_TYPE(T, M, ...) \
+  do { \
+    if ((M) == 512) { \
+      typedef ChirpAcross<T, 512> S; \
+      __VA_ARGS__; \
+    } else { \
+      typedef ChirpAcross<T, 1024> S; \
+      __VA_ARGS__; \
+    } \
+  } while (0)
+
+/* e^(-pi i m/P) */
+static void across_root(long long m, int P, double *w)
+{
+  const double a = 3.14159265358979323846 * (double)(m % (2 * P)) / P;
+
+  w[0] = cos(a);
+  w[1] = -sin(a);
+}
+
+int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes)
+{
+  const int periodic = BCREndIsPeriodic(end);
+  const BCREndMirror mirror = BCREndGetRule(end).mirror;
+  BCRCudaChirpAcross p;
+  double *q;
+
+  memset(&p, 0, sizeof(p));
+  if (!periodic && mirror.distance != 1 && mirror.sign > 0) return 0;
+  p.kind = periodic ? WAVES : (mirror.distance == 1 ? CELLS : SINES);
+  p.odd = mirror.sign < 0;
+  p.n = n;
+  p.P = n + (p.kind == SINES);
+  p.M = p.P <= 256 ? 512 : 1024;
+  if (n < 2 || 2 * p.P > p.M) return 0;
+  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, p.M, if (S::BYTES > (size_t)shared) return 0));
+  p.spectrum = 2 * p.M;
+  p.chirp = p.spectrum + p.M;
+  p.extra = p.chirp + p.P;
+  p.nw = p.extra + p.P;
+  *plan = p;
+  for (int k = 0; k < n && modes; k++) {
+    if (periodic) modes[k] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
+    else modes[k] = p.kind == CELLS && p.odd ? n - 1 - k : k;
+    modes[n + k] = 1;
+  }
+  if (!w) return 1;
+  for (int r = 0; r < 32; r++) {
+    for (int k = 0; k < p.M / 32; k++) {
+      across_root(2 * r * k, p.M, w + 2 * (r * (p.M / 32) + k));
+      across_root(2 * r * k, p.M, w + 2 * (p.M + k * 32 + r));
+    }
+  }
+  q = (double *)malloc(2 * ((size_t)p.P + p.M) * sizeof(double));
+  if (!q) return 0;
+  for (int m = 0; m < p.M; m++) across_root(2 * m, p.M, q + 2 * (p.P + m));
+  for (int j = 0; j < p.P; j++) {
+    across_root((long long)j * j, p.P, w + 2 * (p.chirp + j));
+    q[2 * j] = w[2 * (p.chirp + j)];
+    q[2 * j + 1] = -w[2 * (p.chirp + j) + 1];
+    if (p.kind == SINES) {
+      double e[2];
+
+      across_root(j, p.P, e);
+      w[2 * (p.extra + j)] = -e[1];
+      w[2 * (p.extra + j) + 1] = 0;
+    } else {
+      const double a = 3.14159265358979323846 * j / (2. * n);
+
+      w[2 * (p.extra + j)] = cos(a);
+      w[2 * (p.extra + j) + 1] = -sin(a);
+    }
+  }
+  for (int k = 0; k < p.M; k++) { /* q is even; what transforms there and back multiply by */
+    double x = q[0], y = q[1];
+
+    for (int j = 1; j < p.P; j++) {
+      const double c = 2 * q[2 * (p.P + (j * k & (p.M - 1)))];
+
+      x += c * q[2 * j];
+      y += c * q[2 * j + 1];
+    }
+    w[2 * (p.spectrum + k)] = x / p.M;
+    w[2 * (p.spectrum + k) + 1] = y / p.M;
+  }
+  free(q);
+  return 1;
+}
+
+template <class S>
+static int across_launch(const ChirpAcrossArgs &g, int nb, const void *f, void *u, cudaStream_t stream)
+{
+  typedef typename S::T T;
+  cudaError_t e =
+    cudaFuncSetAttribute((const void *)chirp_across<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch(1, chirp_across<S>, dim3((unsigned)((g.nx + 2 * S::W - 1) / (2 * S::W)), (unsigned)nb), S::THREADS,
+                    S::BYTES, stream, g, (const T *)f, (T *)u);
+}
+
+int BCRCudaChirpAcrossApply(BCRStream stream, const BCRCudaChirpAcross *plan, int back, int single,
+                            const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  ChirpAcrossArgs g;
+  int error = 0;
+
+  g.p = *plan;
+  g.nx = fl->na;
+  g.back = back != 0;
+  g.fs = fl->s;
+  g.fb = fl->sb;
+  g.us = ul->s;
+  g.ub = ul->sb;
+  if (fl->na < 1 || fl->nb < 1) return 0;
+  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, g.p.M, error = across_launch<S>(g, fl->nb, f, u, bcr_stream(stream))));
+  return error;
+}
