@@ -171,6 +171,9 @@ static void spectral_choose(BCRPlan p)
     p->rowsby = rows_choose(p);
 }
 
+/* Unknowns from which on a convolution through memory takes less than a product with a matrix that is not stored */
+#define LONG_LEAST 1024
+
 void BCRPlanCudaTransforms(BCRPlan p)
 {
   const BCRPlanCuda *cuda = p->limits.cuda;
@@ -178,11 +181,13 @@ void BCRPlanCudaTransforms(BCRPlan p)
   for (PetscInt d = 0; d < p->dim; d++) {
     BCRCudaProducts product;
     BCRCudaModes m;
+    BCRCudaLong line;
 
     if (p->axis[d].lower) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
     if (p->dim == 3 && cuda->product(&m, cuda->shared, &product)) p->transform[d] = BCR_TRANSFORM_PRODUCT;
     else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+    else if (p->n[d] >= LONG_LEAST && cuda->longline(&m, cuda->shared, &line)) p->transform[d] = BCR_TRANSFORM_LONG;
     else p->transform[d] = BCR_TRANSFORM_DENSE;
   }
   p->rowsby = p->transform[0];

@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "../backend/cuda/box.h"
 #include "../backend/cuda/level0.h"
+#include "../backend/cuda/longline.h"
 #include "../backend/cuda/transforms.h"
 #include "../backend/cuda/product.h"
 #include "../backend/cuda/border.h"
@@ -31,6 +32,7 @@ struct _BCRPlanCuda {
               int *modes);
   int (*across)(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+  int (*longline)(const BCRCudaModes *modes, int shared, BCRCudaLong *plan);
   int (*columns)(int N, int single);
   /* planes on chip: whether a cluster of blocks has room for one */
   int (*box)(int N);

@@ -96,6 +96,12 @@ static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m
   m->n = modes->n;
   return modes->n <= 1024;
 }
+static int can_long(const BCRCudaModes *modes, int shared, BCRCudaLong *plan)
+{
+  (void)shared;
+  (void)plan;
+  return modes->n <= 87000;
+}
 static int can_columns(int N, int single)
 {
   (void)single;
@@ -178,6 +184,7 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .rows = can_rows,
                                    .across = can_across,
                                    .product = can_product,
+                                   .longline = can_long,
                                    .columns = can_columns,
                                    .box = can_box,
                                    .boxfits = box_fits,

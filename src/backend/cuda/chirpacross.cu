@@ -15,7 +15,7 @@
   part is the sums with sines S_(2 k), and whose even part is S_(2 k + 1) - S_(2 k - 1): odd ones are running sums. These
   begin at both ends, S_1 and S_(P-1) or S_(P-2), so that their rounding errors come from a quarter of P at most.
 */
-#include "fft.cuh"
+#include "dft32.cuh"
 #include "transforms.h"
 #include <cmath>
 #include <cstdlib>
@@ -25,29 +25,6 @@ enum {
   WAVES,
   CELLS,
   SINES
-};
-
-template <typename T>
-struct Dft<T, 32> {
-  static __device__ __forceinline__ void run(Cplx<T> *x)
-  {
-    Cplx<T> e[16], o[16];
-
-#pragma unroll
-    for (int r = 0; r < 16; r++) {
-      e[r] = x[2 * r];
-      o[r] = x[2 * r + 1];
-    }
-    Dft<T, 16>::run(e);
-    Dft<T, 16>::run(o);
-#pragma unroll
-    for (int k = 0; k < 16; k++) {
-      const Cplx<T> w = k ? o[k] * Cplx<T>{(T)turns<32>.c[k], -(T)turns<32>.s[k]} : o[k];
-
-      x[k] = e[k] + w;
-      x[k + 16] = e[k] - w;
-    }
-  }
 };
 
 /* y = transform of R numbers, of which x has the first half and the others are zero */
@@ -83,8 +60,7 @@ static __device__ __forceinline__ void dft_to_half(const Cplx<T> *x, Cplx<T> *y)
   Dft<T, R / 2>::run(e);
   Dft<T, R / 2>::run(o);
 #pragma unroll
-  for (int r = 0; r < R / 2; r++)
-    y[r] = r ? e[r] + o[r] * Cplx<T>{(T)turns<R>.c[r], -(T)turns<R>.s[r]} : e[r] + o[r];
+  for (int r = 0; r < R / 2; r++) y[r] = r ? e[r] + o[r] * Cplx<T>{(T)turns<R>.c[r], -(T)turns<R>.s[r]} : e[r] + o[r];
 }
 
 /* M: length of the convolution; W pairs of columns of a block, G threads each. BLOCKS: that a multiprocessor should have

@@ -75,6 +75,7 @@ struct _n_BCRDeviceCore {
   /* transforms */
   BCRCudaModes modes[3];
   BCRCudaProducts matrix[3];
+  BCRCudaLong longline[3];
   BCRCudaDstPrime prime; /* of the rows, as plan->rowsby says: plan or table */
   BCRCudaRowFft rowfft;
   const void *rowtable;

@@ -21,6 +21,21 @@ static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode long_tables(BCRDeviceCore c, PetscInt d)
+{
+  BCRCudaLong *l = &c->longline[d];
+  size_t bytes;
+
+  PetscFunctionBegin;
+  (void)BCRCudaLongPlan(&c->modes[d], c->cuda.shared, l);
+  bytes = 2 * (size_t)l->M * sizeof(double);
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes, "tables", &l->root));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes, "tables", &l->spectrum));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes * (size_t)l->pairs, "the workspace", &l->x));
+  PetscCallBCRCuda(BCRCudaLongTables(c->stream, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of the transform along a uniform axis by fft.cu or dense.cu */
 static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscBool fft,
                                    BCRCudaModes *m)
@@ -190,6 +205,7 @@ static PetscErrorCode rows_tables(BCRDeviceCore c)
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
   case BCR_TRANSFORM_ACROSS:
+  case BCR_TRANSFORM_LONG:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE: /* those of the axis */
     break;
@@ -254,6 +270,8 @@ PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c)
     if (p->transform[d] == BCR_TRANSFORM_PRODUCT) {
       (void)BCRCudaProductsPlan(&c->modes[d], c->cuda.shared, &c->matrix[d]);
       PetscCall(product_tables(&c->fixedtables, c->stream, &c->modes[d], &c->matrix[d]));
+    } else if (p->transform[d] == BCR_TRANSFORM_LONG) {
+      PetscCall(long_tables(c, d));
     }
   }
   if ((p->dim > 1 || (p->dim && p->product)) && !p->axis[0].lower) PetscCall(rows_tables(c));
@@ -321,6 +339,8 @@ static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int syn
     return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
   if (c->plan->transform[d] == BCR_TRANSFORM_FFT)
     return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->cuda.shared, fl, f, ul, u, extra, of, ld, plane);
+  if (c->plan->transform[d] == BCR_TRANSFORM_LONG)
+    return BCRCudaLongApply(stream, &c->longline[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
 }
 
@@ -357,6 +377,7 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
   case BCR_TRANSFORM_ACROSS:
+  case BCR_TRANSFORM_LONG:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE:
     break;
