@@ -70,12 +70,16 @@ struct ChirpAcross {
   typedef T_ T;
   static constexpr int M = M_, G = M / 32, W = (sizeof(T) == sizeof(double) ? 4096 : 8192) / M, THREADS = W * G,
                        BUTTERFLIES = 32 / G, HALF = G / 2, BLOCKS = 2; /* of radix G a thread; numbers of each */
-  static constexpr size_t BYTES = (size_t)(M + 32) * W * sizeof(Cplx<T>);
+  /* powers 1, 2, 4, ... of roots: of G places and radix 32, of 32 places and radix G; what tables in shared memory have */
+  static constexpr int FIRST = 5 * G, SECOND = (G == 32 ? 5 : 4) * 32, FIELD = (M + 32) * W,
+                       TABLE = FIRST + SECOND + 2 * M;
+  static constexpr size_t BYTES = (size_t)(FIELD + TABLE - M / 2) * sizeof(Cplx<T>);
 };
 
 struct ChirpAcrossArgs {
   BCRCudaChirpAcross p;
-  int nx, back;
+  int nx, back, across;     /* blocks of columns of a plane */
+  long tiles;               /* and of all planes */
   ptrdiff_t fs, fb, us, ub; /* along the lines, from plane to plane */
 };
 
@@ -90,13 +94,29 @@ static __device__ __forceinline__ Cplx<T> across_conjugate(Cplx<T> a)
   return {a.x, -a.y};
 }
 
+/* x[r], r < R, times the r-th power of a root: from those of 1, 2, 4, ..., `apart` apart */
+template <typename T, int R>
+static __device__ __forceinline__ void across_turn(Cplx<T> *x, const Cplx<T> *roots, int apart)
+{
+  Cplx<T> w[R];
+
+#pragma unroll
+  for (int r = 1; r < R; r++) {
+    const int q = r >= 16 ? 4 : r >= 8 ? 3 : r >= 4 ? 2 : r >= 2 ? 1 : 0, h = 1 << q;
+
+    w[r] = r == h ? roots[q * apart] : w[h] * w[r - h];
+    x[r] = x[r] * w[r];
+  }
+}
+
 /* Numbers t + p G + 32 r of thread t at v[p HALF + r] become those of the conjugate of the convolution */
 template <class S>
 static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, Cplx<typename S::T> *s,
-                                                       const typename S::T *roots, const typename S::T *spectrum, int t)
+                                                       const Cplx<typename S::T> *roots,
+                                                       const Cplx<typename S::T> *spectrum, int t)
 {
   typedef typename S::T T;
-  constexpr int G = S::G, W = S::W, M = S::M;
+  constexpr int G = S::G, W = S::W;
   Cplx<T> x[32];
 
 #pragma unroll
@@ -109,13 +129,11 @@ static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, C
   }
   __syncthreads();
 #pragma unroll
-  for (int r = 0; r < 32; r++) {
-    x[r] = s[(t + r * (G + 1)) * W];
-    if (r) x[r] = x[r] * load_root<1>(roots, t + r * G);
-  }
+  for (int r = 0; r < 32; r++) x[r] = s[(t + r * (G + 1)) * W];
+  across_turn<T, 32>(x, roots + t, G);
   Dft<T, 32>::run(x);
 #pragma unroll
-  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * load_root<1>(spectrum, t + r * G));
+  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * spectrum[t + r * G]);
   Dft<T, 32>::run(x);
   __syncthreads();
 #pragma unroll
@@ -126,10 +144,8 @@ static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, C
     const int j = t + p * G;
 
 #pragma unroll
-    for (int r = 0; r < G; r++) {
-      x[r] = s[(j + r * 33) * W];
-      if (r) x[r] = x[r] * load_root<1>(roots, M + j + r * 32);
-    }
+    for (int r = 0; r < G; r++) x[r] = s[(j + r * 33) * W];
+    across_turn<T, G>(x, roots + S::FIRST + j, 32);
     dft_to_half<T, G>(x, v + p * S::HALF);
   }
 }
@@ -169,114 +185,123 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
 
 template <class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
-  chirp_across(const __grid_constant__ ChirpAcrossArgs g, const typename S::T *f, typename S::T *u)
+  chirp_across(const __grid_constant__ ChirpAcrossArgs g, const typename S::T *from, typename S::T *to)
 {
   typedef typename S::T T;
   typedef Cplx<T> C;
   constexpr int W = S::W, G = S::G, E = S::BUTTERFLIES * S::HALF;
   extern __shared__ __align__(16) char sm[];
   const BCRCudaChirpAcross &p = g.p;
-  const int pair = threadIdx.x % W, t = threadIdx.x / W, x0 = 2 * W * blockIdx.x + pair, n = p.n, P = p.P,
-            kind = p.kind;
-  const bool here = x0 < g.nx, two = x0 + W < g.nx;
-  const T *w = (const T *)p.w;
-  C *s = (C *)sm + pair, v[E];
+  const int pair = threadIdx.x % W, t = threadIdx.x / W, n = p.n, P = p.P, kind = p.kind;
+  const T *w = (const T *)p.w, *f = NULL;
+  C *table = (C *)sm + S::FIELD, *s = (C *)sm + pair, v[E];
+  const C *spectrum = table + S::FIRST + S::SECOND, *chirp = spectrum + S::M;
+  T *u = NULL;
+  bool here = false, two = false;
   auto take = [&](int i) {
-    const T *from = f + i * g.fs;
+    const T *a = f + i * g.fs;
     C c = {0, 0};
 
-    if (here) c.x = from[0];
-    if (two) c.y = from[W];
+    if (here) c.x = a[0];
+    if (two) c.y = a[W];
     return c;
   };
   auto put = [&](int i, C c) {
-    T *to = u + i * g.us;
+    T *a = u + i * g.us;
 
-    if (here) to[0] = c.x;
-    if (two) to[W] = c.y;
+    if (here) a[0] = c.x;
+    if (two) a[W] = c.y;
   };
   /* number of place i of the transform */
   auto number = [&](int i) { return kind != CELLS ? i : (2 * i < n ? 2 * i : 2 * (n - 1 - i) + 1); };
   auto sign = [&](int i, C c) { return kind == CELLS && p.odd && 2 * i >= n ? C{-c.x, -c.y} : c; };
   auto place = [&](int m) { return t + m / S::HALF * G + m % S::HALF * 32; };
 
-  f += blockIdx.y * g.fb + x0;
-  u += blockIdx.y * g.ub + x0;
+  for (int i = threadIdx.x; i < S::FIRST + S::SECOND + S::M + P; i += S::THREADS) table[i] = load_root<1>(w, i);
+  __syncthreads();
   bcr_wait_before();
-#pragma unroll
-  for (int m = 0; m < E; m++) {
-    const int i = place(m);
+  for (long tile = blockIdx.x; tile < g.tiles; tile += gridDim.x) {
+    const int plane = (int)(tile / g.across), x0 = 2 * W * (int)(tile % g.across) + pair;
 
-    v[m] = {0, 0};
-    if (i >= P) continue;
-    if (kind == SINES) {
-      if (i) {
-        const C a = take(i - 1), b = take(P - 1 - i);
-        const T sine = load_root<1>(w, p.extra + i).x;
-
-        v[m] = {sine * (a.x + b.x) + (T)0.5 * (a.x - b.x), sine * (a.y + b.y) + (T)0.5 * (a.y - b.y)};
-      }
-    } else if (!g.back) {
-      v[m] = sign(i, take(number(i)));
-    } else {
-      const C a = take(i);
-
-      if (i == 0 || (kind == WAVES && 2 * i == n)) {
-        v[m] = a + a;
-      } else {
-        const C b = take(n - i);
-
-        if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
-        else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
-      }
-    }
-    v[m] = v[m] * load_root<1>(w, p.chirp + i);
-  }
-  across_convolve<S>(v, s, w, w + 2 * p.spectrum, t);
-#pragma unroll
-  for (int m = 0; m < E; m++) {
-    const int i = place(m);
-
-    if (i < P) v[m] = across_conjugate(v[m]) * load_root<1>(w, p.chirp + i);
-  }
-  if (kind != SINES && g.back) {
+    here = x0 < g.nx;
+    two = x0 + W < g.nx;
+    f = from + plane * g.fb + x0;
+    u = to + plane * g.ub + x0;
 #pragma unroll
     for (int m = 0; m < E; m++) {
       const int i = place(m);
 
-      if (i < P) put(number(i), sign(i, v[m]));
-    }
-  } else {
-    __syncthreads();
-#pragma unroll
-    for (int m = 0; m < E; m++)
-      if (place(m) < P) s[place(m) * W] = v[m];
-    __syncthreads();
-#pragma unroll
-    for (int m = 0; m < E; m++) {
-      const int i = place(m);
-
+      v[m] = {0, 0};
       if (i >= P) continue;
-      const C b = s[(i ? P - i : 0) * W];
-
       if (kind == SINES) {
-        if (i && 2 * i < P) put(2 * i - 1, across_i(v[m] - b));
-        v[m] = v[m] + b;
-      } else if (kind == CELLS) {
-        const C h = load_root<1>(w, p.extra + i);
+        if (i) {
+          const C a = take(i - 1), b = take(P - 1 - i);
+          const T sine = load_root<1>(w, p.extra + i).x;
 
-        put(i, h * v[m] + across_conjugate(h) * b);
+          v[m] = {sine * (a.x + b.x) + (T)0.5 * (a.x - b.x), sine * (a.y + b.y) + (T)0.5 * (a.y - b.y)};
+        }
+      } else if (!g.back) {
+        v[m] = sign(i, take(number(i)));
       } else {
-        put(i, 2 * i > n ? across_i(b - v[m]) : v[m] + b);
+        const C a = take(i);
+
+        if (i == 0 || (kind == WAVES && 2 * i == n)) {
+          v[m] = a + a;
+        } else {
+          const C b = take(n - i);
+
+          if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
+          else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
+        }
       }
+      v[m] = v[m] * chirp[i];
     }
-    if (kind == SINES) {
+    across_convolve<S>(v, s, table, spectrum, t);
+#pragma unroll
+    for (int m = 0; m < E; m++) {
+      const int i = place(m);
+
+      if (i < P) v[m] = across_conjugate(v[m]) * chirp[i];
+    }
+    if (kind != SINES && g.back) {
+#pragma unroll
+      for (int m = 0; m < E; m++) {
+        const int i = place(m);
+
+        if (i < P) put(number(i), sign(i, v[m]));
+      }
+    } else {
       __syncthreads();
 #pragma unroll
       for (int m = 0; m < E; m++)
-        if (2 * place(m) <= P) s[place(m) * W] = v[m];
+        if (place(m) < P) s[place(m) * W] = v[m];
       __syncthreads();
-      across_runs<S>(P, s, t, put);
+#pragma unroll
+      for (int m = 0; m < E; m++) {
+        const int i = place(m);
+
+        if (i >= P) continue;
+        const C b = s[(i ? P - i : 0) * W];
+
+        if (kind == SINES) {
+          if (i && 2 * i < P) put(2 * i - 1, across_i(v[m] - b));
+          v[m] = v[m] + b;
+        } else if (kind == CELLS) {
+          const C h = load_root<1>(w, p.extra + i);
+
+          put(i, h * v[m] + across_conjugate(h) * b);
+        } else {
+          put(i, 2 * i > n ? across_i(b - v[m]) : v[m] + b);
+        }
+      }
+      if (kind == SINES) {
+        __syncthreads();
+#pragma unroll
+        for (int m = 0; m < E; m++)
+          if (2 * place(m) <= P) s[place(m) * W] = v[m];
+        __syncthreads();
+        across_runs<S>(P, s, t, put);
+      }
     }
   }
   bcr_go_after();
@@ -318,7 +343,7 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
   p.M = p.P <= 256 ? 512 : 1024;
   if (n < 2 || 2 * p.P > p.M) return 0;
   BCR_CUDA_TYPE(single, ACROSS_TYPE(T, p.M, if (S::BYTES > (size_t)shared) return 0));
-  p.spectrum = 2 * p.M;
+  p.spectrum = 5 * (p.M / 32) + (p.M == 1024 ? 5 : 4) * 32; /* powers of roots are first */
   p.chirp = p.spectrum + p.M;
   p.extra = p.chirp + p.P;
   p.nw = p.extra + p.P;
@@ -329,11 +354,10 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
     modes[n + k] = 1;
   }
   if (!w) return 1;
-  for (int r = 0; r < 32; r++) {
-    for (int k = 0; k < p.M / 32; k++) {
-      across_root(2 * r * k, p.M, w + 2 * (r * (p.M / 32) + k));
-      across_root(2 * r * k, p.M, w + 2 * (p.M + k * 32 + r));
-    }
+  for (int q = 0; q < 5; q++) {
+    for (int k = 0; k < p.M / 32; k++) across_root(2 * (k << q), p.M, w + 2 * (q * (p.M / 32) + k));
+    for (int k = 0; k < 32 && (q < 4 || p.M == 1024); k++)
+      across_root(2 * (k << q), p.M, w + 2 * (5 * (p.M / 32) + q * 32 + k));
   }
   q = (double *)malloc(2 * ((size_t)p.P + p.M) * sizeof(double));
   if (!q) return 0;
@@ -372,15 +396,20 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
 }
 
 template <class S>
-static int across_launch(const ChirpAcrossArgs &g, int nb, const void *f, void *u, cudaStream_t stream)
+static int across_launch(ChirpAcrossArgs *g, int nb, const void *f, void *u, cudaStream_t stream)
 {
   typedef typename S::T T;
+  int device, sms;
   cudaError_t e =
     cudaFuncSetAttribute((const void *)chirp_across<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
+  if (e == cudaSuccess) e = cudaGetDevice(&device);
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(1, chirp_across<S>, dim3((unsigned)((g.nx + 2 * S::W - 1) / (2 * S::W)), (unsigned)nb), S::THREADS,
-                    S::BYTES, stream, g, (const T *)f, (T *)u);
+  g->across = (g->nx + 2 * S::W - 1) / (2 * S::W);
+  g->tiles = (long)g->across * nb;
+  return bcr_launch(1, chirp_across<S>, dim3((unsigned)(g->tiles < S::BLOCKS * sms ? g->tiles : S::BLOCKS * sms)),
+                    S::THREADS, S::BYTES, stream, *g, (const T *)f, (T *)u);
 }
 
 int BCRCudaChirpAcrossApply(BCRStream stream, const BCRCudaChirpAcross *plan, int back, int single,
@@ -397,6 +426,6 @@ int BCRCudaChirpAcrossApply(BCRStream stream, const BCRCudaChirpAcross *plan, in
   g.us = ul->s;
   g.ub = ul->sb;
   if (fl->na < 1 || fl->nb < 1) return 0;
-  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, g.p.M, error = across_launch<S>(g, fl->nb, f, u, bcr_stream(stream))));
+  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, g.p.M, error = across_launch<S>(&g, fl->nb, f, u, bcr_stream(stream))));
   return error;
 }

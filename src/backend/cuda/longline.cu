@@ -34,7 +34,7 @@ typedef LongLength<16, 32> Long512;
 enum {
   LONG_THREADS = 128,
   LONG_SHARED = 544 * 8 * (int)sizeof(C), /* bytes of a block, at most */
-  LONG_BYTES = 32 << 20 /* of the pairs that go at a time; other numbers were not measured */
+  LONG_BYTES = 32 << 20                   /* of the pairs that go at a time; other numbers were not measured */
 };
 
 struct LongArgs {
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(LONG_THREADS) long_ends(const __grid_constant_
   const C *x = (const C *)g.p.x + (size_t)blockIdx.y * g.p.M;
   const bool cosine = m.periodic ? o == 0 || o % 2 : m.cosine;
   auto sum = [&](int k) { /* E of index or mode k, of either sign */
-    return long_chirp(m, !g.synthesis, 1, k) * long_conjugate(x[k < 0 ? k + g.p.M : k]);
+                          return long_chirp(m, !g.synthesis, 1, k) * long_conjugate(x[k < 0 ? k + g.p.M : k]);
   };
 
   if (o >= m.n) return;
@@ -259,8 +259,8 @@ template <class L, int BACK>
 static int columns_launch(const LongArgs &g, int pairs, cudaStream_t stream)
 {
   constexpr int W = LONG_THREADS / L::G, bytes = L::N * W * (int)sizeof(C);
-  const cudaError_t e = cudaFuncSetAttribute((const void *)long_columns<L, BACK>,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const cudaError_t e =
+    cudaFuncSetAttribute((const void *)long_columns<L, BACK>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
   return bcr_launch(0, long_columns<L, BACK>, dim3((unsigned)(g.p.N2 / W), (unsigned)pairs), LONG_THREADS, bytes,
@@ -277,8 +277,8 @@ template <class L, int SPECTRUM>
 static int rows_launch(const LongArgs &g, int pairs, cudaStream_t stream)
 {
   constexpr int W = LONG_THREADS / L::G, bytes = (L::N + L::N / 16) * W * (int)sizeof(C);
-  const cudaError_t e = cudaFuncSetAttribute((const void *)long_rows<L, SPECTRUM>,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const cudaError_t e =
+    cudaFuncSetAttribute((const void *)long_rows<L, SPECTRUM>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
   return bcr_launch(0, long_rows<L, SPECTRUM>, dim3((unsigned)(g.p.N1 / W), (unsigned)pairs), LONG_THREADS, bytes,

@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct {
   BCRCudaModes m;
-  int M, N1, N2, pairs;       /* M = N1 N2 numbers of the convolution; pairs of lines that go at a time */
+  int M, N1, N2, pairs;        /* M = N1 N2 numbers of the convolution; pairs of lines that go at a time */
   double *root, *spectrum, *x; /* on the device, to be set: 2 M doubles, 2 M, 2 M pairs */
 } BCRCudaLong;
 /* 0: lines are too long, or blocks of the device have too little shared memory */
