@@ -72,7 +72,8 @@ static BCRCudaLines lines_of(const Case *c)
 static PetscErrorCode check(const Case *c, const double f[], const double extra[], const double u[], const int mode[])
 {
   const BCRCudaLines l = lines_of(c);
-  const PetscInt n = c->n, step = PetscMax(1, n * c->na * c->nb / 4000 * n / 4000); /* some of the results of long lines */
+  const PetscInt n = c->n,
+                 step = PetscMax(1, n * c->na * c->nb / 4000 * n / 4000); /* some of the results of long lines */
   const PetscBool sums = c->across && BCREndIsZero(c->end[0]) && BCREndGetRule(c->end[0]).mirror.distance != 1
                            ? PETSC_TRUE
                            : PETSC_FALSE; /* odd modes are running sums, whose errors add up */
@@ -159,8 +160,8 @@ static PetscErrorCode run(const Case *c, int shared)
     PetscCheck(BCRCudaLongPlan(&modes, shared, &p), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No plan of %" PetscInt_FMT, n);
     p.pairs = 2; /* so that they come in turns */
     PetscCall(long_tables(&arena, stream, &p));
-    PetscCallBCRCuda(BCRCudaLongApply(stream, &p, c->back, c->single, &l, df, &l, du, c->extra ? de : NULL,
-                                      (const int *)dof, 0, 0));
+    PetscCallBCRCuda(
+      BCRCudaLongApply(stream, &p, c->back, c->single, &l, df, &l, du, c->extra ? de : NULL, (const int *)dof, 0, 0));
   }
   PetscCall(get(stream, c->single, all, du, u));
   PetscCall(check(c, f, extra, u, mode));
@@ -173,7 +174,7 @@ static PetscErrorCode run(const Case *c, int shared)
 static PetscErrorCode all_(PetscBool quick)
 {
   static const PetscInt across[] = {2, 3, 5, 7, 13, 16, 31, 64, 127, 251, 255, 256, 257, 300, 509, 510, 511, 512},
-                        lines[]  = {2, 3, 7, 31, 257, 1031, 9341, 10950, 21850, 43700};
+                        lines[] = {2, 3, 7, 31, 257, 1031, 9341, 10950, 21850, 43700};
   static const BCREnd kinds[] = {BCR_END_PERIODIC, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
   char name[64];
   int major, minor, sms, shared;
@@ -199,7 +200,9 @@ static PetscErrorCode all_(PetscBool quick)
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(lines) - (quick ? 4 : 0); i++)
     for (int low = 0; low < BCR_ENDS; low++)
       for (int high = 0; high < BCR_ENDS; high++) {
-        Case c = {.name = "long", .n = lines[i], .end = {(BCREnd)low, (BCREnd)high}};
+        Case c = {
+          .name = "long", .n = lines[i], .end = {(BCREnd)low, (BCREnd)high}
+        };
         BCRAxisModes modes;
 
         if (!BCRAxisModesDescribe(c.n, c.end[0], c.end[1], &modes)) continue;
