@@ -123,8 +123,24 @@ static const RowsWay rows_ways[] = {
 /* Unknowns of such lines up to which a product takes no longer: of 12 half as long, of 40 1.08 times as long
    (h200_plans.csv) */
 #define ACROSS_LEAST 32
-/* and up to which a product takes no longer than a convolution */
-#define ACROSS_CHIRP_LEAST 160
+
+/* Whether a convolution takes less than a product: by h200_convolutions.csv, periodic 251, 301, 401, 509 in 0.92, 1.05, 0.77,
+   0.63 of the time of a solve, in single precision 211, 251 in 0.78, 0.74; cell-centred 251, 509 in 1.14, 0.82 and 0.86,
+   0.63; Dirichlet 340, 509, 510 in 1.33, 0.81, 1.07 (with one matrix for both parities where n is even). Sums between
+   Dirichlet ends lose a digit, which single precision does not have */
+static PetscBool across_convolves(BCRPlan p, PetscInt d)
+{
+  const BCRAxis *a = &p->axis[d];
+  BCRCudaChirpAcross chirp;
+  PetscInt least = p->single ? 257 : 440;
+
+  if (BCREndIsPeriodic(a->end[0])) least = p->single ? 190 : 340;
+  if (node_ends(a, -1) && (p->single || a->n % 2 == 0)) return PETSC_FALSE;
+  return a->n >= least &&
+             p->limits.cuda->across((int)a->n, a->end[0], p->single, p->limits.cuda->shared, &chirp, NULL, NULL)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
 
 /* Along axis d of lines that are neighbours in memory, in order of speed; lines of strided unknowns cost more by other
    kernels */
@@ -132,15 +148,13 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
 {
   const BCRAxis *a = &p->axis[d];
   const BCRPlanCuda *cuda = p->limits.cuda;
-  BCRCudaChirpAcross chirp;
   BCRCudaRowFft plan;
 
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
-  if (a->n >= ACROSS_CHIRP_LEAST && cuda->across((int)a->n, a->end[0], p->single, cuda->shared, &chirp, NULL, NULL))
-    return BCR_TRANSFORM_ACROSS;
+  if (across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
 
@@ -175,7 +189,7 @@ static void spectral_choose(BCRPlan p)
 }
 
 /* Unknowns from which on a convolution through memory takes less than a product with a matrix that is not stored */
-#define LONG_LEAST 1024
+#define LONG_LEAST 1536
 
 void BCRPlanCudaTransforms(BCRPlan p)
 {

@@ -73,7 +73,9 @@ struct ChirpAcross {
   /* powers 1, 2, 4, ... of roots: of G places and radix 32, of 32 places and radix G; what tables in shared memory have */
   static constexpr int FIRST = 5 * G, SECOND = (G == 32 ? 5 : 4) * 32, FIELD = (M + 32) * W,
                        TABLE = FIRST + SECOND + 2 * M;
-  static constexpr size_t BYTES = (size_t)(FIELD + TABLE - M / 2) * sizeof(Cplx<T>);
+  /* running sums have G runs, half of them from either end; every fourth begins with a sum of its own, ANCHORS of an end */
+  static constexpr int ANCHORS = G / 8 - 1, KEPT = 2 * ANCHORS * W;
+  static constexpr size_t BYTES = (size_t)(FIELD + KEPT + TABLE - M / 2) * sizeof(Cplx<T>);
 };
 
 struct ChirpAcrossArgs {
@@ -150,14 +152,85 @@ static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, C
   }
 }
 
+/* Number of a running sum from either end, m, is that with sines of this wave */
+static __device__ __forceinline__ int across_wave(int P, int top, int m)
+{
+  return 2 * (top ? P / 2 - 1 - m : m) + 1;
+}
+static __device__ __forceinline__ int across_each(int P, int top, int runs)
+{
+  return ((top ? P / 2 - P / 4 : P / 4) + runs - 1) / runs;
+}
+
+/* Twice the sums that runs begin with (kept[a W]), from sums x_i + x_(P - i): those that thread t has come as add(m, x) */
+template <class S>
+struct AcrossAnchors {
+  typedef typename S::T T;
+  static constexpr int A = 2 * S::ANCHORS;
+  int at[A], step[A], P;
+  Cplx<T> sum[A];
+
+  __device__ __forceinline__ int wave(int a) const
+  {
+    const int top = a / S::ANCHORS;
+
+    return across_wave(P, top, 4 * (a % S::ANCHORS + 1) * across_each(P, top, S::G / 2) - 1);
+  }
+  __device__ __forceinline__ AcrossAnchors(int P_) : P(P_)
+  {
+#pragma unroll
+    for (int a = 0; a < A; a++) {
+      sum[a] = {0, 0};
+      at[a] = 0;
+      step[a] = 32 * wave(a) % (2 * P);
+    }
+  }
+  __device__ __forceinline__ void begin(int i) /* the next number is i, then those 32 apart */
+  {
+#pragma unroll
+    for (int a = 0; a < A; a++) at[a] = i * wave(a) % (2 * P);
+  }
+  __device__ __forceinline__ void add(int i, Cplx<T> x, const T *sines)
+  {
+    const T w = 2 * i == P ? (T)1 : (T)2;
+
+#pragma unroll
+    for (int a = 0; a < A; a++) {
+      const T sine = load_root<1>(sines, at[a] < P ? at[a] : at[a] - P).x, c = at[a] < P ? w * sine : -w * sine;
+
+      sum[a].x += c * x.x;
+      sum[a].y += c * x.y;
+      at[a] += step[a];
+      if (at[a] >= 2 * P) at[a] -= 2 * P;
+    }
+  }
+  /* of all threads */
+  __device__ __forceinline__ void keep(Cplx<T> *s, Cplx<T> *kept, int t) const
+  {
+    __syncthreads();
+#pragma unroll
+    for (int a = 0; a < A; a++) s[(t * A + a) * S::W] = sum[a];
+    __syncthreads();
+    if (t >= A) return;
+    double x = 0, y = 0;
+
+    for (int q = 0; q < S::G; q++) {
+      x += s[(q * A + t) * S::W].x;
+      y += s[(q * A + t) * S::W].y;
+    }
+    kept[t * S::W] = {(T)x, (T)y};
+  }
+};
+
 /* Sums with sines of odd waves, twice each, from F_k = Z_k + Z_(P - k) at s[k W]: runs of each of G threads, half of them
    from either end */
 template <class S, typename Put>
-static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s, int t, Put put)
+static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s, const Cplx<typename S::T> *kept,
+                                                   int t, Put put)
 {
   typedef typename S::T T;
   constexpr int R = S::G / 2, W = S::W;
-  const int K = P / 2, top = t / R, run = t % R, n = top ? K - K / 2 : K / 2, each = (n + R - 1) / R,
+  const int K = P / 2, top = t / R, run = t % R, n = top ? K - K / 2 : K / 2, each = across_each(P, top, R),
             end = min((run + 1) * each, n);
   Cplx<T> *totals = s + (P / 2 + 1) * W;
   double a = 0, b = 0;
@@ -173,7 +246,13 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
   totals[t * W] = {(T)a, (T)b};
   __syncthreads();
   a = b = 0;
-  for (int q = top * R; q < t; q++) {
+  if (run / 4) {
+    const Cplx<T> begin = kept[(top * S::ANCHORS + run / 4 - 1) * W];
+
+    a = begin.x;
+    b = begin.y;
+  }
+  for (int q = top * R + run / 4 * 4; q < t; q++) {
     a += totals[q * W].x;
     b += totals[q * W].y;
   }
@@ -194,7 +273,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
   const BCRCudaChirpAcross &p = g.p;
   const int pair = threadIdx.x % W, t = threadIdx.x / W, n = p.n, P = p.P, kind = p.kind;
   const T *w = (const T *)p.w, *f = NULL;
-  C *table = (C *)sm + S::FIELD, *s = (C *)sm + pair, v[E];
+  C *kept = (C *)sm + S::FIELD + pair, *table = (C *)sm + S::FIELD + S::KEPT, *s = (C *)sm + pair, v[E];
   const C *spectrum = table + S::FIRST + S::SECOND, *chirp = spectrum + S::M;
   T *u = NULL;
   bool here = false, two = false;
@@ -227,34 +306,49 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     two = x0 + W < g.nx;
     f = from + plane * g.fb + x0;
     u = to + plane * g.ub + x0;
+    if (kind == SINES) {
+      AcrossAnchors<S> anchors(P);
+
 #pragma unroll
-    for (int m = 0; m < E; m++) {
-      const int i = place(m);
+      for (int m = 0; m < E; m++) {
+        const int i = place(m);
 
-      v[m] = {0, 0};
-      if (i >= P) continue;
-      if (kind == SINES) {
-        if (i) {
-          const C a = take(i - 1), b = take(P - 1 - i);
-          const T sine = load_root<1>(w, p.extra + i).x;
-
-          v[m] = {sine * (a.x + b.x) + (T)0.5 * (a.x - b.x), sine * (a.y + b.y) + (T)0.5 * (a.y - b.y)};
+        if (m % S::HALF == 0) anchors.begin(i);
+        v[m] = {0, 0};
+        if (i >= P || i == 0) {
+          if (i == 0) anchors.add(i, v[m], w + 2 * p.extra);
+          continue;
         }
-      } else if (!g.back) {
-        v[m] = sign(i, take(number(i)));
-      } else {
-        const C a = take(i);
+        const C a = take(i - 1), b = take(P - 1 - i), sum = a + b;
+        const T sine = load_root<1>(w, p.extra + i).x;
 
-        if (i == 0 || (kind == WAVES && 2 * i == n)) {
-          v[m] = a + a;
-        } else {
-          const C b = take(n - i);
-
-          if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
-          else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
-        }
+        if (2 * i <= P) anchors.add(i, sum, w + 2 * p.extra);
+        v[m] = C{sine * sum.x + (T)0.5 * (a.x - b.x), sine * sum.y + (T)0.5 * (a.y - b.y)} * chirp[i];
       }
-      v[m] = v[m] * chirp[i];
+      anchors.keep(s, kept, t);
+    } else {
+#pragma unroll
+      for (int m = 0; m < E; m++) {
+        const int i = place(m);
+
+        v[m] = {0, 0};
+        if (i >= P) continue;
+        if (!g.back) {
+          v[m] = sign(i, take(number(i)));
+        } else {
+          const C a = take(i);
+
+          if (i == 0 || (kind == WAVES && 2 * i == n)) {
+            v[m] = a + a;
+          } else {
+            const C b = take(n - i);
+
+            if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
+            else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
+          }
+        }
+        v[m] = v[m] * chirp[i];
+      }
     }
     across_convolve<S>(v, s, table, spectrum, t);
 #pragma unroll
@@ -300,7 +394,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         for (int m = 0; m < E; m++)
           if (2 * place(m) <= P) s[place(m) * W] = v[m];
         __syncthreads();
-        across_runs<S>(P, s, t, put);
+        across_runs<S>(P, s, kept, t, put);
       }
     }
   }
