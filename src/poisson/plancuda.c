@@ -190,6 +190,17 @@ static void spectral_choose(BCRPlan p)
 
 /* Unknowns from which on a convolution through memory takes less than a product with a matrix that is not stored */
 #define LONG_LEAST 1536
+/* and less than a transform in shared memory with a factor of more than LONG_FACTOR: 10006 between nodes, 23 and 29, took 67
+   copies, in double precision by a convolution 8 (h200_convolutions.csv; of shorter ones none was measured) */
+#define LONG_ROWS   9216
+#define LONG_FACTOR 16
+
+static PetscBool long_first(PetscInt n, int P)
+{
+  for (int r = 2; r <= LONG_FACTOR; r++)
+    while (P % r == 0) P /= r;
+  return n > LONG_ROWS && P > 1 ? PETSC_TRUE : PETSC_FALSE;
+}
 
 void BCRPlanCudaTransforms(BCRPlan p)
 {
@@ -203,9 +214,13 @@ void BCRPlanCudaTransforms(BCRPlan p)
     if (p->axis[d].lower) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
     if (p->dim == 3 && cuda->product(&m, cuda->shared, &product)) p->transform[d] = BCR_TRANSFORM_PRODUCT;
-    else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
-    else if (p->n[d] >= LONG_LEAST && cuda->longline(&m, cuda->shared, &line)) p->transform[d] = BCR_TRANSFORM_LONG;
-    else p->transform[d] = BCR_TRANSFORM_DENSE;
+    else {
+      const PetscBool fft = BCRPlanCudaFft(p, m.P);
+
+      if (fft && !long_first(p->n[d], m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+      else if (p->n[d] >= LONG_LEAST && cuda->longline(&m, cuda->shared, &line)) p->transform[d] = BCR_TRANSFORM_LONG;
+      else p->transform[d] = fft ? BCR_TRANSFORM_FFT : BCR_TRANSFORM_DENSE;
+    }
   }
   p->rowsby = p->transform[0];
   if (p->product) {
