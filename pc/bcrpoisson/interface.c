@@ -405,7 +405,8 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
   see `PCBCRPoissonSetCapacitanceMaxRows()`; `PCView()` tells how many rows of which kind differ.
 
   A matrix of which more than an eighth of the rows differ is fitted, `PCBCRPoissonSetFit()`, as is any with
-  `PCBCRPOISSON_CAPACITANCE_OFF` and where a fit has been chosen by name.
+  `PCBCRPOISSON_CAPACITANCE_OFF` and where a fit has been chosen by name. Of stencils of 9 and 27 points, and of complex
+  matrices, there are no fits: `PCSetUp()` raises `PETSC_ERR_SUP` then.
 
   With `PCBCRPOISSON_CAPACITANCE_EXTENSION` an application is one solve of the box with a right-hand side that is zero in
   the mask, without what the solution is there, and the right-hand side over the diagonal in the mask. It is symmetric if

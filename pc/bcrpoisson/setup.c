@@ -267,11 +267,11 @@ static PetscErrorCode check_product(PC pc)
 static PetscErrorCode check_resonance(PC pc, PetscBool *resonant)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscMPIInt left = bcr->info.left > 0 ? 1 : 0;
+  PetscMPIInt left = bcr->info.left > 0 || (bcr->product && bcr->info.core.left_out > 0) ? 1 : 0;
 
   PetscFunctionBegin;
   *resonant = PETSC_FALSE;
-  if (!bcr->cap || !bcr->waves) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!bcr->cap || !(bcr->waves || bcr->product)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
   if (!left) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc, "Rows differ from an operator that is numerically singular: they are not solved with it\n"));

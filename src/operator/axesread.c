@@ -677,7 +677,7 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
   } else PetscCall(BCRSamplesRead(A, c, S));
   *good = BCRSamplesTurn(S);
   S->times = S->timed = -1;
-  if (*good && A->several && A->rings && !row) *good = BCRSamplesTimes(S, c, A->why);
+  if (*good && A->several && A->rings) *good = BCRSamplesTimes(S, c, A->why);
   for (PetscInt d = 0; d < 3 && *good; d++) {
     S->line[d].general = S->line[d].ring = PETSC_FALSE;
     *good = BCRLineName(S, A->several, (PetscBool)(A->several && A->rings), &S->line[d]);

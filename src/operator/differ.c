@@ -22,16 +22,6 @@
    that holds a constant has a smallest eigenvalue of about the inverse of the nodes */
 #define BCR_DIFFER_SHIFT 1e-4
 
-/* How a row differs */
-enum {
-  BCR_ROW_LINKS,    /* it has no link where the operator has one */
-  BCR_ROW_DIAGONAL, /* nothing but its diagonal */
-  BCR_ROW_END,      /* at an end of an axis */
-  BCR_ROW_STRENGTH, /* links of another strength */
-  BCR_ROW_BESIDE,   /* of the mask, beside the fluid */
-  BCR_ROW_KINDS
-};
-
 /* What is noted of a node */
 #define BCR_NOTE_DIFFERS 1
 #define BCR_NOTE_SHORE   2
@@ -646,7 +636,7 @@ static void BCRDifferWrite(const BCRDifferReader *R, BCRDiffer D)
 }
 
 /* What all ranks know alike. Collective */
-static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
+PetscErrorCode BCRDifferCounts(const BCRRows *A, const PetscInt kinds[], PetscInt pieces, BCRDiffer D)
 {
   static const char *const name[BCR_ROW_KINDS] = {"with missing links", "of another diagonal", "at ends",
                                                   "with links of another strength", NULL};
@@ -654,13 +644,13 @@ static PetscErrorCode BCRDifferCounts(BCRDifferReader *R, BCRDiffer D)
   size_t used = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscArraycpy(all, R->kinds, BCR_ROW_KINDS));
+  PetscCall(PetscArraycpy(all, kinds, BCR_ROW_KINDS));
   all[BCR_ROW_KINDS] = D->m;
   all[BCR_ROW_KINDS + 1] = D->masked;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, BCR_ROW_KINDS + 2, MPIU_INT, MPI_SUM, R->S.A->comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, BCR_ROW_KINDS + 2, MPIU_INT, MPI_SUM, A->comm));
   D->all = all[BCR_ROW_KINDS];
   D->allmasked = all[BCR_ROW_KINDS + 1];
-  D->pieces = R->pieces;
+  D->pieces = pieces;
   if (D->allmasked == 1) PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "1 identity row"));
   else if (D->allmasked > 1)
     PetscCall(PetscSNPrintf(D->what, sizeof(D->what), "%" PetscInt_FMT " identity rows in %" PetscInt_FMT " piece%s",
@@ -687,9 +677,8 @@ static PetscErrorCode BCRDifferMost(const BCRRows *A, PetscInt *n)
    Where rows that differ hold the constant the matrix is regular without that shift, too: it is
    that matrix which is solved then, by a border (docs/method.md), and the shift is made good by the
    residual of the matrix. Collective */
-static PetscErrorCode BCRDifferShift(BCRDifferReader *R)
+PetscErrorCode BCRDifferShift(const BCRRows *A, BCROperator *op)
 {
-  BCROperator *op = R->S.op;
   const BCRDiffer D = op->differ;
   const double nodes = (double)op->axis[0].n * (double)op->axis[1].n * (double)op->axis[2].n,
                near = (double)BCROperatorNearness(op);
@@ -709,7 +698,7 @@ static PetscErrorCode BCRDifferShift(BCRDifferReader *R)
     }
     holds = PetscAbs(sum) > BCR_DIFFER_HOLDS * largest ? 1 : 0;
   }
-  PetscCall(BCRDifferMost(R->S.A, &holds));
+  PetscCall(BCRDifferMost(A, &holds));
   if (!holds) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscStrlen(D->what, &used));
   PetscCall(
@@ -736,7 +725,7 @@ static PetscErrorCode BCRDifferFinish(BCRDifferReader *R)
   op->devrow = R->S.v.row;
   op->devcol = R->S.v.col;
   PetscCall(PetscStrncpy(op->fit, "rows differ", sizeof(op->fit)));
-  PetscCall(BCRDifferShift(R));
+  PetscCall(BCRDifferShift(A, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -785,7 +774,7 @@ static PetscErrorCode BCRDifferTry(BCRDifferReader *R, BCRRows *A, PetscInt c, B
   }
   PetscCall(BCRFaultShare(A->comm, BCRDifferCreate(R, &op->differ), BCR_NO_MEMORY));
   BCRDifferWrite(R, op->differ);
-  PetscCall(BCRDifferCounts(R, op->differ));
+  PetscCall(BCRDifferCounts(A, R->kinds, R->pieces, op->differ));
   PetscCall(BCRDifferFinish(R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

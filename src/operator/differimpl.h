@@ -13,6 +13,16 @@
 #define BCR_BESIDE \
   2 /* what a mask's row is depends on the rows beside it, and what those are on the nodes beside them */
 
+/* How a row differs */
+enum {
+  BCR_ROW_LINKS,    /* it has no link where the operator has one */
+  BCR_ROW_DIAGONAL, /* nothing but its diagonal */
+  BCR_ROW_END,      /* at an end of an axis */
+  BCR_ROW_STRENGTH, /* links of another strength */
+  BCR_ROW_BESIDE,   /* of the mask, beside the fluid */
+  BCR_ROW_KINDS
+};
+
 /* What a node is */
 typedef enum {
   BCR_NODE_FLUID,
@@ -137,7 +147,7 @@ static inline PetscBool BCRSurveyEven(const BCRSurvey *S, PetscInt d, PetscInt i
 
   return (PetscBool)(i >= S->A->lo[d] + 2 && i < S->A->lo[d] + S->A->n[d] - 1 && i > S->first[d] && i <= S->last[d] &&
                      m->lo[i] == m->lo[i - 1] && m->up[i] == m->up[i - 1] && m->dg[i] == m->dg[i - 1] &&
-                     m->w[i] == m->w[i - 1]);
+                     m->w[i] == m->w[i - 1] && (!m->times || m->times[i] == m->times[i - 1]));
 }
 
 /* Pairs of words that a line has in BCRCudaRowsSurvey() */
@@ -221,3 +231,7 @@ PETSC_INTERN PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good);
    touching: of these, how many such rows the whole piece has. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferPieces(const BCRSurvey *S, PetscInt runs, PetscInt rims, const PetscInt rim[],
                                             const unsigned char touch[], PetscInt touching[], PetscInt *pieces);
+/* differ.c. Of lists that are filled: what all ranks know alike, kinds[BCR_ROW_KINDS] of rows of this one. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferCounts(const BCRRows *A, const PetscInt kinds[], PetscInt pieces, BCRDiffer D);
+/* A shift that is all but zero is made good by residuals, see there. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferShift(const BCRRows *A, BCROperator *op);

@@ -8,40 +8,11 @@
       choose    ends of axes of two unknowns, of which no row is inside, by trial; coefficients; ends of the other axes
       compare   all rows
 */
-#include "compare.h"
-#include "product.h"
+#include "productimpl.h"
 #include "readdevice.h"
 
-#define BCR_BOX    27
-#define BCR_MIDDLE 13 /* the diagonal among the entries of a row: 9 (z + 1) + 3 (y + 1) + x + 1, by their distances */
-
-/* The rows of an axis by their class: the first, those inside, the last */
-typedef enum {
-  BCR_FIRST,
-  BCR_INSIDE,
-  BCR_LAST
-} BCRClass;
-
-typedef struct {
-  PetscInt b, n; /* first unknown, and how many */
-  BCREnd end[2];
-  double weight[2]; /* of the first and the last row */
-} BCRProductAxis;
-
-typedef struct {
-  const BCRRows *A;
-  PetscInt c;
-  BCRProductAxis axis[3];
-  double mixed[BCR_SETS]; /* in units of the matrix */
-  /* of the base row and the two ends of the grid lines through it: is it there, and its entries */
-  PetscInt at[7][3];
-  double row[7][BCR_BOX];
-  double dev; /* the largest deviation so far */
-  PetscInt devrow, devcol;
-  double have, want, sum; /* the entry; the largest sum of a row over its diagonal */
-  PetscBool plane[3][2];  /* sides that are dropped */
-  PetscBool sides;        /* a row of the box has an entry there */
-} BCRProduct;
+/* Rows that are asked where the one in the middle has nothing but a diagonal */
+#define BCR_PRODUCT_ROWS 64
 
 /* ---- rows ---- */
 
@@ -61,13 +32,13 @@ static int product_slot(const BCRRows *A, const PetscInt ix[3], const PetscInt j
   return slot;
 }
 
-static void product_node(const BCRRows *A, const PetscInt ix[3], int slot, PetscInt jx[3])
+void BCRProductNode(const BCRRows *A, const PetscInt ix[3], int slot, PetscInt jx[3])
 {
   for (int d = 0, rest = slot; d < 3; d++, rest /= 3) jx[d] = (ix[d] + rest % 3 - 1 + A->N[d]) % A->N[d];
 }
 
 /* The entries of a row that are not zero. PETSC_FALSE: one of them is none of a real number to a neighbour */
-static PetscBool product_row(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[BCR_BOX])
+PetscBool BCRProductRow(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[BCR_BOX])
 {
   const PetscInt row = c + A->dof * BCRNode(A, ix);
 
@@ -97,19 +68,7 @@ static PetscBool product_row(const BCRRows *A, PetscInt c, const PetscInt ix[3],
   return PETSC_TRUE;
 }
 
-static PetscBool product_alone(const double st[BCR_BOX])
-{
-  for (int k = 0; k < BCR_BOX; k++)
-    if (k != BCR_MIDDLE && st[k] != 0) return PETSC_FALSE;
-  return st[BCR_MIDDLE] != 0 ? PETSC_TRUE : PETSC_FALSE;
-}
-
 /* ---- the model ---- */
-
-static BCRClass class_of(const BCRProductAxis *x, PetscInt i)
-{
-  return i == x->b ? BCR_FIRST : (i == x->b + x->n - 1 ? BCR_LAST : BCR_INSIDE);
-}
 
 /* The row of T of unit coupling: entries with the row before, its own, with the row behind; times the weight. unit:
    the same of the identity */
@@ -131,7 +90,7 @@ static void axis_row(const BCRProductAxis *x, BCRClass class, double T[3], doubl
   }
 }
 
-static void product_model(const BCRProduct *m, const BCRClass class[3], double in[BCR_BOX])
+void BCRProductModel(const BCRProduct *m, const BCRClass class[3], double in[BCR_BOX])
 {
   double T[3][2][3];
 
@@ -143,8 +102,26 @@ static void product_model(const BCRProduct *m, const BCRClass class[3], double i
   }
 }
 
+double BCRProductSum(const BCRProduct *m, const BCRClass class[3])
+{
+  double T[3][2][3], sum = 0;
+
+  for (int d = 0; d < 3; d++) axis_row(&m->axis[d], class[d], T[d][1], T[d][0]);
+  for (int set = 0; set < BCR_SETS; set++) {
+    double product = m->mixed[set];
+
+    for (int d = 0; d < 3; d++) {
+      const double *t = T[d][set >> d & 1];
+
+      product *= t[0] + t[1] + t[2];
+    }
+    sum += product;
+  }
+  return sum;
+}
+
 /* Entry k of a row of this class is that of a node of a dropped plane */
-static PetscBool product_beyond(const BCRProduct *m, const BCRClass class[3], int k)
+PetscBool BCRProductBeyond(const BCRProduct *m, const BCRClass class[3], int k)
 {
   for (int d = 0, rest = k; d < 3; d++, rest /= 3) {
     const PetscBool first = class[d] == BCR_FIRST ? PETSC_TRUE : PETSC_FALSE,
@@ -169,13 +146,13 @@ static void product_compare(BCRProduct *m, const PetscInt ix[3], const BCRClass 
     const double off = PetscAbs(st[k] - in[k]), dev = off / (PetscAbs(in[k]) > rounding ? PetscAbs(in[k]) : diagonal);
     PetscInt jx[3];
 
-    if (end && product_beyond(m, class, k)) {
+    if (end && BCRProductBeyond(m, class, k)) {
       m->sides = (PetscBool)(m->sides || st[k] != 0);
       continue;
     }
     sum += st[k];
     if (!(dev > m->dev) || (off <= rounding && PetscAbs(in[k]) <= rounding)) continue;
-    product_node(m->A, ix, k, jx);
+    BCRProductNode(m->A, ix, k, jx);
     m->dev = dev;
     m->devrow = BCRGridNatural(&m->A->grid, ix);
     m->devcol = BCRGridNatural(&m->A->grid, jx);
@@ -187,13 +164,13 @@ static void product_compare(BCRProduct *m, const PetscInt ix[3], const BCRClass 
 
 /* ---- what the operator is, from a few rows ---- */
 
-/* One row on all ranks: its entries, and what product_row() says. Collective */
+/* One row on all ranks: its entries, and what BCRProductRow() says. Collective */
 static PetscErrorCode product_ask(const BCRProduct *m, const PetscInt ix[3], double st[BCR_BOX], PetscBool *good)
 {
   double told[BCR_BOX + 1] = {0};
 
   PetscFunctionBegin;
-  if (BCRGridHas(&m->A->grid, ix)) told[BCR_BOX] = product_row(m->A, m->c, ix, told) ? 1 : 0;
+  if (BCRGridHas(&m->A->grid, ix)) told[BCR_BOX] = BCRProductRow(m->A, m->c, ix, told) ? 1 : 0;
   if (m->A->grid.size > 1)
     PetscCallMPI(MPI_Bcast(told, BCR_BOX + 1, MPI_DOUBLE, BCRGridRank(&m->A->grid, ix), m->A->comm));
   PetscCall(PetscArraycpy(st, told, BCR_BOX));
@@ -201,36 +178,66 @@ static PetscErrorCode product_ask(const BCRProduct *m, const PetscInt ix[3], dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The row in the middle has entries beside its star: else there is nothing here to do, and values may be on a device.
-   Collective */
-static PetscErrorCode product_wanted(const BCRRows *A, PetscInt c, PetscBool *wanted)
+/* What a row of this rank is */
+typedef enum {
+  BCR_BOX_NONE,  /* another rank's */
+  BCR_BOX_ALONE, /* nothing but a diagonal */
+  BCR_BOX_STAR,
+  BCR_BOX_MORE /* entries beside its star */
+} BCRBoxKind;
+
+static PetscErrorCode row_kind(const BCRRows *A, PetscInt c, const PetscInt ix[3], BCRBoxKind *kind)
 {
-  const PetscInt ix[3] = {A->N[0] / 2, A->N[1] / 2, A->N[2] / 2};
-  int some = 0;
+  PetscInt row;
 
   PetscFunctionBegin;
-  if (BCRGridHas(&A->grid, ix)) {
-    const PetscInt row = c + A->dof * BCRNode(A, ix);
+  *kind = BCR_BOX_NONE;
+  if (!BCRGridHas(&A->grid, ix)) PetscFunctionReturn(PETSC_SUCCESS);
+  *kind = BCR_BOX_ALONE;
+  row = c + A->dof * BCRNode(A, ix);
+  for (int far = 0; far < (A->far.mat ? 2 : 1); far++) {
+    const BCRBlock *B = far ? &A->far : &A->near;
+    const PetscInt first = B->i[row];
 
-    for (int far = 0; far < (A->far.mat ? 2 : 1); far++) {
-      const BCRBlock *B = far ? &A->far : &A->near;
-      const PetscInt first = B->i[row];
+    for (PetscInt p = first; p < B->i[row + 1]; p++) {
+      const PetscInt j = far ? A->ghost[B->j[p]] : B->j[p];
+      const int slot = far ? BCRSlotFar(A, ix, j / A->dof) : BCRSlot(A, ix, j / A->dof - row / A->dof);
       const PetscScalar *v = B->a ? B->a + first : BCRSampleRow(A, row);
 
-      if (!v) { /* of a device, and not among the rows that have been brought from there */
+      if (slot == BCR_CENTRE || *kind == BCR_BOX_MORE) continue;
+      if (!v && slot < 0) { /* of a device, and not among the rows that have been brought from there */
         PetscCall(BCRRowsFetch(A));
         v = A->aa + first;
       }
-      for (PetscInt p = first; p < B->i[row + 1]; p++) {
-        const PetscInt j = far ? A->ghost[B->j[p]] : B->j[p];
-
-        if (v[p - first] == (PetscScalar)0) continue;
-        if ((far ? BCRSlotFar(A, ix, j / A->dof) : BCRSlot(A, ix, j / A->dof - row / A->dof)) < 0) some = 1;
-      }
+      if (!v || v[p - first] != (PetscScalar)0) *kind = slot < 0 ? BCR_BOX_MORE : BCR_BOX_STAR;
     }
   }
-  if (A->grid.size > 1) PetscCallMPI(MPI_Bcast(&some, 1, MPI_INT, BCRGridRank(&A->grid, ix), A->comm));
-  *wanted = some ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows have entries beside their stars: that in the middle, or one of some if that has nothing but a diagonal. Else there is nothing
+   here to do, and values may be on a device. Collective */
+static PetscErrorCode product_wanted(const BCRRows *A, PetscInt c, PetscBool *wanted)
+{
+  const PetscInt middle[3] = {A->N[0] / 2, A->N[1] / 2, A->N[2] / 2}, from[3] = {0, 0, 0};
+  BCRBoxKind kind, most;
+  int some;
+
+  PetscFunctionBegin;
+  PetscCall(row_kind(A, c, middle, &most));
+  some = (int)most;
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, A->comm));
+  if (some == BCR_BOX_ALONE) { /* an obstacle lies there */
+    for (PetscInt k = 0; k < BCR_PRODUCT_ROWS; k++) {
+      PetscInt ix[3];
+
+      BCRSpreadNode(from, A->N, k, PETSC_FALSE, ix);
+      PetscCall(row_kind(A, c, ix, &kind));
+      some = PetscMax(some, (int)kind);
+    }
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, A->comm));
+  }
+  *wanted = some == BCR_BOX_MORE ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,7 +261,7 @@ static PetscErrorCode product_sample(BCRProduct *m, BCROperator *op, PetscBool *
       ix[d] = s ? A->N[d] - 1 : 0;
       if (A->N[d] < 3) continue;
       PetscCall(product_ask(m, ix, st, &there));
-      plane->present = (PetscBool)(there && product_alone(st));
+      plane->present = (PetscBool)(there && BCRProductAlone(st));
       if (!plane->present) continue;
       plane->inv0 = (PetscReal)(1 / st[BCR_MIDDLE]);
       m->plane[d][s] = PETSC_TRUE;
@@ -307,8 +314,8 @@ static PetscBool product_fits(BCRProduct *m, int k)
   BCRClass class[3];
   double in[BCR_BOX];
 
-  for (int d = 0; d < 3; d++) class[d] = class_of(&m->axis[d], m->at[k][d]);
-  product_model(m, class, in);
+  for (int d = 0; d < 3; d++) class[d] = BCRProductClass(&m->axis[d], m->at[k][d]);
+  BCRProductModel(m, class, in);
   m->dev = 0;
   product_compare(m, m->at[k], class, m->row[k], in);
   return m->dev <= BCR_SAME_TOL ? PETSC_TRUE : PETSC_FALSE;
@@ -359,7 +366,7 @@ static const struct {
 
 /* Ends and polynomial that have all rows of the sample; PETSC_FALSE: there are none. Axes of two unknowns have their
    ends tried */
-static PetscBool product_choose(BCRProduct *m)
+PetscBool BCRProductChoose(BCRProduct *m)
 {
   PetscInt tries = 1;
 
@@ -395,7 +402,7 @@ static PetscErrorCode product_plane(BCRProduct *m, BCROperator *op, const PetscI
                                     PetscBool *good)
 {
   PetscFunctionBegin;
-  *good = product_alone(st);
+  *good = BCRProductAlone(st);
   if (*good) PetscCall(BCRPlaneSetDiagonal(m->A, op, ix, (PetscReal)(1 / st[BCR_MIDDLE])));
   else {
     m->dev = PETSC_INFINITY;
@@ -404,7 +411,7 @@ static PetscErrorCode product_plane(BCRProduct *m, BCROperator *op, const PetscI
       PetscInt jx[3];
 
       if (k == BCR_MIDDLE || st[k] == 0) continue;
-      product_node(m->A, ix, k, jx);
+      BCRProductNode(m->A, ix, k, jx);
       m->devcol = BCRGridNatural(&m->A->grid, jx);
       m->have = st[k];
       m->want = 0;
@@ -415,7 +422,7 @@ static PetscErrorCode product_plane(BCRProduct *m, BCROperator *op, const PetscI
 
 /* The row of node ix, inside its grid line and found to be the model's `in`: how many of the rows behind it are the same,
    with columns a node further on each. Up to node last - 1 */
-static PetscInt product_run(const BCRProduct *m, const PetscInt ix[3], PetscInt last, const double in[BCR_BOX])
+PetscInt BCRProductRun(const BCRProduct *m, const PetscInt ix[3], PetscInt last, const double in[BCR_BOX])
 {
   const BCRRows *A = m->A;
   const PetscInt row = BCRNode(A, ix), *ai = A->near.i, len = ai[row + 1] - ai[row],
@@ -460,14 +467,14 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
   for (int k = 0; k < BCR_BOX; k++) {
     const BCRClass class[3] = {(BCRClass)(k % 3), (BCRClass)(k / 3 % 3), (BCRClass)(k / 9)};
 
-    product_model(m, class, model[k]);
+    BCRProductModel(m, class, model[k]);
   }
   m->dev = m->sum = 0;
   m->sides = PETSC_FALSE;
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
-        PetscBool good = product_row(A, m->c, ix, st);
+        PetscBool good = BCRProductRow(A, m->c, ix, st);
         /* entries of planes are not the model's */
         const PetscBool beside = (PetscBool)((m->plane[1][0] && ix[1] <= m->axis[1].b) ||
                                              (m->plane[1][1] && ix[1] >= m->axis[1].b + m->axis[1].n - 1) ||
@@ -478,11 +485,12 @@ static PetscErrorCode product_all(BCRProduct *m, BCROperator *op)
 
         if (good && BCRPlanesOf(A, op, ix, side)) PetscCall(product_plane(m, op, ix, st, &good));
         else if (good) {
-          for (int d = 0; d < 3; d++) class[d] = class_of(&m->axis[d], ix[d]);
+          for (int d = 0; d < 3; d++) class[d] = BCRProductClass(&m->axis[d], ix[d]);
           product_compare(m, ix, class, st, model[class[0] + 3 * class[1] + 9 * class[2]]);
           good = (PetscBool)(m->dev <= BCR_SAME_TOL);
           if (good && class[0] == BCR_INSIDE && !beside)
-            ix[0] += product_run(m, ix, m->axis[0].b + m->axis[0].n - 1, model[class[0] + 3 * class[1] + 9 * class[2]]);
+            ix[0] +=
+              BCRProductRun(m, ix, m->axis[0].b + m->axis[0].n - 1, model[class[0] + 3 * class[1] + 9 * class[2]]);
         } else {
           m->dev = PETSC_INFINITY;
           m->devrow = m->devcol = BCRGridNatural(&A->grid, ix);
@@ -519,7 +527,7 @@ static PetscErrorCode product_agree(BCRProduct *m)
 }
 
 /* Units: the largest coefficient of a set with an axis, and the sign of the diagonal */
-static PetscErrorCode product_write(const BCRProduct *m, BCROperator *op)
+PetscErrorCode BCRProductWrite(const BCRProduct *m, BCROperator *op)
 {
   double unit = 0;
 
@@ -550,7 +558,7 @@ static PetscErrorCode product_write(const BCRProduct *m, BCROperator *op)
 }
 
 /* Nothing of an attempt stays */
-static PetscErrorCode product_clear(BCROperator *op)
+PetscErrorCode BCRProductClear(BCROperator *op)
 {
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) {
@@ -573,6 +581,7 @@ PetscErrorCode BCRProductRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool
   *good = PETSC_FALSE;
   if (A->dim < 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(product_wanted(A, c, good));
+  A->box.wanted = *good;
   if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRRowsFetch(A));
   PetscCall(PetscMemzero(&m, sizeof(m)));
@@ -580,9 +589,9 @@ PetscErrorCode BCRProductRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool
   m.c = c;
   PetscCall(product_sample(&m, op, good));
   if (*good) {
-    *good = product_choose(&m);
+    *good = BCRProductChoose(&m);
     if (*good) {
-      ierr = product_write(&m, op);
+      ierr = BCRProductWrite(&m, op);
       if (!ierr) ierr = product_all(&m, op);
       PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
       PetscCall(product_agree(&m));
@@ -599,7 +608,7 @@ PetscErrorCode BCRProductRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool
     }
   }
   if (!*good) {
-    PetscCall(product_clear(op));
+    PetscCall(BCRProductClear(op));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrncpy(op->fit, "exact", sizeof(op->fit)));

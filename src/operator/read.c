@@ -145,12 +145,14 @@ static PetscErrorCode BCRReadGuess(BCRReader *R, PetscInt c)
 {
   BCRRows *A = &R->rows;
   BCROperator *op = &R->ops[c];
-  PetscBool product = PETSC_FALSE;
+  PetscBool product = PETSC_FALSE, differ = PETSC_FALSE;
 
   PetscFunctionBegin;
+  A->box.wanted = A->box.tried = PETSC_FALSE;
   if (!R->star) PetscCall(BCRProductRead(A, c, op, &product));
-  if (product) {
-    R->stage[c] = BCR_PRODUCT;
+  if (!product && R->differ) PetscCall(BCRDifferProduct(A, c, op, &differ));
+  if (product || differ) {
+    R->stage[c] = differ ? BCR_DIFFERS : BCR_PRODUCT;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRPlanesGuess(A, c, op));

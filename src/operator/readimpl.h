@@ -75,7 +75,7 @@ typedef struct {
   PetscBool one;     /* a fit has no general axis but x */
   BCRWhy *why;
   struct { /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
-    PetscBool tried;
+    PetscBool wanted, tried; /* rows have entries beside their star; there was one to try */
     PetscInt row, col;
     double have, want;
   } box;
@@ -241,6 +241,8 @@ PETSC_INTERN PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROp
 /* differ.c. The operator that most rows have, with those that differ in op->differ; planes are given, and have been searched.
    *good = PETSC_FALSE: most rows have no such operator. Collective */
 PETSC_INTERN PetscErrorCode BCRDifferRead(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
+/* differproduct.c. The same of constant box stencils, which BCRProductRead() has tried. Collective */
+PETSC_INTERN PetscErrorCode BCRDifferProduct(BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
 PETSC_INTERN PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);

@@ -3,6 +3,7 @@
 */
 #include "turn.h"
 #include "compare.h"
+#include "differ.h"
 #include "order.h"
 #include <string.h>
 
@@ -198,10 +199,34 @@ static PetscErrorCode shift_fault(const PetscInt ix[3], double imag, double want
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Loops over this rank's nodes. first: only the first row of the box, whose tau is taken; else all, which are compared */
+/* What is known of the nodes of this rank where rows differ (differ.h) */
+enum {
+  NODE_MASK = 1, /* its row is not the operator's, whatever the shift is */
+  NODE_DIFFERS   /* its row is, but for real entries */
+};
+
+static PetscErrorCode note_differ(const BCRRows *A, const BCRDiffer differ, unsigned char **note)
+{
+  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(PetscMax(A->nodes, 1), note));
+  for (PetscInt i = 0; i < differ->m; i++) {
+    BCRGridNaturalNode(&A->grid, differ->row[i], ix);
+    (*note)[BCRNode(A, ix)] = NODE_DIFFERS;
+  }
+  for (PetscInt i = 0; i < differ->runs; i++) {
+    BCRGridNaturalNode(&A->grid, differ->run[i], ix);
+    (void)memset(*note + BCRNode(A, ix), NODE_MASK, (size_t)differ->length[i]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Loops over this rank's nodes. first: only the first row of the box that is the operator's, whose tau is taken; else all but those
+   of a mask, which are compared. note: of the nodes, or NULL */
 static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt c, const BCROperator *op,
-                                    const BCRModelAxis m[3], PetscBool first, double *tau, double *size,
-                                    BCRFault *fault)
+                                    const BCRModelAxis m[3], const unsigned char *note, PetscBool first, double *tau,
+                                    double *size, BCRFault *fault)
 {
   PetscInt ix[3];
 
@@ -210,9 +235,11 @@ static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
         const double imag = (double)t->imag[c + A->dof * BCRNode(A, ix)];
+        const int what = note ? note[BCRNode(A, ix)] : 0;
         double diagonal = 0;
         const double w = row_weight(A, op, m, ix, &diagonal);
 
+        if (what == NODE_MASK || (first && what)) continue;
         if (first && w != 0) {
           *tau = imag / w;
           *size = fabs(diagonal / w);
@@ -239,23 +266,28 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
 {
   BCRFault fault = {PETSC_SUCCESS, ""};
   double told[2] = {0, 0};
+  unsigned char *note = NULL;
   BCRModelAxis m[3];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (!t->real) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(
-    !op->differ && !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
+    op->differ || !strcmp(op->fit, "exact"), A->comm, PETSC_ERR_SUP,
     "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
     "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
-  ierr = compare_shift(t, A, c, op, m, PETSC_TRUE, &told[0], &told[1], &fault);
+  ierr = BCRFaultShare(A->comm, op->differ ? note_differ(A, op->differ, &note) : PETSC_SUCCESS, BCR_NO_MEMORY);
+  if (!ierr) ierr = compare_shift(t, A, c, op, m, note, PETSC_TRUE, &told[0], &told[1], &fault);
   if (!ierr) ierr = BCRTakeFrom(A->comm, told[1], told, sizeof(told), NULL);
-  if (!ierr) ierr = compare_shift(t, A, c, op, m, PETSC_FALSE, &told[0], &told[1], &fault);
+  if (!ierr) ierr = compare_shift(t, A, c, op, m, note, PETSC_FALSE, &told[0], &told[1], &fault);
+  PetscCall(PetscFree(note));
   PetscCall(BCRModelDestroy(m));
   PetscCall(ierr);
   PetscCall(BCRFaultAgree(A->comm, &fault));
   op->tau = fabs(told[0]) <= BCR_SUM_TOL * told[1] ? 0 : (PetscReal)told[0];
+  /* rows of the mask have sums that are complex, and lists have real ones: its solution is zero */
+  if (op->differ && op->tau != 0) op->differ->shores = op->differ->lifts = 0;
   if (t->turned) PetscCall(BCRFaultShare(A->comm, take_turn(t, A, c, op), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

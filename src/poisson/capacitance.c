@@ -746,12 +746,14 @@ static PetscReal row_size(const BCROperator *op, const BCRGrid *g, const PetscIn
 {
   PetscReal diag = PetscAbsReal(op->shift), weight = 1;
 
+  for (int set = 1; set < 8 && op->product; set++) /* 2 along each axis of the set */
+    diag += PetscAbsReal(op->mixed[set]) * (PetscReal)(1 << ((set & 1) + (set >> 1 & 1) + (set >> 2)));
   for (int d = 0; d < op->dim; d++) {
     const BCRAxis *x = &op->axis[d];
     const PetscInt i = ix[d] - (x->plane[0].present ? 1 : 0);
 
     if (i < 0 || i >= x->n) return 1; /* in a plane: a row like any other there */
-    diag += PetscAbsReal(x->lower ? x->diag[i] : 2 * x->a);
+    if (!op->product) diag += PetscAbsReal(x->lower ? x->diag[i] : 2 * x->a);
     weight *= x->weight ? x->weight[i] : 1;
   }
   return PetscAbsReal(op->scale) * diag * weight * row_factor(op, g, ix);

@@ -1,7 +1,8 @@
 /*
   Rows that differ where coefficients vary along two or three axes (stretched grids): obstacles and coasts with columns kept,
   zeroed or without flux, two materials, wells, a pinned row, in rows as they are divided by volumes, symmetric, or each with a
-  factor of its own. Solved directly, also transposed and with other values: against PETSc's LU, and the equations.
+  factor of its own, and where one axis is multiplied by numbers along another. Solved directly, also transposed and with other
+  values: against PETSc's LU, and the equations.
   ranks: 1 3
 */
 #include "../petsc/testing.h"
@@ -36,6 +37,7 @@ typedef struct {
   Form form;
   PetscBool closed; /* all walls without flux, else held */
   double ratio;     /* of the largest cell to the smallest */
+  PetscBool times;  /* what is along z is multiplied by numbers along x (cylinders, layers) */
 } Case;
 
 /* Width of cell i along axis d: small cells at both walls, at one, in the middle */
@@ -84,7 +86,8 @@ static void Row(const void *ctx, const PetscInt N[3], const PetscInt ix[3], MatS
   }
   if (c->form == FACTORS) factor = exp(sin(12.9 * (double)ix[0] + 78.2 * (double)ix[1] + 37.7 * (double)ix[2]));
   for (PetscInt d = 0; d < c->dim; d++) {
-    const double h = Width(c, d, ix[d]);
+    const double h = Width(c, d, ix[d]), x = ((double)ix[0] + .5) / (double)c->n[0],
+                 times = c->times && d == 2 ? 1 / ((.3 + x) * (.3 + x)) : 1;
 
     for (int s = 0; s < 2; s++) {
       PetscInt jx[3] = {ix[0], ix[1], ix[2]}, *to = d == 0 ? &cols[*m].i : (d == 1 ? &cols[*m].j : &cols[*m].k);
@@ -92,11 +95,11 @@ static void Row(const void *ctx, const PetscInt N[3], const PetscInt ix[3], MatS
 
       jx[d] += s ? 1 : -1;
       if (jx[d] < 0 || jx[d] == N[d]) {
-        diagonal += c->closed ? 0 : factor * 2 * k / (h * h);
+        diagonal += c->closed ? 0 : factor * times * 2 * k / (h * h);
         continue;
       }
       if (c->what == NOFLUX && Mask(c, jx)) continue;
-      link = factor * 2 / (h * (h / k + Width(c, d, jx[d]) / (c->what == MATERIAL && Inside(c, jx) ? 10 : 1)));
+      link = factor * times * 2 / (h * (h / k + Width(c, d, jx[d]) / (c->what == MATERIAL && Inside(c, jx) ? 10 : 1)));
       diagonal += link;
       if (c->what == ZEROED && Mask(c, jx)) continue;
       *to = jx[d];
@@ -184,20 +187,23 @@ int main(int argc, char **argv)
   for (PetscInt dim = 2; dim < 4; dim++)
     for (int what = KEPT; what <= PINNED; what++)
       for (int shape = DISC; shape <= (what < MATERIAL ? COAST : DISC); shape++)
-        for (int form = VOLUMES; form <= FACTORS; form++) {
+        for (int k = VOLUMES; k <= FACTORS + 1; k++) {
+          const PetscBool times = (PetscBool)(k > FACTORS); /* one more of each kind */
+          const int form = times ? (what + 1) % 2 : k;
           const PetscBool closed = (PetscBool)(what >= NOFLUX && what != MATERIAL);
           Case c = {
             dim, {31, 28, 1},
-             (What)what, (Shape)shape, (Form)form, closed, 5
+             (What)what, (Shape)shape, (Form)form, closed, 5, times
           };
           char name[80];
 
           if (dim == 3) c.n[0] = 15, c.n[1] = 14, c.n[2] = 12;
           if (dim == 3 && shape == COAST)
             continue; /* more than an eighth of the rows differ, as in two dimensions of materials */
-          PetscCall(PetscSNPrintf(name, sizeof(name), "%dD, %s, %s, %s%s", (int)dim, whats[what],
-                                  shape ? "coast" : "disc", forms[form], closed ? ", closed" : ""));
-          if (dim == 3 && form != what % 3) continue; /* few, for their time */
+          PetscCall(PetscSNPrintf(name, sizeof(name), "%dD, %s, %s, %s%s%s", (int)dim, whats[what],
+                                  shape ? "coast" : "disc", forms[form], closed ? ", closed" : "",
+                                  times ? ", times" : ""));
+          if (times ? dim == 2 : dim == 3 && form != what % 3) continue; /* few, for their time */
           if (only < 0 || only == number) PetscCall(Run(&c, name, print));
           number++;
         }

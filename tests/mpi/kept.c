@@ -1,5 +1,5 @@
 /*
-  Directions of rows that differ are kept: a further random right-hand side takes no more solves
+  Directions of rows that differ are kept: a second random right-hand side takes no more solves
   of the box than the first, and once there were as many as there are rows, m, every one takes two,
   whatever it is; with
   -pc_bcrpoisson_capacitance_max_rows less than m it takes more; other values of the matrix begin
@@ -61,7 +61,10 @@ static PetscErrorCode Run(const Case *c, PetscBool few)
   if (few) PetscCall(PCBCRPoissonSetCapacitanceMaxRows(pc, 10));
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &first));
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &second));
-  Check(second <= first, "%d-D, what %d: %d solves, then %d", (int)c->dim, c->what, (int)first, (int)second);
+  /* with fewer directions than a solve makes none of a stiff system is spared, and what rounding leaves of the known ones is solved
+     for once more */
+  Check(few && c->jump > 100 ? second <= first + first / 3 : second <= first,
+        "%d-D, what %d, jump %g: %d solves, then %d", (int)c->dim, c->what, c->jump, (int)first, (int)second);
   for (PetscInt k = 2; k < rows + borders; k++) PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &solves));
   for (int source = 0; source < 2; source++) {
     PetscCall(Solve(c, A, ksp, b, x, (PetscBool)source, &rows, &solves));
@@ -89,17 +92,18 @@ int main(int argc, char **argv)
   /* the last number: solves of the box once all directions are known. Materials have fields of which
      some lose a digit more, which takes another one */
   const Case cases[] = {
-    {2, 31, NEUMANN_MASK, DISC, 1,  PETSC_TRUE,  2},
-    {2, 31, NEUMANN_MASK, DISC, 1,  PETSC_FALSE, 2},
-    {2, 31, KEPT,         DISC, 1,  PETSC_FALSE, 2},
-    {2, 31, ZEROED,       DISC, 1,  PETSC_TRUE,  2},
-    {2, 31, WELLS,        DISC, 1,  PETSC_TRUE,  2},
-    {3, 11, NEUMANN_MASK, DISC, 1,  PETSC_FALSE, 2},
-    {3, 11, KEPT,         DISC, 1,  PETSC_TRUE,  2},
-    {3, 13, KEPT,         DISC, 1,  PETSC_FALSE, 2},
-    {3, 13, NEUMANN_MASK, DISC, 1,  PETSC_TRUE,  2},
-    {2, 63, MATERIAL,     DISC, 10, PETSC_FALSE, 3},
-    {3, 17, MATERIAL,     DISC, 10, PETSC_FALSE, 2}
+    {2, 31, NEUMANN_MASK, DISC, 1,    PETSC_TRUE,  2},
+    {2, 31, NEUMANN_MASK, DISC, 1,    PETSC_FALSE, 2},
+    {2, 31, KEPT,         DISC, 1,    PETSC_FALSE, 2},
+    {2, 31, ZEROED,       DISC, 1,    PETSC_TRUE,  2},
+    {2, 31, WELLS,        DISC, 1,    PETSC_TRUE,  2},
+    {3, 11, NEUMANN_MASK, DISC, 1,    PETSC_FALSE, 2},
+    {3, 11, KEPT,         DISC, 1,    PETSC_TRUE,  2},
+    {3, 13, KEPT,         DISC, 1,    PETSC_FALSE, 2},
+    {3, 13, NEUMANN_MASK, DISC, 1,    PETSC_TRUE,  2},
+    {2, 63, MATERIAL,     DISC, 10,   PETSC_FALSE, 3},
+    {3, 17, MATERIAL,     DISC, 10,   PETSC_FALSE, 2},
+    {2, 63, MATERIAL,     DISC, 1000, PETSC_FALSE, 3}
   };
   PetscMPIInt rank;
 

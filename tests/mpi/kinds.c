@@ -2,7 +2,7 @@
   Every kind of row that differs x ends of the axes x singular or not: KSPPREONLY solves the
   matrix directly, twice, transposed and with other values, with a residual of rounding and the
   solution of PETSc's LU; of singular matrices, where a constant is free, a known one. Kinds and
-  their counts are in PCView(). Real and complex, any number of ranks.
+  their counts are in PCView(). Some in mixed and in single precision. Real and complex, any number of ranks.
   -backend cuda: vectors and matrices on the CUDA devices that the ranks have, or share
   -few <1, 3 on more than two ranks>: one case of so many
   ranks: 1 2 3 5
@@ -291,9 +291,10 @@ static PetscErrorCode View(const Box *box, PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Run(const Box *box, int e, PetscBool device)
+static PetscErrorCode Run(const Box *box, int e, PetscBool device, PCBCRPoissonPrecision precision)
 {
-  const PetscBool singular = Singular(box), single = (PetscBool)(sizeof(PetscReal) < sizeof(double));
+  const PetscBool singular = Singular(box), single = (PetscBool)(sizeof(PetscReal) < sizeof(double) ||
+                                                                 precision == PCBCRPOISSON_PRECISION_SINGLE);
   PetscReal error = 0, difference = 0;
   PetscInt rows, solves;
   KSPConvergedReason reason;
@@ -309,6 +310,7 @@ static PetscErrorCode Run(const Box *box, int e, PetscBool device)
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecDuplicate(b, &y));
   PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
+  PetscCall(PCBCRPoissonSetPrecision(pc, precision));
   PetscCall(KSPSetFromOptions(ksp));
   for (int k = 0; k < 4; k++) {
     const PetscBool transpose = (PetscBool)(k == 2);
@@ -325,9 +327,10 @@ static PetscErrorCode Run(const Box *box, int e, PetscBool device)
     if (singular) PetscCall(Apart(box, da, x, y, &difference));
     Check(reason > 0 && rows > 0 && solves > 0 && error <= (single ? 1e-5 : 1e-13) &&
             difference <= (single ? 1e-2 : 1e-10),
-          "%s, %d-D, ends %d, scale %g, %s, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g",
-          kinds[box->kind], (int)box->dim, e, box->scale, singular ? "singular" : "regular", k, (int)reason, (int)rows,
-          (int)solves, (double)error, (double)difference);
+          "%s, %d-D, ends %d, scale %g, %s, %s, solve %d: reason %d, %d rows, %d solves, backward error %g, difference "
+          "%g",
+          kinds[box->kind], (int)box->dim, e, box->scale, singular ? "singular" : "regular",
+          PCBCRPoissonPrecisions[precision], k, (int)reason, (int)rows, (int)solves, (double)error, (double)difference);
   }
   if (e == 0) PetscCall(View(box, pc));
   PetscCall(KSPDestroy(&ksp));
@@ -372,7 +375,9 @@ int main(int argc, char **argv)
 
         /* no rows differ where the end has planes or none */
         if ((kind == HALF && ends[e][1][0] >= PLANE) || (kind == WALL && ends[e][0][1] >= PLANE)) continue;
-        if (t % few == 0) PetscCall(Run(&box, e, device));
+        if (t % few == 0) PetscCall(Run(&box, e, device, PCBCRPOISSON_PRECISION_DOUBLE));
+        if (t % (7 * few) == 0) PetscCall(Run(&box, e, device, PCBCRPOISSON_PRECISION_MIXED));
+        if (t % (7 * few) == 3 * few) PetscCall(Run(&box, e, device, PCBCRPOISSON_PRECISION_SINGLE));
       }
   PetscCall(PetscFinalize());
   return TestStatus(rank == 0, TestPassed, TestFailed);
