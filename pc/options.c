@@ -117,6 +117,17 @@ void BCROptionsChanged(PC pc, PetscBool plan)
   if (plan && options->replan) *(PetscBool *)option_field(pc, options->replan) = PETSC_TRUE;
 }
 
+/* option: as of check in BCROption */
+static PetscErrorCode option_check(PC pc, const BCROption *o, const char option[], PetscInt n, const void *values)
+{
+  PetscFunctionBegin;
+  if (o->why)
+    PetscCheck(*(const PetscInt *)values >= o->least, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+               "%s %" PetscInt_FMT ": %s", option ? option : o->setter, *(const PetscInt *)values, o->why);
+  if (o->check) PetscCall((*o->check)(pc, option, n, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* On several ranks every call counts: what is the same as before here may be new on another rank,
    and all are to set up, or to say that they differ */
 static PetscErrorCode option_store(PC pc, const BCROption *o, PetscInt n, const void *values)
@@ -230,7 +241,7 @@ static PetscErrorCode option_read(PC pc, const BCROption *o, const char name[], 
     }
   }
   if (!given) PetscFunctionReturn(PETSC_SUCCESS);
-  if (o->check) PetscCall((*o->check)(pc, option, n, &v));
+  PetscCall(option_check(pc, o, option, n, &v));
   if (o->max && !o->count) n = o->max;
   PetscCall(option_store(pc, o, n, o->type == BCR_OPTION_STRING ? (const void *)text : (const void *)&v));
   if (o->given) PetscCall((*o->given)(pc));
@@ -318,7 +329,7 @@ PetscErrorCode BCROptionSet(PC pc, const char setter[], PetscInt n, const void *
     PetscCheck(word >= 0 && word < nwords, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no %s",
                word, o->words[nwords]);
   }
-  if (o->check) PetscCall((*o->check)(pc, NULL, n, values));
+  PetscCall(option_check(pc, o, NULL, n, values));
   PetscCall(option_store(pc, o, n, values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -46,6 +46,8 @@ struct _n_BCROption {
   /* raises an error for values that cannot be. option: whole name, with prefix, or NULL where it is a setter that gave
      them */
   PetscErrorCode (*check)(PC pc, const char option[], PetscInt n, const void *values);
+  PetscInt least;                 /* BCR_OPTION_INT with a reason why: smaller ones cannot be */
+  const char *why;                /* that is said then */
   PetscErrorCode (*given)(PC pc); /* what else it means that the option is in the database */
 };
 

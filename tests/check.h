@@ -34,6 +34,15 @@ static inline void TestLargest(double *worst, double e)
   if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
 }
 
+/* TestDestroy(&x, &b, &ksp, &A, &da): destroys PETSc's objects, of whatever class */
+#define TestDestroy(...) TestDestroyObjects((void *[]){__VA_ARGS__, NULL})
+static inline PetscErrorCode TestDestroyObjects(void *const object[])
+{
+  PetscFunctionBegin;
+  for (; *object; object++) PetscCall(PetscObjectDestroy((PetscObject *)*object));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A KSP of the type with PCBCRPOISSON, which sees the matrix alone */
 static inline PetscErrorCode TestKSPCreate(Mat A, KSPType type, KSP *ksp, PC *pc)
 {

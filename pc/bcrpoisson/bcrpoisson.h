@@ -85,6 +85,7 @@ typedef struct {
   /* what set-up made of it */
   PetscBool replan;         /* a choice changed that the plan depends on */
   BCRPlace place;           /* which node of which grid each row is */
+  const char *noteam;       /* why ranks share no slab; NULL: they may */
   BCRMoves moves;           /* from the boxes of the grid to the slabs that the solver has */
   PetscInt dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
   BCROperator *ops;

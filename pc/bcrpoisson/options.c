@@ -146,28 +146,6 @@ static PetscErrorCode check_scale(PC pc, const char option[], PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode check_directions(PC pc, const char option[], PetscInt n, const void *values)
-{
-  const PetscInt most = *(const PetscInt *)values;
-
-  PetscFunctionBegin;
-  (void)n;
-  PetscCheck(most >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "%s %" PetscInt_FMT ": at least one direction is kept", option, most);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode check_slabranks(PC pc, const char option[], PetscInt n, const void *values)
-{
-  const PetscInt ranks = *(const PetscInt *)values;
-
-  PetscFunctionBegin;
-  (void)n;
-  PetscCheck(ranks >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "%s %" PetscInt_FMT ": a number of ranks, or 0 for what is best", option, ranks);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode set_operator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
                                    PetscReal shift, PetscReal scale)
 {
@@ -406,7 +384,7 @@ static const BCROption table[] = {
   {"capacitance", "What to do with a matrix of which some rows are not those of a separable operator", BCR_OPTION_ENUM,
    AT(capacitance), 0, PCBCRPoissonCapacitances, PCBCRPOISSON_CAPACITANCE_AUTO, METHODS(Capacitance)},
   {"capacitance_max_rows", "Directions of that system that are kept from solve to solve, at most", BCR_OPTION_INT,
-   AT(directions), 0, NULL, 2000, METHODS(CapacitanceMaxRows), .check = check_directions},
+   AT(directions), 0, NULL, 2000, METHODS(CapacitanceMaxRows), .least = 1, .why = "at least one direction is kept"},
   {"recursive", "A given radix or schedule: recursion in three dimensions", BCR_OPTION_BOOL, AT(recursive), PLAN, NULL,
    PETSC_FALSE, METHODS(Recursive)},
   {"tune", "Time several plans at set-up and take the fastest", BCR_OPTION_BOOL, AT(tune), PLAN, NULL, PETSC_FALSE,
@@ -416,7 +394,7 @@ static const BCROption table[] = {
   {"graph", "On a GPU launch the kernels of a solve as one CUDA graph", BCR_OPTION_BOOL, AT(graph), PLAN, NULL,
    PETSC_TRUE, METHODS(Graph)},
   {"slab_ranks", "Ranks of a node that share a slab, 0: as many as is best", BCR_OPTION_INT, AT(slabranks), PLAN,
-   .check = check_slabranks},
+   .why = "a number of ranks, or 0 for what is best"},
   {"launch", "Launch parameters of a GPU, 0: the default (developer, see BCRCoreOptions)", BCR_OPTION_INT, AT(launch),
    PLAN, .max = BCR_LAUNCH},
   {"isa", "Instruction set, or the next lower one that the machine has (developer)", BCR_OPTION_ENUM, AT(isa), PLAN,

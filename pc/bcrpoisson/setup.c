@@ -77,34 +77,57 @@ PetscInt BCRPoissonGeneralAxis(PC pc, PetscBool *forced)
   return general;
 }
 
-/* How many ranks are to share a slab: on the host a slab of which nothing is left to do but transforms and lines, no factors of
-   rows, planes beside it, means */
-static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMPIInt *team)
+/* Why ranks cannot share a slab on this one's account, NULL: they can. On the host a slab of which nothing is left to do but
+   transforms and lines: no factors of rows, lines with coefficients of their own, or weights */
+static const char *no_team(const PC_BCRPoisson *bcr, PetscInt axis, PetscBool inplace)
 {
-  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
-  const BCRGrid *g = &bcr->place.grid;
   const BCROperator *op = bcr->ops;
-  PetscMPIInt can = bcr->precision == PCBCRPOISSON_PRECISION_DOUBLE && !bcr->pattern.device && !bcr->device &&
-                    !bcr->tune && !bcr->tunefile && !bcr->nlevels && bcr->radix == PCBCRPOISSON_RADIX_AUTO &&
-                    !bcr->factor && !op->product && !op->waves && !op->rowscale && !op->devscale && !op->apart &&
-                    !op->differ && op->tau == 0;
 
-  PetscFunctionBegin;
-  *team = 1;
-  /* what all ranks know alike */
-  if (g->size == 1 || g->dim != 3 || axis == 0 || bcr->dof != 1 || PetscDefined(USE_COMPLEX) ||
-      sizeof(PetscReal) != sizeof(double))
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (axis == 0) return "slabs along x are no planes of rows";
+  if (bcr->dof != 1 || PetscDefined(USE_COMPLEX))
+    return "components, and real and imaginary parts, are solved for in a box of their rank, one after the other";
+  if (bcr->precision != PCBCRPOISSON_PRECISION_DOUBLE || sizeof(PetscReal) != sizeof(double))
+    return "it is done in double precision alone";
+  if (bcr->pattern.device || bcr->device) return "vectors are on a device";
+  if (bcr->tune || bcr->tunefile || bcr->nlevels || bcr->radix != PCBCRPOISSON_RADIX_AUTO)
+    return "a radix, a schedule or tuning was asked for";
+  if (bcr->factor || op->rowscale || op->devscale) return "rows have factors";
+  if (op->apart || op->differ) return "rows differ";
+  if (op->product || op->waves || op->tau != 0) return "the operator is no definite sum of axes";
   for (PetscInt d = 0; d < 3; ++d) {
     const BCRAxis *x = &op->axis[d];
 
-    /* no lines with coefficients of their own, no weights */
-    can = can && x->n > 2 && x->a > 0 && !x->lower && !x->weight && !x->times && !x->plane[0].present &&
-          !x->plane[1].present && BCRAxisGetEndWeight(x, 0) == 1 && BCRAxisGetEndWeight(x, x->n - 1) == 1;
+    if (inplace && (x->plane[0].present || x->plane[1].present))
+      return "boundary rows are kept beside the box, and each rank has its own";
+    if (x->lower || x->times) return "coefficients vary along an axis";
+    if (x->weight || BCRAxisGetEndWeight(x, 0) != 1 || BCRAxisGetEndWeight(x, x->n - 1) != 1)
+      return "rows at an end have weights of their own";
+    if (x->n <= 2 || !(x->a > 0)) return "the box has fewer than three rows along an axis, or no coupling there";
   }
+  return NULL;
+}
+
+/* How many ranks are to share a slab */
+static PetscErrorCode slab_team(PC pc, PetscInt axis, PetscBool inplace, PetscMPIInt *team)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  const BCRGrid *g = &bcr->place.grid;
+  PetscMPIInt can;
+
+  PetscFunctionBegin;
+  *team = 1;
+  bcr->noteam = g->size > 1 && g->dim == 3 ? no_team(bcr, axis, inplace) : NULL;
+  if (g->size == 1 || g->dim != 3 || axis == 0 || bcr->dof != 1 || PetscDefined(USE_COMPLEX) ||
+      sizeof(PetscReal) != sizeof(double))
+    PetscFunctionReturn(PETSC_SUCCESS); /* as all ranks know */
+  can = bcr->noteam ? 0 : 1;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, g->comm));
   if (can) *team = BCRMovesTeam(g, axis, inplace, bcr->slabranks);
-  if (op->singular && *team < g->size) *team = 1;
+  else if (!bcr->noteam) bcr->noteam = "another rank cannot";
+  if (bcr->ops->singular && *team < g->size) {
+    if (*team > 1) bcr->noteam = "of singular operators all ranks have to";
+    *team = 1;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,12 +137,15 @@ static PetscErrorCode set_slabs(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   PetscInt axis, general;
   PetscMPIInt team;
-  PetscBool device, inplace, forced, known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool device, inplace, forced, twice = PETSC_TRUE,
+                                     known = bcr->moves.nodes || bcr->moves.carry ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(BCRVecsOnDevice(pc, bcr->place.dm, &device));
   general = BCRPoissonGeneralAxis(pc, &forced);
-  BCRMovesChoose(&bcr->place.grid, general, forced, device, &axis, &inplace);
+  for (PetscInt c = 0; c < bcr->dof; ++c)
+    if (bcr->ops[c].product || bcr->ops[c].waves) twice = PETSC_FALSE; /* these travel themselves */
+  PetscCall(BCRMovesChoose(&bcr->place.grid, general, forced, device, twice, &axis, &inplace));
   PetscCall(slab_team(pc, axis, inplace, &team));
   if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace || team != bcr->moves.wanted)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));

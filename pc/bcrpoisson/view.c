@@ -29,6 +29,8 @@ static PetscErrorCode view_redistribution(PC pc, PetscViewer viewer)
   if (cut == 1 && forced)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "redistributed: coefficients vary along %c so that it cannot be transformed\n", xyz[general]));
+  else if (cut == 1 && general < 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: slabs along x would be solved twice\n"));
   else if (cut == 1)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
@@ -115,6 +117,8 @@ static PetscErrorCode view_ranks(PC pc, PetscViewer viewer)
                                      "coupling: %d ranks share a slab in memory that all of them reach, each its lines "
                                      "and planes of modes; no vector is moved\n",
                                      (int)m->team->size));
+  if (bcr->noteam && !bcr->device)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "ranks: none share a slab, as %s\n", bcr->noteam));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

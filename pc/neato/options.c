@@ -14,19 +14,6 @@ const char *const PCNeatoTransports[] = {"auto", "mpi", "nccl", "host", "PCNeato
 const char *const PCNeatoBackends[] = {"auto", "cpu", "cuda", "PCNeatoBackend", "PCNEATO_BACKEND_", NULL};
 const char *const PCNeatoPrecisions[] = {"double", "single", "mixed", "PCNeatoPrecision", "PCNEATO_PRECISION_", NULL};
 
-static PetscErrorCode check_parts(PC pc, const char option[], PetscInt n, const void *values)
-{
-  const PetscInt parts = *(const PetscInt *)values;
-
-  PetscFunctionBegin;
-  (void)n;
-  PetscCheck(parts >= 0 || !option, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "%s %" PetscInt_FMT ": give 1 or more, or 0 for the automatic choice", option, parts);
-  PetscCheck(parts >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "%" PetscInt_FMT " parts of a line: give 1 or more, or 0 for the automatic choice", parts);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #define AT(field)     offsetof(PC_Neato, field)
 #define METHODS(name) BCR_OPTION_METHODS(PCNeato, name)
 
@@ -39,7 +26,7 @@ static const BCROption table[] = {
   {"variant", "Form of pscheme (rearranged, plain) or dc (parallel, sequential)", BCR_OPTION_ENUM, AT(variant), 0,
    PCNeatoVariants, PCNEATO_VARIANT_AUTO, METHODS(Variant)},
   {"parts", "Parts of a line in pscheme and dc, 0: automatic", BCR_OPTION_INT, AT(parts), 0, NULL, 0, METHODS(Parts),
-   .check = check_parts},
+   .why = "give 1 or more, or 0 for the automatic choice"},
   {"memory", "Memory of a GPU that cr works in", BCR_OPTION_ENUM, AT(memory), 0, PCNeatoMemories, PCNEATO_MEMORY_AUTO,
    METHODS(Memory)},
   {"coupling", "How ranks that share a line are coupled", BCR_OPTION_ENUM, AT(coupling), 0, PCNeatoCouplings,

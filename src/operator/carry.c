@@ -293,6 +293,21 @@ static PetscErrorCode carry_fill(BCRCarry c, const BCRGrid *g, PetscInt axis, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRCarryTogether(MPI_Comm outer, PetscBool *together)
+{
+  PetscMPIInt tag, size;
+  MPI_Comm comm;
+  BCRNode *node;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCommDuplicate(outer, &comm, &tag));
+  BCRCallElse(BCRNodeGet(comm, &node), (void)PetscCommDestroy(&comm));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  *together = node->ranks == size ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscCommDestroy(&comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRCarryCreate(const BCRGrid *grid, PetscInt axis, const PetscInt first[], PetscMPIInt team,
                               BCRCarry *carry)
 {

@@ -20,6 +20,8 @@ typedef struct {
   size_t bytes;        /* device: of both slabs and of packed messages, on this rank */
 } BCRCarryInfo;
 
+/* Collective: are all ranks on one node? */
+PETSC_INTERN PetscErrorCode BCRCarryTogether(MPI_Comm comm, PetscBool *together);
 /* Collective. Rank p has rows first[p] .. first[p + 1] - 1 of the axis, whole across the others. team: so many ranks one
    after the other share the slab that the first of them has; the others have no rows. *carry = NULL: not all of a team
    reach it */

@@ -22,9 +22,10 @@ typedef struct {
 } BCRMoves;
 
 /* The axis to cut, and whether the boxes are such slabs. general: the axis along which coefficients
-   vary, -1: none; forced: it must be cut; device: vectors live on one. The same on all ranks */
-PETSC_INTERN void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBool forced, PetscBool device,
-                                 PetscInt *axis, PetscBool *inplace);
+   vary, -1: none; forced: it must be cut; device: vectors live on one; twice: slabs along x would be solved twice. The same
+   on all ranks. Collective */
+PETSC_INTERN PetscErrorCode BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBool forced, PetscBool device,
+                                           PetscBool twice, PetscInt *axis, PetscBool *inplace);
 /* How many ranks are to share a slab, where they can: a divisor of their number, 1: none do. wanted: as many, or the next
    lower number that there is; 0: whatever is best */
 PETSC_INTERN PetscMPIInt BCRMovesTeam(const BCRGrid *grid, PetscInt axis, PetscBool inplace, PetscInt wanted);

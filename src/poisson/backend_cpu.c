@@ -3,6 +3,7 @@
   applied row by row, while the row is in the cache. Cores are BCRRanks (ranks.h).
 */
 #include "backend.h"
+#include "../base/team.h"
 #include "../backend/cpu/cpu.h"
 #include "../backend/cpu/fields.h"
 #include <math.h>
@@ -115,10 +116,11 @@ static PetscErrorCode cpu_apart_end(const BCRPass *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the nodes (j1, j0) of a face: in the vector (at), and in arrays of its plane (q) */
+/* the nodes (j1, j0) of a face: in the vector (at), and in arrays of its plane (q); rows j1 from share[0] to share[1] - 1 */
 #define FACE_LOOP(face, at, q) \
-  for (PetscInt j1 = 0, at##_ = (face)->at, q##_ = (face)->q; j1 < (face)->n[1]; \
-       j1++, at##_ += (face)->stride[1], q##_ += (face)->qstride[1]) \
+  for (PetscInt j1 = share[0], at##_ = (face)->at + j1 * (face)->stride[1], \
+                q##_ = (face)->q + j1 * (face)->qstride[1]; \
+       j1 < share[1]; j1++, at##_ += (face)->stride[1], q##_ += (face)->qstride[1]) \
     for (PetscInt j0 = 0, at = at##_, q = q##_; j0 < (face)->n[0]; \
          j0++, at += (face)->stride[0], q += (face)->qstride[0])
 
@@ -128,8 +130,10 @@ static PetscErrorCode cpu_face_begin(const BCRPass *p, const BCRFace *face, Pets
   const PetscReal *f = p->f;
   PetscReal *u = p->u;
   const ptrdiff_t nodestride = p->nodestride;
+  PetscInt share[2];
 
   PetscFunctionBegin;
+  BCRTeamShare(p->s->options.core.team, face->n[1], &share[0], &share[1]);
   if (p->transpose) {
     if (u != f) FACE_LOOP(face, at, q) u[at * nodestride] = f[at * nodestride];
     *moves = PETSC_TRUE;
@@ -154,8 +158,10 @@ static PetscErrorCode cpu_face_end(const BCRPass *p, const BCRFace *face)
   const PetscInt packed[3] = {1, axis[0].n, axis[0].n * axis[1].n}, end = face->side ? axis[face->axis].n - 1 : 0;
   PetscReal *u = p->u;
   const ptrdiff_t nodestride = p->nodestride;
+  PetscInt share[2];
 
   PetscFunctionBegin;
+  BCRTeamShare(p->s->options.core.team, face->n[1], &share[0], &share[1]);
   if (!p->transpose) {
     if (plane->slope != 0)
       FACE_LOOP(face, at, q) u[at * nodestride] += plane->slope * u[(at + face->inward) * nodestride];
@@ -320,14 +326,16 @@ static void row_out(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   }
 }
 
-/* Rows of floats go by way of a row of double */
+/* Rows of floats go by way of a row of double. Of a slab that ranks share each prepares some planes */
 static PetscErrorCode cpu_rhs(const BCRPass *p, const BCRField *g)
 {
   const PetscInt n = p->c->op.axis[0].n;
   double *line = state(p)->line;
+  PetscInt first, end;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < p->c->op.axis[2].n; k++) {
+  BCRTeamShare(p->s->options.core.team, p->c->op.axis[2].n, &first, &end);
+  for (PetscInt k = first; k < end; k++) {
     for (PetscInt j = 0; j < p->c->op.axis[1].n; j++) {
       const ptrdiff_t at = j * g->stride[1] + k * g->stride[2];
 
@@ -340,6 +348,7 @@ static PetscErrorCode cpu_rhs(const BCRPass *p, const BCRField *g)
       }
     }
   }
+  PetscCall(BCRTeamMeet(p->s->options.core.team));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -684,14 +684,11 @@ PetscBool BCRPlanMeanInLines(BCRPlan p)
   return BCRPlanIsRing(p->kind) || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Where the ends of the rows have half of a weight all modes have a part in the sum, and it is not done */
 PetscBool BCRPlanMeanOfRanks(BCRPlan p)
 {
   if (!p->singular || !p->limits.cuda || !(p->open[0] || p->open[1])) return PETSC_FALSE;
   if (BCRPlanIsRing(p->kind)) return PETSC_TRUE;
-  if (p->kind != BCR_PLAN_LEVEL0 || p->dim != 2 || p->separators.n < 1) return PETSC_FALSE;
-  return BCREndGetRule(p->axis[0].end[0]).weight == 1 && BCREndGetRule(p->axis[0].end[1]).weight == 1 ? PETSC_TRUE
-                                                                                                      : PETSC_FALSE;
+  return p->kind == BCR_PLAN_LEVEL0 && p->dim == 2 && p->separators.n >= 1 ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* N: unknowns. Elements: what a stage reads and writes once */

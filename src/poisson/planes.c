@@ -10,11 +10,14 @@
   f_i += slope t_b; after the box, u_b = D_b^-1 (t_b + C^T u_i) and u_e = D_e^-1 t_e. (slope = e/d,
   so that E D^-1 acts by it.)
 
+  Ranks that share a slab have a part of the rows of each face, and the first one the edges.
+
   This file says which nodes these are and in which order they are worked on; a backend has the loops
   over them. What moves into the box is a list of terms: the host adds them to a row of the
   right-hand side while it is made, a device one after the other.
 */
 #include "backend.h"
+#include "../base/team.h"
 
 /* Sides of a node: -1 low plane, 0 box, 1 high plane of each axis. PETSC_FALSE: there are no such nodes */
 static PetscBool side_there(const BCRComponent *c, const int side[3])
@@ -222,6 +225,8 @@ PetscErrorCode BCRPlanesBegin(BCRPass *p)
 {
   const BCRComponent *c = p->c;
   const BCRBackend *be = p->s->be;
+  BCRTeam *team = p->s->options.core.team;
+  double any;
 
   PetscFunctionBegin;
   p->moves = PETSC_FALSE;
@@ -232,10 +237,16 @@ PetscErrorCode BCRPlanesBegin(BCRPass *p)
     for (PetscInt q = 0; q < c->nterm[p->transpose] && moves && c->core >= 0; q++)
       if (c->term[p->transpose][q].face == &c->face[b]) p->moves = PETSC_TRUE;
   }
+  any = p->moves ? 1 : 0;
+  PetscCall(BCRTeamSum(team, &any));
+  p->moves = any > 0 ? PETSC_TRUE : PETSC_FALSE;
   if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(be->edge_begin(p));
-  for (int g = BCR_LINK_GROUPS - 1; g >= 0 && p->transpose; g--)
-    PetscCall(be->edge_slope(p, c->linkstart[g], c->linkstart[g + 1] - c->linkstart[g]));
+  if (!team || team->rank == 0) {
+    PetscCall(be->edge_begin(p));
+    for (int g = BCR_LINK_GROUPS - 1; g >= 0 && p->transpose; g--)
+      PetscCall(be->edge_slope(p, c->linkstart[g], c->linkstart[g + 1] - c->linkstart[g]));
+  }
+  PetscCall(BCRTeamMeet(team));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,10 +254,14 @@ PetscErrorCode BCRPlanesEnd(const BCRPass *p)
 {
   const BCRComponent *c = p->c;
   const BCRBackend *be = p->s->be;
+  BCRTeam *team = p->s->options.core.team;
 
   PetscFunctionBegin;
+  PetscCall(BCRTeamMeet(team)); /* the box is solved */
   for (PetscInt b = 0; b < c->nface; b++) PetscCall(be->face_end(p, &c->face[b]));
   if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTeamMeet(team)); /* and so are faces */
+  if (team && team->rank) PetscFunctionReturn(PETSC_SUCCESS);
   if (p->transpose) PetscCall(be->edge_scale(p));
   for (int g = 0; g < BCR_LINK_GROUPS && !p->transpose; g++)
     PetscCall(be->edge_slope(p, c->linkstart[g], c->linkstart[g + 1] - c->linkstart[g]));

@@ -232,10 +232,7 @@ static PetscErrorCode Others(long start, long step, PetscInt *points)
       }
     }
   }
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&right));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &right, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,14 +298,7 @@ int main(int argc, char **argv)
       }
     }
     PetscCall(TestOptions(c->options, PETSC_FALSE));
-    PetscCall(VecDestroy(&right));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&whole));
-    PetscCall(DMDestroy(&da));
-    PetscCall(DMDestroy(&own));
+    PetscCall(TestDestroy(&right, &x, &b, &B, &A, &whole, &da, &own));
   }
   if (size > 1 && (!only[0] || !strcmp(only, "others"))) PetscCall(Others((long)start, (long)step, &points));
   failures = rank == 0 ? TestFailed : 0;

@@ -56,13 +56,7 @@ static PetscErrorCode Run(const Case *box, double value, double unit, PetscInt *
         (int)*its);
   Check(norm[0] <= (sizeof(PetscReal) == 4 ? 1e-3 : 1e-7) * norm[1], "what %d shape %d value %g: residual %g",
         (int)c.what, (int)c.shape, value, (double)(norm[0] / norm[1]));
-  PetscCall(PetscRandomDestroy(&random));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&r));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&random, &x, &b, &r, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

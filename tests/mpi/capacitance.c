@@ -384,6 +384,7 @@ int main(int argc, char **argv)
       for (int d = 0; d < dim; d++)
         for (int s = 0; s < 2; s++) planes[d][s] = Pick(2);
     }
+    if (!TestTurn()) continue;
     PetscCall(RunCase(dim, n, planes, flag, 1 + i % 2, Pick((int)dim), Pick(4), 1 + Pick(8), i % 4 ? Pick(6) : 0,
                       i % 5 ? 2000 : 3));
   }

@@ -171,10 +171,7 @@ static PetscErrorCode TestDense(const Grid *g, PetscInt axis, MatCompactScheme s
   PetscCall(PetscStrlcat(what, ", transpose", sizeof(what)));
   PetscCall(Compare(da, g, axis, D, PETSC_TRUE, x, y, what));
   PetscCall(PetscFree(D));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &y, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -297,10 +294,7 @@ static PetscErrorCode SmoothError(MatCompactScheme scheme, PetscInt m, PetscInt 
   }
   PetscCall(DMDAVecRestoreArray(da, d, &a));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, error, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&d));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &d, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -442,11 +436,7 @@ static PetscErrorCode TestObjects(void)
   PetscCall(MatDestroy(&S));
   for (PetscInt i = 0; i < 3; ++i) PetscCall(MatDestroy(&D[i]));
   for (PetscInt i = 0; i < 4; ++i) PetscCall(VecDestroy(&d[i]));
-  PetscCall(VecDestroy(&e));
-  PetscCall(VecDestroy(&w));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&other));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&e, &w, &f, &other, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -527,10 +517,7 @@ static PetscErrorCode TestNaN(void)
   Check(!wrong, "NaN in %d points of other lines", (int)wrong);
   Check(!none, "finite derivative in %d points next to a NaN", (int)none);
   PetscCall(PetscFree(all));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&d));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &d, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -595,10 +582,7 @@ static PetscErrorCode TestBadInput(void)
              "no matrix of MatCreateCompactDerivative()");
   CheckError(PetscBCRCompactGradient(1, &other, f, &d), PETSC_ERR_ARG_WRONG,
              "no matrix of MatCreateCompactDerivative()");
-  PetscCall(MatDestroy(&other));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&d));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&other, &f, &d, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -121,12 +121,7 @@ static PetscErrorCode Run(const Problem *c, PetscBool print)
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s%s: %d rows, %d solves, %d iterations, %g\n", c->name,
                             transpose ? ", transposed" : "", (int)rows, (int)solves, (int)its, (double)error));
   }
-  PetscCall(PetscRandomDestroy(&random));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&random, &x, &b, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -566,10 +566,7 @@ static PetscErrorCode Run(const Test *t)
   }
   for (PetscInt c = 0; c < dof; ++c) PetscCall(PetscFree3(base[c], dense[c], letter[c]));
   PetscCall(PetscFree(piece));
-  PetscCall(MatDestroy(&whole));
-  PetscCall(MatDestroy(&changed));
-  PetscCall(DMDestroy(&da1));
-  PetscCall(DMDestroy(&da2));
+  PetscCall(TestDestroy(&whole, &changed, &da1, &da2));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -598,10 +595,7 @@ static PetscErrorCode Refuse(const TestProblem *p, Shape shape, PetscBool differ
   Check(!strcmp(ops[0].fit, fit) && !ops[0].differ, "a matrix whose fit is '%s' is '%s'", fit, ops[0].fit);
   PetscCall(BCROperatorDestroy(got, &ops));
   PetscCall(PetscFree2(dense, letter));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&whole));
-  PetscCall(DMDestroy(&da));
-  PetscCall(DMDestroy(&da1));
+  PetscCall(TestDestroy(&A, &whole, &da, &da1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -632,10 +626,7 @@ static PetscErrorCode Bad(const TestProblem *p, PetscInt row, PetscInt col, Pets
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   CheckError(Read(da, A, PETSC_TRUE, &got, &ops), code, words);
   PetscCall(PetscFree2(dense, letter));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&whole));
-  PetscCall(DMDestroy(&da));
-  PetscCall(DMDestroy(&da1));
+  PetscCall(TestDestroy(&A, &whole, &da, &da1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -705,10 +696,7 @@ static PetscErrorCode Faults(const Test *t)
     }
   }
   PetscCall(PetscFree2(dense, letter));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&whole));
-  PetscCall(DMDestroy(&da));
-  PetscCall(DMDestroy(&da1));
+  PetscCall(TestDestroy(&A, &whole, &da, &da1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -144,10 +144,7 @@ static inline PetscErrorCode CaseCreate(const TestProblem *p, Case *c)
 static inline PetscErrorCode CaseCut(Case *c, MPI_Comm comm, const PetscInt parts[3], const PetscInt *const l[3])
 {
   PetscFunctionBegin;
-  PetscCall(MatDestroy(&c->A));
-  PetscCall(VecDestroy(&c->b));
-  PetscCall(VecDestroy(&c->x));
-  PetscCall(DMDestroy(&c->da));
+  PetscCall(TestDestroy(&c->A, &c->b, &c->x, &c->da));
   PetscCall(PetscFree(c->natural));
   PetscCall(TestCutDMDA(comm, c->p, parts, l, &c->da));
   PetscCall(TestNatural(c->da, &c->n, &c->natural));
@@ -163,15 +160,7 @@ static inline PetscErrorCode CaseCut(Case *c, MPI_Comm comm, const PetscInt part
 static inline PetscErrorCode CaseDestroy(Case *c)
 {
   PetscFunctionBegin;
-  PetscCall(MatDestroy(&c->A));
-  PetscCall(MatDestroy(&c->A1));
-  PetscCall(VecDestroy(&c->b));
-  PetscCall(VecDestroy(&c->x));
-  PetscCall(VecDestroy(&c->b1));
-  PetscCall(VecDestroy(&c->x1));
-  PetscCall(VecDestroy(&c->y1));
-  PetscCall(DMDestroy(&c->da));
-  PetscCall(DMDestroy(&c->da1));
+  PetscCall(TestDestroy(&c->A, &c->A1, &c->b, &c->x, &c->b1, &c->x1, &c->y1, &c->da, &c->da1));
   PetscCall(PetscFree(c->natural));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -114,12 +114,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%dD what %d shape %d closed %d n %4d: %d iterations\n", (int)c->dim,
                           (int)c->what, (int)c->shape, (int)c->closed, (int)c->n, (int)its));
   PetscCall(Symmetric(c, pc, x));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&r));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &r, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,11 +140,7 @@ static PetscErrorCode Refused(const Case *c, const char *words)
   PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
   Check(error <= 500 * PETSC_MACHINE_EPSILON, "what %d, after an error: backward error %g", (int)c->what,
         (double)error);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

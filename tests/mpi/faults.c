@@ -233,11 +233,7 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
       PetscCall(KSPDestroy(&ksp));
     }
   }
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &ref, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -313,11 +309,7 @@ static PetscErrorCode OneWay(void)
         Check(reason > 0 && residual < 1e-13, "two singular parts: reason %d, backward error %g", (int)reason,
               (double)residual);
       } else CheckError(KSPSolve(ksp, b, x), -1, "singular");
-      PetscCall(KSPDestroy(&ksp));
-      PetscCall(VecDestroy(&b));
-      PetscCall(VecDestroy(&x));
-      PetscCall(MatDestroy(&A));
-      PetscCall(DMDestroy(&da));
+      PetscCall(TestDestroy(&ksp, &b, &x, &A, &da));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -430,12 +422,7 @@ static PetscErrorCode Sizes(void)
             (double)cases[k].big, (int)nx, (int)ny, (double)residual, (double)error);
       PetscCall(PetscOptionsClearValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method"
                                                                            : "-sizes_pc_bcrpoisson_precision"));
-      PetscCall(KSPDestroy(&ksp));
-      PetscCall(VecDestroy(&b));
-      PetscCall(VecDestroy(&x));
-      PetscCall(VecDestroy(&u));
-      PetscCall(MatDestroy(&A));
-      PetscCall(DMDestroy(&da));
+      PetscCall(TestDestroy(&ksp, &b, &x, &u, &A, &da));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -582,14 +569,7 @@ static PetscErrorCode Inside(void)
     } else CheckError(KSPMatSolve(ksp, B, X), PETSC_ERR_SUP, "PCMatApply()");
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&linear.b));
-  PetscCall(MatDestroy(&linear.A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&B, &X, &f, &ref, &x, &linear.b, &linear.A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -229,9 +229,7 @@ static PetscErrorCode Numbers(const Case *c, const Entries *e, Order order, Pets
     PetscCall(ISGetIndices(row, &rows));
     for (PetscInt r = 0; r < e->n; r++) number[rows[r]] = r;
     PetscCall(ISRestoreIndices(row, &rows));
-    PetscCall(ISDestroy(&row));
-    PetscCall(ISDestroy(&column));
-    PetscCall(MatDestroy(&A));
+    PetscCall(TestDestroy(&row, &column, &A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -457,9 +455,7 @@ static PetscErrorCode Refused(Mat A)
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
   CheckError(KSPSolve(ksp, b, x), PETSC_ERR_ARG_WRONG, "-pc_bcrpoisson_grid nx,ny,nz");
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
+  PetscCall(TestDestroy(&ksp, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -160,11 +160,7 @@ static PetscErrorCode Compare(const Problem *p, Mat A, Vec b, Vec x, const char 
   PetscCall(TestDifference(v, u, &difference));
   Check(error <= TestBackwardBound() && difference <= TestDifferenceBound(),
         "%s: backward error %g, difference from LU %g", name, (double)error, (double)difference);
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(MatDestroy(&whole));
+  PetscCall(TestDestroy(&f, &u, &v, &lu, &whole));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -188,10 +184,7 @@ static PetscErrorCode Solve(const Problem *p, const char name[], PetscBool *solv
   PetscCall(PetscPopErrorHandler());
   *solved = (PetscBool)!ierr;
   if (*solved) PetscCall(Compare(p, A, b, x, name));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&ksp, &x, &b, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,10 +266,7 @@ static PetscErrorCode Beside(void)
   PetscCall(TestViewText((PetscObject)ksp, &text));
   if (!Rank) Check(strstr(text, "8 rows with a diagonal alone or with nothing"), "rows beside a grid: %s", text);
   free(text);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&ksp, &b, &x, &A));
   PetscCall(PetscFree(p.row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

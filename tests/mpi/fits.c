@@ -270,11 +270,7 @@ static PetscErrorCode NewValues(unsigned seed)
           "seed %u, new values %d: %d iterations (%s), afresh %d", seed, k, (int)its[0], KSPConvergedReasons[reason],
           (int)its[1]);
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &x, &b, &A, &da));
   PetscCall(FieldDestroy(&f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -321,10 +317,7 @@ static PetscErrorCode Run(unsigned seed, PetscBool verbose, double *logs)
   Check(best > MANY || its[3] <= PetscMax(10, best + best / 5 + 2),
         "seed %u: average %d, scaled %d, profile %d, auto %d", seed, (int)its[0], (int)its[1], (int)its[2],
         (int)its[3]);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &A, &da));
   PetscCall(FieldDestroy(&f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

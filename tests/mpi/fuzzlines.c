@@ -319,9 +319,7 @@ static PetscErrorCode Reference(const Fuzz *z, double u[], PetscBool *there)
     if (!(fabs(u[i]) <= (double)PETSC_MAX_REAL)) *there = PETSC_FALSE;
   }
   PetscCall(VecRestoreArray(x, &a));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&x, &y, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -547,10 +545,7 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
       if (reason > 0) PetscCall(Solved(z, da, u, again ? "solved again" : (round ? "new values" : "first solve")));
     }
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&ksp, &f, &u, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -293,10 +293,7 @@ static PetscErrorCode Solve(const Problem *p, DM da, KSP ksp, KSP lu, Mat A, dou
   PetscCall(VecAXPY(v, -1, u));
   PetscCall(TestMaxNorm(v, &norm));
   TestLargest(error, (double)(norm / most));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(VecDestroy(&r));
+  PetscCall(TestDestroy(&f, &u, &v, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -411,11 +408,7 @@ static PetscErrorCode Run(Problem *p)
       Rules(p);
     }
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &lu, &A, &B, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -467,12 +460,7 @@ static PetscErrorCode Singular(Problem *p)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   Check((PetscBool)(off[0] + off[1] <= 100 * TOL), p, "singular, rows of the box differ by", off[0] + off[1]);
   Check((PetscBool)(other <= 100 * TOL), p, "singular, other rows are off by", other);
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&r));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &r, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -501,11 +489,7 @@ static PetscErrorCode Fitted(Problem *p)
   PetscCall(Fill(p, da, PETSC_FALSE, A, &empty, &largest));
   PetscCall(Solve(p, da, ksp, lu, A, largest, PETSC_FALSE, &error, &residual));
   Check((PetscBool)(error <= 10 * TOL), p, "fitted, differs from LU by", error);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &lu, &A, &B, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -160,10 +160,7 @@ static PetscErrorCode Iterations(const Graded *g, DM da, Mat A, PCBCRPoissonFit 
           (double)PetscAbsScalar(product[0] / product[1]), (double)(norm[0] / norm[1]));
     PetscCall(VecDestroy(&r));
   }
-  PetscCall(VecDestroy(&exact));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
+  PetscCall(TestDestroy(&exact, &x, &b, &ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -192,11 +189,7 @@ static PetscErrorCode Transposed(const Graded *g, DM da, Mat A)
   Check(PetscAbsScalar(product[0] - product[1]) <= 1e-11 * norm[0] * norm[1],
         "%d x %d x %d, ends %s: y M x = %g, x M^T y = %g", (int)g->n[0], (int)g->n[1], (int)g->n[2], g->ends,
         (double)PetscRealPart(product[0]), (double)PetscRealPart(product[1]));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
+  PetscCall(TestDestroy(&pc, &x, &y, &u, &v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

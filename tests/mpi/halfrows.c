@@ -168,12 +168,7 @@ static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPo
           c.what, half, (int)precision, (double)rnorm);
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&g));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(VecDestroy(&r));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(TestDestroy(&f, &g, &u, &v, &r, &pc));
   PetscCall(CaseDestroy(&c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

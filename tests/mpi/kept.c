@@ -79,11 +79,7 @@ static PetscErrorCode Run(const Case *c, PetscBool few)
   PetscCall(Solve(c, A, ksp, b, x, PETSC_FALSE, &rows, &solves));
   Check(solves <= first + first / 4 + 1, "%d-D, what %d, other values: %d solves, %d", (int)c->dim, c->what,
         (int)solves, (int)first);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -233,10 +233,7 @@ static PetscErrorCode Compare(Mat A, PetscBool transpose, Vec b, Vec x, PetscBoo
   else PetscCall(VecPointwiseMult(f, f, d));
   PetscCall(TestBackwardError(S, transpose, f, u, error));
   if (lu) PetscCall(TestAgainstReference(S, transpose, f, u, difference));
-  PetscCall(VecDestroy(&d));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&S));
+  PetscCall(TestDestroy(&d, &f, &u, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -333,12 +330,7 @@ static PetscErrorCode Run(const Box *box, int e, PetscBool device, PCBCRPoissonP
           PCBCRPoissonPrecisions[precision], k, (int)reason, (int)rows, (int)solves, (double)error, (double)difference);
   }
   if (e == 0) PetscCall(View(box, pc));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &x, &y, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -141,12 +141,7 @@ static PetscErrorCode Run(const Grid *g, PetscBool print)
     PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &error));
     Check(error <= (sizeof(PetscReal) == 4 ? 1e-2 : 1e-10), "%s: %g from LU's solution", g->name, (double)error);
   }
-  PetscCall(PetscRandomDestroy(&random));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&random, &x, &b, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,9 +166,7 @@ static PetscErrorCode Refused(const Grid *g, PetscScalar value, PetscErrorCode c
   PetscCall(PCSetType(pc, PCBCRPOISSON));
   PetscCall(PCSetOperators(pc, A, A));
   CheckError(PCSetUp(pc), code, words);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

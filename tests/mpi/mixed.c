@@ -392,12 +392,7 @@ static PetscErrorCode HandOver(void)
     PetscCall(MatScale(A, 2)); /* and when the solver is given new values */
     PetscCall(PCSetOperators(pc, A, A));
   }
-  PetscCall(VecDestroy(&r));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&r, &b, &x, &pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

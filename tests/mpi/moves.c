@@ -207,10 +207,13 @@ static void Uneven(PetscInt n, PetscInt parts, PetscBool last, PetscInt width[])
   for (PetscInt p = 0; p < parts; p++) width[p] = p == (last ? parts - 1 : 0) ? n - parts + 1 : 1;
 }
 
-/* Vectors move in this process grid */
-static PetscBool Moves(const PetscInt parts[3])
+/* Vectors move in this process grid: slabs along x are turned where all ranks are on one node */
+static PetscBool Moves(const TestProblem *p, const PetscInt parts[3])
 {
-  return (PetscBool)((parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1) > 1);
+  const PetscBool turned = (PetscBool)(parts[0] > 1 && (node == ALL_SHARE || node == REFUSED) &&
+                                       (!device || p->dim == 3) && PetscMax(p->n[1], p->n[2]) >= 2 * parts[0]);
+
+  return (PetscBool)(turned || (parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1) > 1);
 }
 
 static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
@@ -237,10 +240,10 @@ static PetscErrorCode Problems(MPI_Comm comm, PetscMPIInt size)
     PetscCall(KSPGetPC(lu, &pc));
     PetscCall(PCSetType(pc, PCLU));
     while (TestNextCut(p, (PetscInt)size, parts)) {
-      if (few < PETSC_MAX_INT && (!Moves(parts) || left-- <= 0)) continue;
+      if (few < PETSC_MAX_INT && (!Moves(p, parts) || left-- <= 0)) continue;
       PetscCall(CaseCut(&c, comm, parts, NULL));
       PetscCall(Solves(&c, lu, &moved));
-      if (!Moves(parts)) continue;
+      if (!Moves(p, parts)) continue;
       for (PetscInt d = 0; d < p->dim; d++) Uneven(p->n[d], parts[d], (PetscBool)(d == 1), width[d]);
       PetscCall(CaseCut(&c, comm, parts, widths));
       PetscCall(Solves(&c, lu, &moved));

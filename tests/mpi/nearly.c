@@ -96,11 +96,7 @@ static PetscErrorCode Run(const Box *x, PCBCRPoissonPrecision precision)
           x->shift, names[x->kind], PCBCRPoissonPrecisions[precision], solve, transpose ? " (transposed)" : "",
           (int)reason, (double)error, (double)difference);
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &b, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,9 +45,7 @@ static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3
   PetscCall(PCSetFromOptions(pc));
   CheckError(PCSetUp(pc), code, words);
   CheckError(PCSetUp(pc), code, more);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,10 +108,7 @@ static PetscErrorCode Singular(void)
     Check(difference < 1000 * PETSC_MACHINE_EPSILON, "d = 2 along axis %d: second difference off by %g", (int)axis,
           (double)difference);
   }
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &v, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,11 +142,7 @@ static PetscErrorCode NotANumber(void)
   PetscCall(PCSetErrorIfFailure(pc, PETSC_TRUE));
   PetscCall(PCSetUp(pc));
   CheckError(PCApply(pc, f, u), PETSC_ERR_FP, "Entry 435 of the right-hand side");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &f, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -188,11 +179,7 @@ static PetscErrorCode Schwarz(const char sub[], PetscInt *its)
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetIterationNumber(ksp, its));
   Check(reason > 0, "%s: %s", sub, KSPConvergedReasons[reason]);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &f, &u, &A, &da));
   PetscCall(PetscOptionsPop());
   PetscCall(PetscOptionsDestroy(&own));
   PetscFunctionReturn(PETSC_SUCCESS);

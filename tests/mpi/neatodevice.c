@@ -114,10 +114,7 @@ static PetscErrorCode Transports(const Case *k)
     if (turn && there && rank == size - 1) PetscCall(VecBindToCPU(f, PETSC_FALSE));
     if (turn) PetscCall(PCDestroy(&pc));
   }
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,9 +164,7 @@ static PetscErrorCode Compact(void)
     PetscCall(MatDestroy(&D[i]));
     PetscCall(VecDestroy(&d[i]));
   }
-  PetscCall(VecDestroy(&e));
-  PetscCall(VecDestroy(&f));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&e, &f, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -208,10 +203,7 @@ static PetscErrorCode Recurrence(void)
     Check(off <= 20 * PETSC_MACHINE_EPSILON * norm,
           "recurrence with vectors of one rank on the host, turn %d: off by %g of %g", turn, (double)off, (double)norm);
   }
-  PetscCall(VecDestroy(&s));
-  PetscCall(VecDestroy(&t));
-  PetscCall(VecDestroy(&w));
-  PetscCall(VecDestroy(&v));
+  PetscCall(TestDestroy(&s, &t, &w, &v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

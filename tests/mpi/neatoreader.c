@@ -296,9 +296,7 @@ static PetscErrorCode Bad(void)
   PetscCall(Assemble(&two, other, &A));
   CheckError(ReadLines(da, A, 0, &lines), PETSC_ERR_ARG_SIZ, "144 x 144");
   CheckError(ReadLines(other, A, 2, &lines), PETSC_ERR_ARG_OUTOFRANGE, "x or y");
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&other));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&A, &other, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -57,11 +57,7 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
           PCNeatoMethods[method], caught.message);
   }
   if (refused) {
-    PetscCall(PCDestroy(&pc));
-    PetscCall(VecDestroy(&f));
-    PetscCall(VecDestroy(&u));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &f, &u, &A, &da));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PCApply(pc, f, u));
@@ -145,12 +141,7 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   Check(difference < bound, Describe " %s: transpose with new values off by %g", Described(k), PCNeatoMethods[method],
         (double)difference);
 
-  PetscCall(MatDestroy(&B));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&B, &pc, &f, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -193,9 +184,7 @@ static PetscErrorCode Public(const Case *k, PCNeatoMethod method)
           (double)difference);
   }
   PetscCall(PetscBCRLinesDestroy(&lines));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,9 +236,7 @@ static PetscErrorCode Couplings(PetscMPIInt ranks)
             PetscCall(VecDestroy(&f));
             PetscCall(VecDestroy(&u));
           }
-          PetscCall(PCDestroy(&pc));
-          PetscCall(MatDestroy(&A));
-          PetscCall(DMDestroy(&da));
+          PetscCall(TestDestroy(&pc, &A, &da));
         }
       }
     }

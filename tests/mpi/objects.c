@@ -407,7 +407,7 @@ static PetscErrorCode View(void)
       (void)fclose(file);
       PetscCall(PetscSNPrintf(words, sizeof(words), "ranks: %d, slabs of", (int)size));
       Check(strstr(text, words), "PCView() lacks '%s':\n%s", words, text);
-      if (parts[0] == size) /* slabs along x are solved twice, and it is said why */
+      if (parts[0] == size && p.n[1] < 2 * (PetscInt)size) /* slabs along x are solved twice, and it is said why */
         Check(strstr(text, "coupling: not by one pass"), "PCView() lacks why a rank solves twice:\n%s", text);
       if (parts[0] > 1 && parts[1] > 1) {
         Check(strstr(text, "redistributed: the DMDA is cut 2 x 2 x 1"), "PCView() lacks that vectors are moved:\n%s",
@@ -417,6 +417,9 @@ static PetscErrorCode View(void)
         /* each rank keeps one of the parts of 3 or 4 rows of its half of the columns: 6 x 7 and 6 x
            6 nodes, of which 6 x 4 .. remain */
         Check(strstr(text, "bytes between ranks"), "PCView() lacks what that costs:\n%s", text);
+      } else if (parts[0] == size && p.n[1] >= 2 * (PetscInt)size) { /* turned, on one node */
+        Check(strstr(text, "redistributed: slabs along x would be solved twice"),
+              "PCView() lacks why vectors move:\n%s", text);
       } else
         Check(strstr(text, "as the DMDA has them") && !strstr(text, "redistributed"), "PCView() of slabs in place:\n%s",
               text);

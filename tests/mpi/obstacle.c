@@ -117,11 +117,7 @@ static PetscErrorCode Run(const Case *c, PetscBool print)
       "%dD %4d what %d shape %d jump %-6g closed %d: rows %5d solves %3d %3d %3d %3d, %3d, %3d error %.1e\n",
       (int)c->dim, (int)n, (int)c->what, (int)c->shape, c->jump, (int)c->closed, (int)rows, (int)counts[0],
       (int)counts[1], (int)counts[2], (int)counts[3], (int)counts[4], (int)(counts[5] / fresh), (double)worst));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

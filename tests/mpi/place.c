@@ -238,11 +238,7 @@ static PetscErrorCode Solve(const Numbered *z, PC pc, Mat A, const char how[])
     PetscCall(PetscSNPrintf(text, sizeof(text), "%s, column %d", how, (int)c));
     PetscCall(Residual(z, A, PETSC_FALSE, b, x, text));
   }
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(PetscRandomDestroy(&random));
+  PetscCall(TestDestroy(&B, &X, &b, &x, &random));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -406,9 +402,7 @@ static PetscErrorCode Shell(void)
   PetscCall(PCBCRPoissonSetOperator(pc, 2, spacing, NULL, 2, 1));
   PetscCall(PCBCRPoissonSetGrid(pc, 2, n));
   PetscCall(Solve(&z, pc, A, "the user's operator"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&pc, &S, &A));
   PetscCall(PetscFree(z.number));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

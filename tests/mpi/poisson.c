@@ -282,10 +282,7 @@ static PetscErrorCode Everything(void)
             PetscCall(MatDenseRestoreColumnVecRead(X, k, &v));
             PetscCall(MatDenseRestoreColumnVecRead(X1, k, &v1));
           }
-          PetscCall(MatDestroy(&B1));
-          PetscCall(MatDestroy(&X1));
-          PetscCall(MatDestroy(&B));
-          PetscCall(MatDestroy(&X));
+          PetscCall(TestDestroy(&B1, &X1, &B, &X));
           /* new values, of the same form and of another */
           for (PetscInt again = 0; again < 2; ++again) {
             TestProblem q = p;

@@ -212,13 +212,7 @@ static PetscErrorCode Ponds(const Case *c)
           (int)c->closed, k, KSPConvergedReasons[reason], (double)error);
   }
   for (PetscInt k = 0; k < n; k++) PetscCall(VecDestroy(&v[k]));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&p));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &p, &ref, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -268,12 +262,7 @@ static PetscErrorCode Fails(const Case *c)
   PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, NULL));
   Check(reason > 0 && norm[0] <= 3e-6 * norm[1], "with a fit: %s, residual %g", KSPConvergedReasons[reason],
         (double)(norm[0] / norm[1]));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&scale));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&x, &b, &scale, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

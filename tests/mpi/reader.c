@@ -160,7 +160,7 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
       PetscInt where = axis;
       PetscBool inplace = PETSC_FALSE; /* an axis that is given is cut, though the boxes may be slabs of it already */
 
-      if (axis < 0) BCRMovesChoose(&grid, -1, PETSC_FALSE, PETSC_FALSE, &where, &inplace);
+      if (axis < 0) PetscCall(BCRMovesChoose(&grid, -1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, &where, &inplace));
       PetscCall(BCRMovesCreate(&grid, where, inplace, 1, &slabs));
       start[0] = start[1] = start[2] = 0;
       start[slabs.axis] = slabs.start;

@@ -180,9 +180,7 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
               kinds[kind], constant, layout, place, distance);
     }
   }
-  PetscCall(VecDestroy(&vs));
-  PetscCall(VecDestroy(&vt));
-  PetscCall(VecDestroy(&vw));
+  PetscCall(TestDestroy(&vs, &vt, &vw));
   PetscCall(PetscFree3(s, t, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

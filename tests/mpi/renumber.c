@@ -216,11 +216,7 @@ static PetscErrorCode Reversed(const Mesh *m, const char what[])
   PetscCall(MatPermute(A, rows, columns, &P));
   PetscCall(NewKSP(&ksp));
   PetscCall(Solve(ksp, P, what));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&P));
+  PetscCall(TestDestroy(&ksp, &rows, &columns, &A, &P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -128,7 +128,8 @@ static PetscErrorCode solve(PC pc, Mat A, PetscBool transpose, PetscInt number, 
   PetscCall(TestUniformVec(b));
   PetscCall(transpose ? PCApplyTranspose(pc, b, x) : PCApply(pc, b, x));
   PetscCall(TestBackwardError(A, transpose, b, x, &backward));
-  Check(backward <= TestBackwardBound(), "problem %d, %s: backward error %g", (int)number, what, (double)backward);
+  /* ends apart lose a digit where the ends that are transformed are far from them: docs/accuracy.md */
+  Check(backward <= 10 * TestBackwardBound(), "problem %d, %s: backward error %g", (int)number, what, (double)backward);
   PetscCall(TestAgainstReference(A, transpose, b, x, &difference));
   Check(difference <= TestDifferenceBound(), "problem %d, %s: differs from LU by %g", (int)number, what,
         (double)difference);
@@ -153,7 +154,7 @@ static PetscErrorCode one(PetscInt number)
   p.dim = number % 4 == 3 ? 3 : 2;
   p.shift = number % 3 ? 0.02 * drand48() : 0;
   for (PetscInt d = 0; d < p.dim; d++)
-    axis_make(&p.axis[d], p.dim == 3 ? 23 + 2 * d - 5 * (d == 2) : sizes[lrand48() % 8],
+    axis_make(&p.axis[d], p.dim == 3 ? 21 + 2 * d - 14 * (d == 2) : sizes[lrand48() % 8],
               d == p.dim - 1 && number % 5 == 4 ? PETSC_TRUE : PETSC_FALSE);
   p.axis[0].diag[0] += 0.1; /* neither singular nor a mirror */
   if (p.dim == 2)
@@ -183,9 +184,7 @@ static PetscErrorCode one(PetscInt number)
   p.shift -= 0.3 + 1e-3;
   PetscCall(fill(&p, da, A));
   if (number % 3 && p.shift >= 0) PetscCall(solve(pc, A, PETSC_FALSE, number, "a smaller shift"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -231,9 +230,7 @@ static PetscErrorCode lone(PetscInt dim, PetscInt d, PetscInt high)
   Check(rank || size > 1 || (strstr(text, along) != NULL && !strstr(text, "eigenvectors") && !strstr(text, "apart")),
         "one end of axis %d, dimension %d: PCView() says\n%s", (int)d, (int)dim, text);
   free(text);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,6 +242,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(TestSeed());
+  srand48((long)TestState);
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   cases = size > 1 ? 12 : 24;

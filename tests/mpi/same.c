@@ -104,11 +104,7 @@ static PetscErrorCode Solver(KSPType type, const char option[], const char one[]
   PetscCall(KSPSolve(ksp, f, u));
   PetscCall(TestBackwardError(A, PETSC_FALSE, f, u, &error));
   Check(error <= TestBackwardBound(), "%s after a matrix that was refused: backward error %g", type, (double)error);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &f, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,11 +137,7 @@ static PetscErrorCode Lines(void)
   PetscCall(TestBackwardError(A, PETSC_FALSE, f, u, &error));
   Check(error <= TestBackwardBound(), "PetscBCRLines after errors: backward error %g", (double)error);
   PetscCall(PetscBCRLinesDestroy(&lines));
-  PetscCall(VecDestroy(&wrong));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&wrong, &f, &u, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,12 +188,7 @@ static PetscErrorCode Compact(void)
   }
   PetscCall(PetscOptionsClearValue(NULL, "-mat_compact_closure"));
   PetscCall(PetscOptionsClearValue(NULL, "-mat_compact_scheme"));
-  PetscCall(MatDestroy(&D));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&D, &f, &u, &v, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

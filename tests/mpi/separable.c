@@ -276,13 +276,7 @@ static PetscErrorCode Compare(const Problem *p, DM da, Mat A, PC pc, PetscBool s
     PetscCall(VecResetArray(x1));
     PetscCall(PetscFree(fall));
     PetscCall(PetscFree(uall));
-    PetscCall(VecDestroy(&b1));
-    PetscCall(VecDestroy(&x1));
-    PetscCall(VecDestroy(&y1));
-    PetscCall(VecDestroy(&z1));
-    PetscCall(KSPDestroy(&lu));
-    PetscCall(MatDestroy(&A1));
-    PetscCall(DMDestroy(&da1));
+    PetscCall(TestDestroy(&b1, &x1, &y1, &z1, &lu, &A1, &da1));
   }
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
@@ -373,9 +367,7 @@ static PetscErrorCode Solve(Problem *p, const char precision[], PetscInt general
     p->kept *= 2;
     PetscCall(Compare(p, da, A, pc, singular, PETSC_FALSE, precision, "scaled"));
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -483,9 +475,7 @@ static PetscErrorCode Together(void)
   for (int k = 0; k < 4; k++)
     PetscCall(Compare(&p[k % 2], da[k % 2], A[k % 2], pc[k % 2], PETSC_FALSE, PETSC_FALSE, "double", "in turns"));
   for (int k = 0; k < 2; k++) {
-    PetscCall(PCDestroy(&pc[k]));
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(DMDestroy(&da[k]));
+    PetscCall(TestDestroy(&pc[k], &A[k], &da[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -634,9 +624,7 @@ static PetscErrorCode Holes(void)
           "%d: rows that differ from a ring are not:\n%s", k, text);
     PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_FALSE, "double", "with a hole"));
     free(text);
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -668,9 +656,7 @@ static PetscErrorCode Twice(void)
   PetscCall(TestOptions("-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact", PETSC_TRUE));
   CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "not in proportion");
   PetscCall(TestOptions("-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact", PETSC_FALSE));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -746,9 +732,7 @@ static PetscErrorCode Fits(void)
           "%s, wrong by %g, convection %g: %s", cases[k].options, cases[k].wrong, cases[k].convection, text);
     if (cases[k].exact) PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_FALSE, "double", cases[k].options));
     free(text);
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -797,15 +781,11 @@ static PetscErrorCode HostAlone(void)
     PetscCall(TestViewText((PetscObject)pc, &text));
     Check(rank || strstr(text, "preconditioner only") != NULL, "no fit on devices of several ranks:\n%s", text);
     free(text);
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
     PetscCall(PetscOptionsSetValue(NULL, "-pc_bcrpoisson_fit", "exact"));
     CheckError(Make(&p, "double", &da, &A, &pc), PETSC_ERR_SUP, "are for -pc_bcrpoisson_backend cpu");
     PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_fit"));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -829,9 +809,7 @@ static PetscErrorCode Indefinite(void)
       PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_FALSE, "double", "not definite"));
       PetscCall(Compare(&p, da, A, pc, PETSC_FALSE, PETSC_TRUE, "double", "not definite, transposed"));
     }
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -887,9 +865,7 @@ static PetscErrorCode Deviation(void)
     Check(rank > 0 || (said && off < (k ? 1 : 1e-13) && (k < 2 || off > 1e-4)),
           "an entry is off by %g, which the view has as %g: %s", wrong, off, text);
     free(text);
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -940,9 +916,7 @@ static PetscErrorCode Negative(void)
       free(text);
     }
     PetscCall(TestOptions(options, PETSC_FALSE));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

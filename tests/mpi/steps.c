@@ -77,11 +77,7 @@ static PetscErrorCode Several(const Case *c, PetscInt n, Told told[])
     PetscCall(MatMult(A, x, b));
     PetscCall(Apply(pc, b, x, &told[k]));
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

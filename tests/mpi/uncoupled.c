@@ -248,11 +248,7 @@ static PetscErrorCode AgainstLU(Problem *p, DM da, Vec b, Vec x, const char text
   PetscCall(VecResetArray(b1));
   PetscCall(PetscFree(f));
   PetscCall(PetscFree(u));
-  PetscCall(VecDestroy(&b1));
-  PetscCall(VecDestroy(&y1));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(MatDestroy(&A1));
-  PetscCall(DMDestroy(&da1));
+  PetscCall(TestDestroy(&b1, &y1, &lu, &A1, &da1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,9 +297,7 @@ static PetscErrorCode Compare(Problem *p, DM da, Mat A, KSP ksp, PetscBool known
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   Check(singular ? reason < 0 : reason > 0, "%s, %d singular planes, no solution: reason %d", text, (int)singular,
         (int)reason);
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
+  PetscCall(TestDestroy(&u, &x, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -566,9 +560,7 @@ static PetscErrorCode Attached(void)
           "%s, null space attached: reason %d, backward error %g", types[(kind + kind / 3) % 3], (int)reason,
           (double)error);
     for (PetscInt k = 0; k < count; k++) PetscCall(VecDestroy(&basis[k]));
-    PetscCall(MatNullSpaceDestroy(&null));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
+    PetscCall(TestDestroy(&null, &x, &b));
     PetscCall(Release(&da, &A, &ksp));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -609,9 +601,7 @@ static PetscErrorCode Groups(void)
     PetscCall(PCApply(pc, b, x));
     PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
     Check(error <= TestBackwardBound(), "groups, %d: backward error %g", kind, (double)error);
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&u));
-    PetscCall(VecDestroy(&b));
+    PetscCall(TestDestroy(&x, &u, &b));
     PetscCall(Release(&da, &A, &ksp));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

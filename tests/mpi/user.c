@@ -357,9 +357,7 @@ static PetscErrorCode Iterate(const Problem *p, DM da, Mat A, Mat shell, const c
   Check(reason > 0, "%s, KSP: reason %d", what, (int)reason);
   Check(backward <= (sizeof(PetscReal) < sizeof(double) ? 2e-6 : 1e-14), "%s, KSP: backward error %g", what,
         (double)backward);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(KSPDestroy(&ksp));
+  PetscCall(TestDestroy(&b, &x, &ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -410,10 +408,7 @@ static PetscErrorCode Solve(Problem *p)
   PetscCall(Matrix(p, da, &A));
   PetscCall(Say(p, pc));
   PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, what));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&shell));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &shell, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -522,10 +517,7 @@ static PetscErrorCode Wrong(void)
   PetscCall(PCBCRPoissonSetOperatorMixed(pc, 0, NULL));
   PetscCall(PCSetUp(pc));
   PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, "after the errors"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&shell));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &shell, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -574,10 +566,7 @@ static PetscErrorCode Options(PetscBool solver)
   PetscCall(PCBCRPoissonGetOperatorRobin(pc, &n, &robin));
   Check(n == 4 && robin[0] == (PetscReal)1.5 && robin[3] == 2, "Robin values of options are not those of the getter");
   PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, options));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&shell));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &shell, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -98,12 +98,7 @@ static PetscErrorCode Solve(DM da, Mat B, const char what[])
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(TestBackwardError(B, PETSC_FALSE, b, x, &error));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &lu));
-  PetscCall(KSPSetOptionsPrefix(lu, "reference_"));
-  PetscCall(KSPSetType(lu, KSPPREONLY));
-  PetscCall(KSPSetOperators(lu, B, B));
-  PetscCall(KSPGetPC(lu, &pc));
-  PetscCall(PCSetType(pc, PCREDUNDANT));
+  PetscCall(TestReference(B, &lu));
   PetscCall(KSPSolve(lu, b, y));
   PetscCall(TestDifference(x, y, &difference));
   PetscCall(MatGetDM(B, &has));
@@ -114,11 +109,7 @@ static PetscErrorCode Solve(DM da, Mat B, const char what[])
     Check(strstr(text, has ? "from the DM of the matrix" : "from the DM of the vectors"), "%s: in the view: %s", what,
           text);
   free(text);
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(TestDestroy(&lu, &ksp, &b, &x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -137,10 +128,7 @@ static PetscErrorCode Wrong(Mat B, PetscInt nodes)
   PetscCall(VecDuplicate(b, &x));
   PetscCall(TestKSPCreate(B, KSPPREONLY, &ksp, &pc));
   CheckError(KSPSolve(ksp, b, x), -1, "");
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(DMDestroy(&line));
+  PetscCall(TestDestroy(&ksp, &b, &x, &line));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

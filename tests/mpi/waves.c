@@ -232,11 +232,7 @@ static PetscErrorCode Solve(const Problem *p, PetscBool lu)
     Check(difference <= 100 * TestDifferenceBound() || bound > TestBackwardBound(), "%s%s: %g from LU", text,
           t ? ", transposed" : "", (double)difference);
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -460,12 +456,7 @@ static PetscErrorCode Near(PetscInt dim, PetscInt cut, double off, const char *t
     Check(error <= (PetscReal)1e-9, "%s, %g off, consistent: backward error %g", type, off, (double)error);
   } else Check(reason < 0 || error <= (PetscReal)1e-12, "%s, %g off: %g as right", type, off, (double)error);
   if (off == 0 && left == 1) PetscCall(Attached(&p, mode, da, A, ksp, b, x, v));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&v));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &v, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -513,11 +504,7 @@ static PetscErrorCode Changes(void)
     PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
     Check(error <= TestBackwardBound(), "change %d: backward error %g", k, (double)error);
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -558,11 +545,7 @@ static PetscErrorCode Long(void)
   Check(error <= TestBackwardBound(), "long line: backward error %g", (double)error);
   PetscCall(Said(pc, "negative real part: ", &said));
   Check(said == negative && negative > 0, "long line: %g negative modes, not %g", said, negative);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -144,13 +144,7 @@ static PetscErrorCode Run(const PetscInt n[3], PetscBool managed, PetscBool colu
           (int)n[0], (int)n[1], (int)n[2], managed, columns, (double)PetscRealPart(value), (int)its, (int)rows,
           (double)norms[1], (double)norms[0]);
   }
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&exact));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&lu, &ksp, &u, &b, &exact, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

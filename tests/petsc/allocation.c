@@ -129,12 +129,7 @@ static PetscErrorCode Build(const Case *c, Objects *o)
 static PetscErrorCode Tear(Objects *o)
 {
   PetscFunctionBegin;
-  PetscCall(KSPDestroy(&o->ksp));
-  PetscCall(VecDestroy(&o->b));
-  PetscCall(VecDestroy(&o->x));
-  PetscCall(MatDestroy(&o->B));
-  PetscCall(MatDestroy(&o->A));
-  PetscCall(DMDestroy(&o->da));
+  PetscCall(TestDestroy(&o->ksp, &o->b, &o->x, &o->B, &o->A, &o->da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -32,9 +32,7 @@ static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStenc
   if (fit == PCBCRPOISSON_FIT_EXACT) PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_OFF));
   CheckError(PCSetUp(pc), code, words);
   if (more) CheckError(PCSetUp(pc), code, more);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,10 +119,7 @@ static PetscErrorCode Matrices(void)
   PetscCall(MatCreateShell(PETSC_COMM_SELF, 30, 30, 30, 30, NULL, &S));
   PetscCall(TestPC(PCBCRPOISSON, da, S, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "PCBCRPoissonSetOperator()");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &S, &A, &da));
 
   /* no DM, a DM of another type */
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 5, 5, 5, NULL, &A)); /* a star of five: no grid */
@@ -141,9 +136,7 @@ static PetscErrorCode Matrices(void)
   PetscCall(DMShellCreate(PETSC_COMM_SELF, &other));
   PetscCall(TestPC(PCBCRPOISSON, other, A, &pc));
   PetscCall(CheckNoGrid(pc));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(DMDestroy(&other));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&pc, &other, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,11 +202,7 @@ static PetscErrorCode Shifts(void)
       p.shift = 1;
       PetscCall(TestFill(&p, A));
       PetscCall(CheckSolved(pc, A, b, x, p.ends, p.shift));
-      PetscCall(VecDestroy(&b));
-      PetscCall(VecDestroy(&x));
-      PetscCall(PCDestroy(&pc));
-      PetscCall(MatDestroy(&A));
-      PetscCall(DMDestroy(&da));
+      PetscCall(TestDestroy(&b, &x, &pc, &A, &da));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -263,6 +252,8 @@ static PetscErrorCode BadOptions(void)
 
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
+  PetscCall(BadOption("capacitance_max_rows", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least one direction"));
+  PetscCall(BadOption("slab_ranks", "-1", PETSC_ERR_ARG_OUTOFRANGE, "a number of ranks, or 0"));
   PetscCall(BadOption("radix", "1", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "-4", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "four", PETSC_ERR_ARG_OUTOFRANGE, "not a number"));
@@ -340,6 +331,8 @@ static PetscErrorCode Calls(void)
   CheckError(PCBCRPoissonSetSchedule(pc, 2, radices), PETSC_ERR_ARG_OUTOFRANGE, "at least 2");
   CheckError(PCBCRPoissonSetSchedule(pc, 65, many), PETSC_ERR_ARG_OUTOFRANGE, "64");
   CheckError(PCBCRPoissonSetSchedule(pc, -1, NULL), PETSC_ERR_ARG_OUTOFRANGE, "64");
+  CheckError(PCBCRPoissonSetCapacitanceMaxRows(pc, 0), PETSC_ERR_ARG_OUTOFRANGE,
+             "PCBCRPoissonSetCapacitanceMaxRows 0: at least one direction is kept");
   CheckError(PCBCRPoissonSetOperator(pc, 4, h, NULL, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "1, 2 or 3");
   CheckError(PCBCRPoissonSetOperator(pc, 2, none, NULL, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "of axis y");
   CheckError(PCBCRPoissonSetOperator(pc, 2, h, wrong, 0, 1), PETSC_ERR_ARG_OUTOFRANGE, "End 2");
@@ -385,11 +378,7 @@ static PetscErrorCode Calls(void)
   }
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
   PetscCall(PCSetUp(pc));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -443,10 +432,7 @@ static PetscErrorCode RightHandSides(void)
       PetscCall(KSPDestroy(&ksp));
     }
   }
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -469,9 +455,7 @@ static PetscErrorCode KSPTypes(void)
   PetscCall(KSPSetOptionsPrefix(ksp, "other_"));
   PetscCall(KSPSetOperators(ksp, A, A));
   CheckError(KSPSetFromOptions(ksp), PETSC_ERR_ARG_INCOMP, "-other_pc_type is jacobi");
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -102,11 +102,7 @@ static PetscErrorCode Applications(void)
         for (PetscInt a = 0; a < again; ++a) PetscCall(KSPSolve(ksp, x, y));
         Counted("KSPSolve()", i, options[o]);
       }
-      PetscCall(VecDestroy(&x));
-      PetscCall(VecDestroy(&y));
-      PetscCall(KSPDestroy(&ksp));
-      PetscCall(MatDestroy(&A));
-      PetscCall(DMDestroy(&da));
+      PetscCall(TestDestroy(&x, &y, &ksp, &A, &da));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -157,11 +153,7 @@ static PetscErrorCode RowsThatDiffer(void)
     }
     PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
     Check(error <= 1e-13, "case %d: backward error %g", (int)i, (double)error);
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&x, &y, &pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -269,9 +269,7 @@ static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
   Check(bytes >= (double)n * sizeof(PetscScalar) && bytes <= 2.0 * (double)n * sizeof(PetscScalar),
         "copies of vectors of %d numbers take %g bytes:\n%s", (int)n, bytes, text);
   free(text);
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&z));
+  PetscCall(TestDestroy(&f, &u, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -308,10 +306,7 @@ static PetscErrorCode HostAndDevice(void)
       Check(difference <= bound * norm * size,
             "problem %d, plan '%s': A times the difference from the host is %g of ||A|| ||y||", (int)i, plans[plan],
             (double)(difference / (norm * size)));
-      PetscCall(VecDestroy(&r));
-      PetscCall(VecDestroy(&y[0]));
-      PetscCall(VecDestroy(&y[1]));
-      PetscCall(VecDestroy(&x));
+      PetscCall(TestDestroy(&r, &y[0], &y[1], &x));
       PetscCall(Done(&da, &A, &pc));
     }
   }
@@ -557,9 +552,7 @@ static PetscErrorCode Contexts(void)
   }
   Check(!wrong, "on two streams of PETSc: %d of 6 solves differ", (int)wrong);
   PetscCall(PetscDeviceContextDestroy(&context));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(TestDestroy(&x, &y, &z));
   PetscCall(Done(&da, &A, &pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

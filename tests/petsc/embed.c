@@ -28,9 +28,7 @@ static PetscErrorCode SolveWith(KSP ksp, Mat A, PetscInt most, const char what[]
   PetscCall(VecNorm(b, NORM_2, &bn));
   Check(reason > 0 && its <= most && rn <= (PetscReal)1e-4 * bn, "%s: %s, %d iterations (at most %d), residual %g",
         what, KSPConvergedReasons[reason], (int)its, (int)most, (double)(rn / bn));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&r));
+  PetscCall(TestDestroy(&b, &x, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,10 +146,7 @@ static PetscErrorCode Multigrid(void)
       Check(reason > 0 && its[i] == its[0], "%s: %s, %d iterations, with LU %d", options[i],
             KSPConvergedReasons[reason], (int)its[i], (int)its[0]);
     } else CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, "stencil");
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&ksp, &b, &x, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -202,10 +197,7 @@ static PetscErrorCode Fieldsplit(void)
   }
   PetscCall(PetscFree(sub));
   PetscCall(SolveWith(ksp, A, 1, "PCFIELDSPLIT with DMs of its own"));
-  PetscCall(DMDestroy(&one));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&one, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -230,9 +222,7 @@ static PetscErrorCode BlockJacobi(void)
                    "-bk_pc_type bjacobi -bk_pc_bjacobi_blocks 2 -bk_sub_ksp_type preonly -bk_sub_pc_type bcrpoisson",
                    &ksp));
   PetscCall(SolveWith(ksp, A, 20, "PCBJACOBI with two blocks"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -328,9 +318,7 @@ static PetscErrorCode TwoRanks(void)
                    "-tl_telescope_pc_type bcrpoisson",
                    &ksp));
   PetscCall(SolveWith(ksp, A, 1, "PCTELESCOPE"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -67,9 +67,7 @@ static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, Pe
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

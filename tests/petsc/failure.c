@@ -177,9 +177,7 @@ static PetscErrorCode RefusedMatrix(const Kind *kind)
   PetscCall(Solved(ksp, A, kind->ksp));
   PetscCall(TestFill(&bad, A));
   PetscCall(Refused(ksp, A, kind->ksp));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -204,9 +202,7 @@ static PetscErrorCode FailedPlan(void)
   PetscCall(Refused(ksp, A, "radix 8, varying along y, twice the values"));
   PetscCall(NewValues(ksp, &p, 3, A));
   PetscCall(Solved(ksp, A, "radix 8, uniform again"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -236,9 +232,7 @@ static PetscErrorCode FailedFirst(void)
     PetscCall(Solved(ksp, how ? B : A, "mended"));
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&B, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -274,9 +268,7 @@ static PetscErrorCode Cycle(const Kind *kind, const TestProblem *problem)
   PetscCall(Refused(ksp, A, "cycle, NaN"));
   PetscCall(NewValues(ksp, &p, 3, A));
   PetscCall(Solved(ksp, A, "cycle, last"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -789,13 +789,7 @@ static PetscErrorCode Solve(const Driver *p, PetscBool verbose)
     Check(fabs(error - p->documented) <= 1e-4 * p->documented, "%s: discretisation error %.9e, not %.9e", p->name,
           error, p->documented);
   for (int d = 0; d < 3; d++) PetscCall(PetscFree(g.weight[d]));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&exact));
-  PetscCall(VecDestroy(&weight));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &x, &b, &exact, &weight, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -25,17 +25,6 @@ static PetscErrorCode NewKSP(const TestProblem *p, DM *da, Mat *A, KSP *ksp, Vec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Done(DM *da, Mat *A, KSP *ksp, Vec *b, Vec *x)
-{
-  PetscFunctionBegin;
-  PetscCall(VecDestroy(b));
-  PetscCall(VecDestroy(x));
-  PetscCall(KSPDestroy(ksp));
-  PetscCall(MatDestroy(A));
-  PetscCall(DMDestroy(da));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* ||b - A x|| / ||b||, computed apart from the KSP */
 static PetscErrorCode Residual(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *residual)
 {
@@ -85,7 +74,7 @@ static PetscErrorCode TakesItsPreconditioner(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCBCRPOISSON, &is));
   Check(is, "solved with another PC");
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   /* by options, with both spellings */
   PetscCall(PetscOptionsInsertString(NULL, "-o_ksp_type bcrpoisson -o_ksp_bcrpoisson_radix 8 -o_pc_bcrpoisson_fit "
                                            "exact -o_ksp_bcrpoisson_precision mixed -o_ksp_bcrpoisson_schedule 4,4"));
@@ -113,7 +102,7 @@ static PetscErrorCode TakesItsPreconditioner(void)
   }
   PetscCall(TestRandom(b));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -199,7 +188,7 @@ static PetscErrorCode Refines(void)
       PetscCall(KSPGetConvergedReason(ksp, &reason));
       Check(reason > 0, "precision %d, form %d, second solve: %s", (int)precision, (int)form,
             KSPConvergedReasons[reason]);
-      PetscCall(Done(&da, &A, &ksp, &b, &x));
+      PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -240,7 +229,7 @@ static PetscErrorCode Stops(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
   Check(residual <= Tight(), "no norm, from a guess: residual %g", (double)residual);
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
 
   /* a zero right-hand side; no iterations allowed; a test of the user; a guess that is good already */
   PetscCall(NewKSP(&problem, &da, &A, &ksp, &b, &x));
@@ -273,7 +262,7 @@ static PetscErrorCode Stops(void)
   PetscCall(KSPGetIterationNumber(ksp, &its));
   Check(its == 3, "a test of the user that wants 3 iterations got %d", (int)its);
   PetscCall(VecDestroy(&ref));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
 
   /* a tolerance below rounding: gives up soon, and says so */
   PetscCall(NewKSP(&problem, &da, &A, &ksp, &b, &x));
@@ -286,7 +275,7 @@ static PetscErrorCode Stops(void)
         "tolerance 1e-30: %s after %d iterations, residual %g", KSPConvergedReasons[reason], (int)its,
         (double)residual);
   PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -314,7 +303,7 @@ static PetscErrorCode Transposed(void)
         (double)difference);
   PetscCall(VecDestroy(&ref));
   PetscCall(KSPDestroy(&lu));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -435,7 +424,7 @@ static PetscErrorCode ManyRightHandSides(void)
     }
     PetscCall(MatDestroy(&B));
     PetscCall(MatDestroy(&X));
-    PetscCall(Done(&da, &A, &ksp, &b, &x));
+    PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -484,7 +473,7 @@ static PetscErrorCode Singular(void)
         "with the null space: %s, %d iterations, residual %g, sum %g", KSPConvergedReasons[reason], (int)its,
         (double)residual, (double)PetscAbsScalar(sum));
   PetscCall(MatNullSpaceDestroy(&nullspace));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -514,7 +503,7 @@ static PetscErrorCode TwoMatrices(void)
         "two matrices: %s, %d iterations, residual %g", KSPConvergedReasons[reason], (int)its, (double)residual);
   PetscCall(MatDestroy(&P));
   PetscCall(DMDestroy(&da2));
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -551,7 +540,7 @@ static PetscErrorCode Lives(void)
           strstr(text, "direct solves of the last right-hand side: 1") && strstr(text, "plan: "),
         "KSPView():\n%s", text);
   free(text);
-  PetscCall(Done(&da, &A, &ksp, &b, &x));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

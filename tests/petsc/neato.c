@@ -76,12 +76,7 @@ static PetscErrorCode Direct(PetscInt n, const char ends[], PetscReal shift)
     }
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&lu, &b, &x, &y, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,13 +112,7 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCType pcty
   Check(reason > 0, "%s with %s: %s", type, pctype, KSPConvergedReasons[reason]);
   Check(difference < (sizeof(PetscReal) < sizeof(double) ? 2e-2 : 1e-6), "%s with %s: off LU by %g", type, pctype,
         (double)difference);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &lu, &b, &x, &y, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -317,9 +306,7 @@ static PetscErrorCode View(void)
   }
   PetscCall(PCReset(pc));
   PetscCall(Contains(pc, "not set up yet", PETSC_TRUE));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -359,10 +346,7 @@ static PetscErrorCode Events(void)
     Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e],
           (int)(after[e].count - before[e].count));
   Check(after[2].flops > before[2].flops, "BCRSolve has no flops");
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

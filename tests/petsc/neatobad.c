@@ -31,9 +31,7 @@ static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col
   if (row >= 0 && code == PETSC_ERR_MAT_LU_ZRPVT) PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS));
   CheckError(PCSetUp(pc), code, words);
   if (more) CheckError(PCSetUp(pc), code, more);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -72,11 +70,7 @@ static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
     Check(error <= 100 * TestBackwardBound(), "zero in row %d, %s: backward error %g", (int)at, PCNeatoMethods[method],
           (double)error);
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,11 +115,7 @@ static PetscErrorCode NotDominant(void)
   PetscCall(PCApply(pc, b, x));
   PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
   Check(error <= 100 * TestBackwardBound(), "thomas, d = 1.5: backward error %g", (double)error);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -194,17 +184,12 @@ static PetscErrorCode Matrices(void)
   PetscCall(MatCreateShell(PETSC_COMM_SELF, 30, 30, 30, 30, NULL, &S));
   PetscCall(TestPC(PCNEATO, da, S, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, "PetscBCRLinesCreate()");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
+  PetscCall(TestDestroy(&pc, &S, &A));
   two.n[0] = 7;
   PetscCall(TestMatrix(&two, &shell, &A));
   PetscCall(TestPC(PCNEATO, da, A, &pc)); /* it is found in the matrix */
   PetscCall(PCSetUp(pc));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(DMDestroy(&shell));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &shell, &A, &da));
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 5, 5, 5, NULL, &A)); /* a star of five: no grid */
   for (PetscInt i = 0; i < 5; ++i) {
     PetscCall(MatSetValue(A, i, i, 5, INSERT_VALUES));
@@ -223,9 +208,7 @@ static PetscErrorCode Matrices(void)
     PetscCall(VecSet(b, 1));
     CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "PCNEATO found no grid");
     CheckError(PCApply(pc, b, x), PETSC_ERR_ARG_WRONG, "-pc_neato_grid");
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(PCDestroy(&pc));
+    PetscCall(TestDestroy(&x, &b, &pc));
   }
   PetscCall(DMDestroy(&shell));
   PetscCall(MatDestroy(&A));
@@ -303,7 +286,7 @@ static PetscErrorCode Options(void)
   PetscCall(PCSetType(pc, PCNEATO));
   CheckError(PCNeatoSetAxis(pc, (PCNeatoAxis)4), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoAxis");
   CheckError(PCNeatoSetMethod(pc, (PCNeatoMethod)-1), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoMethod");
-  CheckError(PCNeatoSetParts(pc, -1), PETSC_ERR_ARG_OUTOFRANGE, "1 or more");
+  CheckError(PCNeatoSetParts(pc, -1), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoSetParts -1: give 1 or more");
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -359,11 +342,7 @@ static PetscErrorCode RightHandSides(void)
   PetscCall(VecAssemblyBegin(b));
   PetscCall(VecAssemblyEnd(b));
   CheckError(PCApply(pc, b, x), PETSC_ERR_FP, "Entry 11 of the right-hand side");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &b, &x, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -108,15 +108,7 @@ static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[],
           (int)dim, (int)axis, PCNeatoMethods[method], (int)k, (int)device, (double)difference);
     PetscCall(MatDenseRestoreColumnVecRead(Y, k, &c[k]));
   }
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&Y));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(PCDestroy(&host));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&X, &Y, &pc, &host, &b, &x, &y, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,10 +148,7 @@ static PetscErrorCode Lines(PetscInt axis, PCNeatoMethod method)
         PCNeatoMethods[method], (double)difference);
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(PetscBCRLinesDestroy(&host));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&v));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&f, &u, &v, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -58,13 +58,7 @@ static PetscErrorCode Solve(PetscInt n, PetscReal eps, const char options[], Pet
   Check(difference < (sizeof(PetscReal) < sizeof(double) ? 5e-2 : 1e-5), "%s: off LU by %g", options,
         (double)difference);
   if (reason < 0) *its = -1;
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&lu, &ksp, &b, &x, &y, &A, &da));
   PetscCall(PetscOptionsPop());
   PetscCall(PetscOptionsDestroy(&own));
   PetscFunctionReturn(PETSC_SUCCESS);

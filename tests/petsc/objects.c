@@ -404,15 +404,7 @@ static PetscErrorCode Application(const TestProblem *p)
   Check(error <= TestDifferenceBound(), "%s: differs by %g from LU after PCReset()", p->ends, (double)error);
   PetscCall(PCReset(pc));
   PetscCall(PCReset(pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&b0));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&x2));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &b0, &x, &x2, &ref, &lu, &pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -431,10 +423,7 @@ static PetscErrorCode SolveAndCompare(PC pc, Mat A, const char what[])
   PetscCall(KSPSolve(lu, b, ref));
   PetscCall(TestDifference(x, ref, &error));
   Check(error <= TestDifferenceBound(), "%s: differs by %g from LU", what, (double)error);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(KSPDestroy(&lu));
+  PetscCall(TestDestroy(&b, &x, &ref, &lu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -526,9 +515,7 @@ static PetscErrorCode NewValues(void)
     PetscCall(SolveAndCompare(pc, A, "no more reuse"));
     PetscCall(MatDestroy(&old));
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   /* another grid in the same object */
   {
     TestProblem q = {
@@ -549,9 +536,7 @@ static PetscErrorCode NewValues(void)
     PetscCall(MatDestroy(&A2));
     PetscCall(DMDestroy(&da2));
   }
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -644,14 +629,7 @@ static PetscErrorCode UserOperator(void)
     PetscCall(TestDifference(x, ref, &error));
     Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9),
           "user's operator %s, new shift: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(KSPDestroy(&lu));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&ref));
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&ksp, &lu, &b, &x, &ref, &S, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -706,12 +684,7 @@ static PetscErrorCode Singular(void)
     PetscCall(TestDifference(x2, x, &error));
     Check(error <= TestBackwardBound() * 1e4, "singular %s: the constant changes the solution by %g", ends[e],
           (double)error);
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&x2));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&b, &x, &x2, &pc, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -777,9 +750,7 @@ static PetscErrorCode View(void)
   Check(strstr(text, gpu ? "fastest the given one" : "nothing to choose") && strstr(text, "sub-problems"),
         "PCView() with radix 2:\n%s", text);
   free(text);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
 
   PetscCall(NewPC(&q, &da, &A, &pc));
   PetscCall(MatCreateVecs(A, &x, &b));
@@ -788,11 +759,7 @@ static PetscErrorCode View(void)
   PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "removed from the last right-hand side: 3"), "PCView() lacks the removed constant:\n%s", text);
   free(text);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -832,9 +799,7 @@ static PetscErrorCode ViewPlan(void)
   (void)remove("nothing");
   (void)remove("nothing.info");
   PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_view_plan"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -871,10 +836,7 @@ static PetscErrorCode WhereTheDMIs(void)
   PetscCall(PCSetDM(pc, da));
   PetscCall(PCSetOperators(pc, B, B));
   PetscCall(SolveAndCompare(pc, B, "DM of the PC"));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &B, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -908,9 +870,7 @@ static PetscErrorCode Log(void)
           (int)(after[e].count - before[e].count));
   }
   Check(after[2].flops > before[2].flops, "BCRSolve has no flops");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -957,9 +917,7 @@ static PetscErrorCode Recursion(void)
   }
   PetscCall(PCBCRPoissonGetRecursive(pc, &recursive));
   Check(recursive, "no recursion after asking for it");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&pc, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

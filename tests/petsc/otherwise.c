@@ -161,10 +161,7 @@ static PetscErrorCode Solve(KSP ksp, Mat A, const char why[], PetscBool transpos
   PetscCall(Views(ksp, (PetscBool)(why != NULL), "otherwise: another PC stands in, as ", what));
   if (why) PetscCall(Views(ksp, PETSC_TRUE, why, what));
   else PetscCall(Views(ksp, PETSC_TRUE, "plan: ", what));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&r));
-  PetscCall(PetscRandomDestroy(&random));
+  PetscCall(TestDestroy(&b, &x, &r, &random));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,9 +195,7 @@ static PetscErrorCode Blocks(KSP ksp, Mat A, const char what[])
     CheckAll(error <= 100 * PETSC_MACHINE_EPSILON * norm, "%s: column %d of PCMatApply() differs by %g from PCApply()",
              what, (int)c, (double)(error / norm));
   }
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
-  PetscCall(VecDestroy(&y));
+  PetscCall(TestDestroy(&B, &X, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -329,9 +324,7 @@ static PetscErrorCode NewValues(PetscBool dm)
   PetscCall(Springs(da, 1, 0, 0, A));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(Solve(ksp, A, NULL, PETSC_TRUE, "star after NaN"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &da));
   PetscCall(TestOptions("-pc_type -pc_bcrpoisson_otherwise", PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -420,11 +413,7 @@ static PetscErrorCode Failure(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   CheckAll(reason < 0, "a factor of a singular matrix: %s", KSPConvergedReasons[reason]);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscCall(TestOptions("-pc_type -pc_bcrpoisson_otherwise", PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -503,10 +492,7 @@ static PetscErrorCode Misfit(void)
   }
   PetscCall(KSPDestroy(&ksp));
   PetscCall(TestOptions("-pc_type", PETSC_FALSE));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&box));
-  PetscCall(MatDestroy(&holes));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&A, &box, &holes, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -560,10 +546,7 @@ static PetscErrorCode Lines(void)
   PetscCall(PCNeatoSetVariant(pc, PCNEATO_VARIANT_PLAIN));
   PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS)); /* a contradiction is no matrix of another kind */
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "variant");
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &B, &da));
   PetscCall(TestOptions("-pc_type -pc_neato_otherwise -pc_neato_axis", PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -605,9 +588,7 @@ static PetscErrorCode Eisenstat(void)
   }
   CheckAll(error <= 100 * PETSC_MACHINE_EPSILON * norm, "PCEISENSTAT that stands in differs by %g", (double)error);
   for (int k = 0; k < 3; k++) PetscCall(VecDestroy(&x[k]));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -118,9 +118,7 @@ static PetscErrorCode Whole(KSP ksp, PetscInt most, const char what[])
   PetscCall(VecNorm(b, NORM_INFINITY, &bn));
   CheckAll(reason > 0 && its <= most && error <= (PetscReal)(sizeof(PetscReal) < sizeof(double) ? 1e-3 : 1e-7) * bn,
            "%s: %s, %d iterations, residual %g", what, KSPConvergedReasons[reason], (int)its, (double)(error / bn));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&r));
+  PetscCall(TestDestroy(&b, &x, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -216,9 +214,7 @@ static PetscErrorCode Composite(void)
     PetscCall(TestOptions(options, PETSC_FALSE));
   }
   for (int k = 0; k < 2; k++) {
-    PetscCall(ISDestroy(&is[k]));
-    PetscCall(MatDestroy(&B[k]));
-    PetscCall(DMDestroy(&da[k]));
+    PetscCall(TestDestroy(&is[k], &B[k], &da[k]));
   }
   PetscCall(PetscFree(is));
   PetscCall(MatDestroy(&A));
@@ -244,10 +240,7 @@ static PetscErrorCode CompositeOfOne(void)
   PetscCall(DMSetUp(pack));
   PetscCall(NewKSP(pack, A, "-ksp_type preonly -pc_type bcrpoisson", &ksp));
   PetscCall(Direct(ksp, NULL, "grid: 9 x 13, from the DM of the KSP", "DMCOMPOSITE of one DMDA"));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&pack));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &A, &pack, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -361,9 +354,7 @@ static PetscErrorCode Stag(PetscInt dim, PetscInt dof)
   PetscCall(NewKSP(NULL, A, "-pc_type bcrpoisson", &ksp));
   PetscCall(Direct(ksp, NULL, "found in the matrix", what));
   PetscCall(Direct(ksp, stag, "from the DM of the vectors", what));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&stag));
+  PetscCall(TestDestroy(&ksp, &A, &stag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

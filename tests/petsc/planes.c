@@ -127,11 +127,7 @@ static PetscErrorCode Solve(const TestProblem *p, const char precision[], PetscB
   /* components lie between one another, so that planes are not in one piece */
   Check(!device || p->dof > 1 || strstr(text, "of planes"), "%s: not by transforms of planes: %s", what, text);
   free(text);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &ksp, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -75,13 +75,7 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscCall(TestDifference(x, ref, &difference));
   Check(reason > 0 && difference <= Tolerance() * 1e4, "%s, %d unknowns along x, fit %s: %s, differs by %g from LU",
         type, (int)p->n[0], PCBCRPoissonFits[fit], KSPConvergedReasons[reason], (double)difference);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&ref));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(KSPDestroy(&lu));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&b, &x, &ref, &ksp, &lu, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -324,10 +318,7 @@ static PetscErrorCode Newton(void)
           SNESConvergedReasons[reason], (double)largest);
     per[mesh] = its ? linear / its : 1000;
     Check(per[mesh] <= 10, "Bratu, n = %d: %d linear iterations in %d Newton steps", (int)n, (int)linear, (int)its);
-    PetscCall(SNESDestroy(&snes));
-    PetscCall(MatDestroy(&J));
-    PetscCall(VecDestroy(&x));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&snes, &J, &x, &da));
   }
   Check(per[1] <= per[0] + 1, "Bratu: %d iterations per Newton step with n = 33, %d with 65", (int)per[0], (int)per[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -441,10 +432,7 @@ static PetscErrorCode Auto(void)
     Check(its[0] <= PetscMin(its[1], its[2]) + PetscMin(its[1], its[2]) / 4 + 2,
           "%d^2, stretched 1 : %g, jump %g: auto takes %d iterations, scaled %d, average %d", (int)n, cases[c].stretch,
           cases[c].jump, (int)its[0], (int)its[1], (int)its[2]);
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&b, &x, &A, &da));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

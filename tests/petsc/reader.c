@@ -857,10 +857,7 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
     PetscCall(VecRestoreArrayRead(b, &bb));
     Report((PetscBool)(worst <= SOLVED), "%s: solved%s: a row's backward error is %g: %s", what, t ? " transposed" : "",
            (double)worst, described);
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&r));
+    PetscCall(TestDestroy(&x, &b, &y, &r));
   }
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&T));
@@ -1134,9 +1131,7 @@ static PetscErrorCode MatrixTypes(void)
     PetscCall(Difference(da, A, dof, ops, &diff));
     Report((PetscBool)(diff < TOL), "matrix type %s: operator differs by %g", types[t], diff);
     PetscCall(BCROperatorDestroy(dof, &ops));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&A));
-    PetscCall(DMDestroy(&da));
+    PetscCall(TestDestroy(&B, &A, &da));
     ProblemDestroy(&p);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

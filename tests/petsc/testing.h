@@ -287,20 +287,37 @@ static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's own LU of A, on several ranks of all of it on each; for a solution that has nothing of ours in it */
+/* PETSc's own LU of A, on several ranks of all of it on the first; for a solution that has nothing of ours in it */
 static inline PetscErrorCode TestReference(Mat A, KSP *lu)
 {
-  PetscMPIInt size;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)A);
+  PetscMPIInt size, rank;
   PC pc;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), lu));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCall(KSPCreate(comm, lu));
   PetscCall(KSPSetOptionsPrefix(*lu, "reference_"));
   PetscCall(KSPSetOperators(*lu, A, A));
   PetscCall(KSPSetType(*lu, KSPPREONLY));
   PetscCall(KSPGetPC(*lu, &pc));
-  PetscCall(PCSetType(pc, size > 1 ? PCREDUNDANT : PCLU));
+  PetscCall(PCSetType(pc, size > 1 ? PCASM : PCLU));
+  if (size > 1) { /* one subdomain that is everything, and empty ones */
+    PetscInt n;
+    IS all;
+    KSP *sub;
+
+    PetscCall(MatGetSize(A, &n, NULL));
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, rank ? 0 : n, 0, 1, &all));
+    PetscCall(PCASMSetLocalSubdomains(pc, 1, &all, NULL));
+    PetscCall(PCASMSetType(pc, PC_ASM_BASIC));
+    PetscCall(KSPSetUp(*lu));
+    PetscCall(PCASMGetSubKSP(pc, NULL, NULL, &sub));
+    PetscCall(KSPGetPC(sub[0], &pc));
+    PetscCall(PCSetType(pc, PCLU));
+    PetscCall(ISDestroy(&all));
+  }
   PetscCall(KSPSetUp(*lu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -396,9 +413,7 @@ static inline PetscErrorCode TestGather(DM da, Vec v, PetscScalar **all, PetscIn
   PetscCall(VecGetArrayRead(seq, &a));
   PetscCall(PetscArraycpy(*all, a, *n));
   PetscCall(VecRestoreArrayRead(seq, &a));
-  PetscCall(VecScatterDestroy(&scatter));
-  PetscCall(VecDestroy(&seq));
-  PetscCall(VecDestroy(&natural));
+  PetscCall(TestDestroy(&scatter, &seq, &natural));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -105,15 +105,7 @@ int main(int argc, char **argv)
               KSPConvergedReasons[reason], text);
       free(text);
     }
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&X));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&P));
-    PetscCall(DMDestroy(&da));
-    PetscCall(DMDestroy(&other));
+    PetscCall(TestDestroy(&B, &X, &b, &x, &ksp, &A, &P, &da, &other));
   }
   bad = TestEnd();
   PetscCall(PetscFinalize());

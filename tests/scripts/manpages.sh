@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every function, enumeration, type and macro of include/petscbcr.h has a man-page comment in PETSc's form: one line that says what it is, whether it is
-# collective, all of its arguments, a level and what to see also; and every option of PCBCRPOISSON is in docs/options.md and in the pages of PC and KSP.
+# collective, all of its arguments, a level and what to see also; every option of PCBCRPOISSON
+# and PCNEATO is in docs/options.md and in the pages of PC and KSP, and there is every option that these name.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 passed=0 failed=0
@@ -58,6 +59,11 @@ for form in pcbcrpoisson pcneato; do
     check "$upper: its man page lacks -${stem}_$option" has "-${stem}_$option " "$(page "$upper")"
     check "KSP${upper#PC}: its man page lacks -k${stem/pc/sp}_$option" has "-k${stem/pc/sp}_$option " "$(page "KSP${upper#PC}")"
   done
+done
+
+# and back: what the documents name is in a table, or read by that name
+for option in $(grep -ohE -- '-((pc|ksp)_(bcrpoisson|neato)|mat_compact)_[a-z][a-z_]*' README.md docs/*.md docs/*/*.md bench/README.md include/petscbcr.h pc/*/*.c ksp/*/*.c | sort -u); do
+  check "there is no $option" grep -qE -- "\"(${option#-*_*_}|$option)\"" $sources pc/*.h
 done
 
 echo "$passed passed, $failed failed"

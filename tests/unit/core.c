@@ -475,7 +475,7 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
 int main(int argc, char **argv)
 {
   static const PetscInt radices[] = {0, 0, 0, 2, 4, 8, 16, 3};
-  PetscInt cases = 1500, first = 0, step = 1, ran = 0;
+  PetscInt cases = 1500, first = 0, step = 1, ran = 0, only[64], nonly = PETSC_STATIC_ARRAY_LENGTH(only);
   double worst[2] = {0, 0};
   char backend[8] = "cpu";
   PetscBool device = PETSC_FALSE, clusters = PETSC_TRUE;
@@ -483,12 +483,15 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL)); /* of one kind of boxes */
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-step", &step, NULL));             /* of one kind of boxes */
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-only", only, &nonly, NULL)); /* these cases alone */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &spectral, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-clusters", &clusters, NULL)); /* 0: the device has none */
   PetscCall(PetscStrcmp(backend, "cuda", &device));
-  for (PetscInt t = first; t < first + cases; t += step) {
+  if (nonly) cases = nonly * step;
+  for (PetscInt q = 0; q * step < cases; q++) {
+    const PetscInt t = nonly ? only[q] : first + q * step;
     Box b;
 
     if (!TestTurn()) continue;

@@ -205,6 +205,7 @@ typedef struct {
   PetscReal shift;
   PetscBool singular;
   BCRCoreOptions options;
+  PetscBool open[2]; /* rows along the last axis go on on other ranks */
 } Problem;
 
 static BCREnd random_end(PetscBool singular)
@@ -265,14 +266,17 @@ static PetscErrorCode problem_random(Problem *q)
 
 static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
 {
-  const BCRPlanSpec spec = {.dim = q->dim,
-                            .axis = q->axis,
-                            .stride = q->stride,
-                            .shift = shift,
-                            .singular = q->singular,
-                            .io = q->options.precision,
-                            .options = &q->options,
-                            .along = -1};
+  const BCRPlanSpec spec = {
+    .dim = q->dim,
+    .axis = q->axis,
+    .stride = q->stride,
+    .shift = shift,
+    .singular = q->singular,
+    .io = q->options.precision,
+    .options = &q->options,
+    .along = q->open[0] || q->open[1] ? q->dim - 1 : -1,
+    .open = {q->open[0], q->open[1]}
+  };
   BCRPlanLimits limits[2];
 
   PetscFunctionBegin;
@@ -435,7 +439,8 @@ static PetscErrorCode known(void)
 
 /* A singular operator takes the stages that it takes with a shift on a device, and their bytes, where the lines see to the
    mean of its solution; elsewhere there is one more stage, of at most a twentieth of the bytes where transformed axes are
-   periodic or cell-centred. p, c, n: ends of each axis; m: n and c */
+   periodic or cell-centred. p, c, n: ends of each axis; m: n and c; <, >: the last axis goes on on other
+   ranks at its low, high end */
 static PetscErrorCode means(void)
 {
   static const struct {
@@ -444,17 +449,20 @@ static PetscErrorCode means(void)
     BCRPlanKind kind;
     PetscBool lines;
   } problem[] = {
-    {2, {4096, 4096, 1}, "pp",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {1024, 1024, 1}, "cc",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {4096, 251, 1},  "pc",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {1025, 1023, 1}, "nn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {1025, 1024, 1}, "np",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {1024, 1025, 1}, "cn",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {158, 129, 1},   "mm",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
-    {2, {20, 1025, 1},   "cn",  BCR_PLAN_FOURIER,     PETSC_FALSE},
-    {3, {20, 20, 300},   "pcn", BCR_PLAN_FOURIER,     PETSC_FALSE},
-    {3, {90, 81, 75},    "ccc", BCR_PLAN_BOX_PRODUCT, PETSC_TRUE },
-    {3, {256, 256, 100}, "ppc", BCR_PLAN_RING,        PETSC_TRUE }
+    {2, {4096, 4096, 1}, "pp",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1024, 1024, 1}, "cc",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {4096, 251, 1},  "pc",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1025, 1023, 1}, "nn",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1025, 1024, 1}, "np",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1024, 1025, 1}, "cn",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {158, 129, 1},   "mm",   BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1024, 512, 1},  "cc>",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {1025, 512, 1},  "nn<>", BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {158, 129, 1},   "mm<",  BCR_PLAN_LEVEL0,      PETSC_TRUE },
+    {2, {20, 1025, 1},   "cn",   BCR_PLAN_FOURIER,     PETSC_FALSE},
+    {3, {20, 20, 300},   "pcn",  BCR_PLAN_FOURIER,     PETSC_FALSE},
+    {3, {90, 81, 75},    "ccc",  BCR_PLAN_BOX_PRODUCT, PETSC_TRUE },
+    {3, {256, 256, 100}, "ppc",  BCR_PLAN_RING,        PETSC_TRUE }
   };
 
   PetscFunctionBegin;
@@ -477,6 +485,10 @@ static PetscErrorCode means(void)
                                             : end == 'c' ? BCR_END_CELL_NEUMANN
                                                          : BCR_END_NEUMANN;
       if (end == 'm') q.axis[d].end[1] = BCR_END_CELL_NEUMANN;
+      for (int e = 0; e < 2 && d == q.dim - 1; e++) {
+        q.open[e] = strchr(problem[i].ends, e ? '>' : '<') ? PETSC_TRUE : PETSC_FALSE;
+        if (q.open[e]) q.axis[d].end[e] = BCREndAtSeparator();
+      }
       q.stride[d] = d ? q.stride[d - 1] * problem[i].n[d - 1] : 1;
     }
     PetscCall(plans(&q, 0.1, plan[0]));

@@ -80,7 +80,7 @@ static PetscErrorCode operator_poisson(PetscInt dim, PetscInt n, PetscReal a, BC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode sizes(PetscInt dim, PetscInt n)
+static PetscErrorCode sizes(PetscInt dim, PetscInt n, size_t turn)
 {
   BCROperator op;
   size_t N = 1;
@@ -108,6 +108,7 @@ static PetscErrorCode sizes(PetscInt dim, PetscInt n)
       plans[p].precision == BCR_SINGLE || sizeof(PetscReal) == sizeof(float) ? PETSC_TRUE : PETSC_FALSE;
     double error, differ = 0, scale = 0;
 
+    if (p && N > 10000000 && (p + turn) % 2) continue; /* at one of two neighbours among the largest sizes */
     PetscCall(PetscMemzero(&options, sizeof(options)));
     options.core.isa = -1;
     options.core.radix = plans[p].radix;
@@ -186,8 +187,8 @@ int main(int argc, char **argv)
   static const PetscInt n2[] = {511, 1000, 1023, 2048, 4095, 4096, 4097}, n3[] = {63, 100, 127, 256, 257};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Accuracy at full size"));
-  for (size_t i = 0; i < sizeof(n2) / sizeof(n2[0]); i++) PetscCall(sizes(2, n2[i]));
-  for (size_t i = 0; i < sizeof(n3) / sizeof(n3[0]); i++) PetscCall(sizes(3, n3[i]));
+  for (size_t i = 0; i < sizeof(n2) / sizeof(n2[0]); i++) PetscCall(sizes(2, n2[i], i));
+  for (size_t i = 0; i < sizeof(n3) / sizeof(n3[0]); i++) PetscCall(sizes(3, n3[i], i));
   if (sizeof(PetscReal) == sizeof(double)) {
     for (PetscInt dim = 2; dim <= 3; dim++) {
       double before = 0, error;

@@ -8,7 +8,7 @@
 #include "product.cuh"
 
 enum {
-  BOX_W = 32,      /* columns of a block */
+  BOX_W = 32,      /* columns of a block; half as many where there are PRODUCT_NARROW modes at most */
   BOX_MODES = 256, /* at most: a thread each */
   BOX_ROWS = 32,   /* results of a column that a warp has */
   /* most modes for which this takes less time than level 0 does, in seven kernels of which two read
@@ -17,24 +17,22 @@ enum {
   BOX_SINGLE = 128
 };
 
-/* The line of mode pin loses its mean, of all blocks of the cluster; right: of right-hand sides, whose ends may count half.
-   sum: shared */
-template <typename At>
-static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean &mean, int rank, bool right,
-                                double *sum, At at)
+/* A line loses its mean, of all blocks of the cluster; right: of right-hand sides, whose ends may count half. The warp whose
+   lane has the line's mode has a column with each lane (own: this is that warp), x of this one. sum: shared */
+template <int W>
+static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean &mean, int rank, bool own, bool right,
+                                double *sum, double *x)
 {
-  const bool own = (int)threadIdx.x == mean.pin;
-  const int rows = min((int)BOX_W, p.n - rank * BOX_W);
+  const int lane = threadIdx.x % BCR_WARP, row = rank * W + lane;
+  const bool here = own && lane < W && row < p.n;
 
+  __syncwarp();
   if (own) {
-    double s = 0;
+    double s = here ? (right && ((row == 0 && p.half[0]) || (row == p.n - 1 && p.half[1])) ? 0.5 : 1) * *x : 0;
 
-    for (int i = 0; i < rows; i++) {
-      const int row = rank * BOX_W + i;
-
-      s += (right && ((row == 0 && p.half[0]) || (row == p.n - 1 && p.half[1])) ? 0.5 : 1) * at(i);
-    }
-    *sum = s;
+#pragma unroll
+    for (int step = BCR_WARP / 2; step; step /= 2) s += __shfl_xor_sync(0xffffffffu, s, step);
+    if (lane == 0) *sum = s;
   }
   __syncwarp();
   cluster_arrive();
@@ -44,17 +42,17 @@ static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean 
 
     for (int q = 0; q < (int)gridDim.x; q++) s += cluster_read(sum, q);
     s /= p.n - (right ? 0.5 * (p.half[0] + p.half[1]) : 0);
-    if (right && rank == 0) *mean.removed = s * mean.removedfactor;
-    for (int i = 0; i < rows; i++) at(i) -= s;
+    if (right && rank == 0 && lane == 0) *mean.removed = s * mean.removedfactor;
+    if (here) *x -= s;
   }
   __syncwarp();
 }
 
-template <typename T, int KIND>
+template <typename T, int KIND, int W>
 __global__ void __launch_bounds__(BOX_MODES, 2)
   box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, BCRCudaBoxMean mean, T *u)
 {
-  constexpr int W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
+  constexpr int G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
   extern __shared__ __align__(16) char sm[];
   __shared__ double sums[2];
   double *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
@@ -62,6 +60,7 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
   const bool here = (int)threadIdx.x % W < p.n - rank * W,
              pinned = mean.pin >= 0 && (int)blockIdx.y == mean.plane; /* the whole cluster */
 
+  bcr_wait_before();
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
 #pragma unroll 1
@@ -76,13 +75,15 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     if (synthesis) break;
     const int row = product_row<KIND>(m, 1, min(k, n - 1));
     const auto line = [&](int i) -> double & { return lines[product_at<W>(row, i)]; };
+    const bool own = pinned && k / BCR_WARP == mean.pin / BCR_WARP;
+    double *x = own ? lines + product_at<W>(product_row<KIND>(m, 1, mean.pin), k % W) : NULL;
 
-    if (pinned) box_mean(p, mean, rank, true, sums, line);
+    if (pinned) box_mean<W>(p, mean, rank, own, true, sums, x);
     cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n,
                                            E, [&](int, int i) -> double & { return line(i); });
     if (pinned && mean.solution) {
       cluster_wait();
-      box_mean(p, mean, rank, false, sums + 1, line);
+      box_mean<W>(p, mean, rank, own, false, sums + 1, x);
       cluster_arrive();
     }
     if (KIND == BCR_CUDA_PRODUCT_ONE) { /* the way back is the same transform */
@@ -98,17 +99,31 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     }
   }
   product_store<T, KIND, W>(m, 1, here, lines, u, p.ld);
+  bcr_go_after();
   cluster_wait();
 }
 
+template <typename T, int KIND, int W>
+static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
+                  cudaStream_t stream, int *fits)
+{
+  const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * W + 2 * BOX_MODES) * sizeof(double);
+  const int ranks = (p->n + W - 1) / W, threads = 32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS);
+  const auto kernel = box_products<T, KIND, W>;
+  cudaError_t e;
+
+  if (fits) return cluster_launch(kernel, ranks, p->planes, threads, bytes, stream, fits, *p, *m, mean, (T *)u);
+  e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch_clusters(1, ranks, kernel, dim3((unsigned)ranks, (unsigned)p->planes), threads, bytes, stream, *p,
+                             *m, mean, (T *)u);
+}
 template <typename T, int KIND>
 static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
                   cudaStream_t stream, int *fits)
 {
-  const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * BOX_W + 2 * BOX_MODES) * sizeof(double);
-
-  return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes,
-                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, stream, fits, *p, *m, mean, (T *)u);
+  return m->n <= PRODUCT_NARROW && p->n <= RANKS * BOX_W / 2 ? launch<T, KIND, BOX_W / 2>(p, m, mean, u, stream, fits)
+                                                             : launch<T, KIND, BOX_W>(p, m, mean, u, stream, fits);
 }
 template <typename T>
 static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,

@@ -11,7 +11,7 @@
 
   a transform of length L over p for each class. As z is odd, v_c[L - p] = -conj(w^(p c)) (the sum
   of class A - c at p): classes 0 .. A/2 for half of the p are all there is, and Z_(2 N - k) = -Z_k:
-  a mode may be known by k > N, with the other sign. The even extension (EVEN) has all these signs
+  a mode may be known by k > N, with the other sign. The even extension (even) has all these signs
   positive, and Z_k = 2 C_k. Modes are left in the order of classes (BCRCudaDstOrder()), twice too
   large; the way back, the same steps transposed, takes them in this order, again twice too large.
 */
@@ -23,7 +23,7 @@ struct DstArgs {
   const void *table;
   const int *extraof; /* row of extra that is added, or -1 */
   ptrdiff_t extrald, extrab;
-  int early;
+  int early, even; /* even: not a number of templates, which took the same time (h200_extensions.csv) */
 };
 
 /* what the block takes next is on its way to the second-level cache while this pair is in the first passes */
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typ
   }
 }
 
-template <class S, int EVEN>
+template <class S>
 __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
@@ -50,6 +50,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   typedef Cplx<T> C;
   extern __shared__ __align__(16) char sm[];
   constexpr int L = S::L, A = S::A;
+  const int even = p.even;
   const int sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
 
     if (valid && tid < S::HALF) {
       const int q = tid;
-      const T *x0 = f + a0 * p.fa + b0 * p.fb - !EVEN, *x1 = f + a1 * p.fa + b1 * p.fb - !EVEN;
+      const T *x0 = f + a0 * p.fa + b0 * p.fb - !even, *x1 = f + a1 * p.fa + b1 * p.fb - !even;
       C x[A];
 
 #pragma unroll
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
         const int j = unknown_of<S>(q, s);
 
         x[s] = {0, 0};
-        if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue; /* both ends */
+        if (!even && (s == 0 || s == A / 2) && q == 0) continue; /* both ends */
         x[s].x = x0[j];
         x[s].y = x1[j];
       }
@@ -94,11 +95,11 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
           const int row = h ? e1 : e0;
 
           if (row >= 0) {
-            const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - !EVEN;
+            const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - !even;
 
 #pragma unroll
             for (int s = 0; s < A; s++) {
-              if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue;
+              if (!even && (s == 0 || s == A / 2) && q == 0) continue;
               (h ? x[s].y : x[s].x) += e[unknown_of<S>(q, s)];
             }
           }
@@ -107,9 +108,9 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
 #pragma unroll
       for (int s = 0; s < A; s++) {
         if (!both) x[s].y = 0;
-        if (!EVEN && s >= A / 2) x[s] = {-x[s].x, -x[s].y};
+        if (!even && s >= A / 2) x[s] = {-x[s].x, -x[s].y};
       }
-      spread<S>(x, q, table, re, im, EVEN ? 1 : -1);
+      spread<S>(x, q, table, re, im, even ? 1 : -1);
     }
     __syncthreads();
     prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     if (p.early) bcr_go_after();
     if (valid) {
       constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1);
-      const ClassModes<S, EVEN> modes(c);
+      const ClassModes<S> modes(c, even);
       T *y0 = u + a0 * p.ua + b0 * p.ub + modes.base, *y1 = u + a1 * p.ua + b1 * p.ub + modes.base;
 
 #pragma unroll
@@ -128,8 +129,8 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
           const int k = t + S::EACH * m + r * (L / R);
 
           if (k < modes.size) {
-            y0[k] = EVEN ? z[m * R + r].x : -z[m * R + r].y;
-            if (both) y1[k] = EVEN ? z[m * R + r].y : z[m * R + r].x;
+            y0[k] = even ? z[m * R + r].x : -z[m * R + r].y;
+            if (both) y1[k] = even ? z[m * R + r].y : z[m * R + r].x;
           }
         }
       }
@@ -139,18 +140,19 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS)
   if (!p.early) bcr_go_after();
 }
 
-template <class S, int EVEN>
+template <class S>
 __global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
 {
   typedef typename S::T T;
   typedef Cplx<T> C;
   extern __shared__ __align__(16) char sm[];
   constexpr int L = S::L, A = S::A;
+  const int even = p.even;
   const int sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-  const ClassModes<S, EVEN> modes(c);
+  const ClassModes<S> modes(c, even);
 
   fetch_table<S>(table, p.table);
   bcr_wait_before();
@@ -168,7 +170,7 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_backward(DstArgs p, cons
         const int k = modes.mirror - m;
 
         v = {0, 0};
-        if (k < modes.size) v = EVEN ? C{x0[k], x1[k]} : C{-x0[k], -x1[k]};
+        if (k < modes.size) v = even ? C{x0[k], x1[k]} : C{-x0[k], -x1[k]};
       }
       return v;
     };
@@ -183,15 +185,15 @@ __global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_backward(DstArgs p, cons
     if (valid && tid < S::HALF) {
       const int q = again(tid);
       const bool two = q > 0 && (L % 2 || q < L / 2);
-      T *y0 = u + a0 * p.ua + b0 * p.ub - !EVEN, *y1 = u + a1 * p.ua + b1 * p.ub - !EVEN;
+      T *y0 = u + a0 * p.ua + b0 * p.ub - !even, *y1 = u + a1 * p.ua + b1 * p.ub - !even;
       C x[A];
 
-      gather<S>(x, q, table, re, im, EVEN ? 1 : -1);
+      gather<S>(x, q, table, re, im, even ? 1 : -1);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = unknown_of<S>(q, s);
 
-        if (EVEN) {
+        if (even) {
           if (s < A / 2 || two || (s == A / 2 && q == 0)) {
             y0[j] = x[s].x;
             if (both) y1[j] = x[s].y;
@@ -286,7 +288,7 @@ int BCRCudaDstTable(int N, int single, double *w)
   return n;
 }
 
-template <class S, int EVEN>
+template <class S>
 static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t stream)
 {
   typedef typename S::T T;
@@ -300,11 +302,11 @@ static int launch(DstArgs *args, int back, const void *f, void *u, const void *e
   args->early = args->npairs <= sms;
   if (args->early) e = bcr_alone(&bytes);
   if (e == cudaSuccess)
-    e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S, EVEN> : (const void *)dst_forward<S, EVEN>,
+    e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  if (back) return bcr_launch(1, dst_backward<S, EVEN>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u);
-  return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u, (const T *)extra);
+  if (back) return bcr_launch(1, dst_backward<S>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u);
+  return bcr_launch(1, dst_forward<S>, grid, S::NT, bytes, stream, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
 int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms,
@@ -317,9 +319,8 @@ int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const vo
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.npairs = (args.nrows + 1) / 2;
   args.table = table;
+  args.even = even;
   if (args.nrows < 1) return 0;
-  DST_SHAPE(single, N,
-            error = even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream))
-                         : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream)));
+  DST_SHAPE(single, N, error = launch<S>(&args, back, f, u, extra, sms, bcr_stream(stream)));
   return error;
 }

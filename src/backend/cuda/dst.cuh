@@ -78,18 +78,19 @@ static __device__ __forceinline__ int unknown_of(int q, int s)
 
 /* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the
    others mirror about mirror/2. Threads of a warp behind the last class have none */
-template <class S, int EVEN>
+template <class S>
 struct ClassModes {
   int size, base, mirror;
   bool edge;
 
-  __device__ __forceinline__ ClassModes(int c)
+  __device__ __forceinline__ ClassModes(int c, int even)
   {
-    constexpr int L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
+    constexpr int L = S::L, A = S::A;
+    const int L0 = even ? L / 2 + 1 : (L + 1) / 2;
 
     edge = c == 0 || c == A / 2;
     size = c == 0 ? L0 : (c == A / 2 ? L / 2 : (S::CLASSES * S::EACH % 32 && c > A / 2 ? 0 : L));
-    base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
+    base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + even);
     mirror = c == 0 ? L : L - 1;
   }
 };

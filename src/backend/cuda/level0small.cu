@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   if (tid < M::FFT) {
     constexpr int F = S::R3;
     const int c = class_of<S>(tid), t = tid % S::EACH;
-    const ClassModes<S, 0> modes(c);
+    const ClassModes<S> modes(c, 0);
     T *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + modes.base,
       *y1 = extra + g * a.ldd + modes.base;
     C z[S::E];
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   bcr_wait_before();
   if (tid < M::FFT) {
     const int c = class_of<S>(tid), t = tid % S::EACH;
-    const ClassModes<S, 0> modes(c);
+    const ClassModes<S> modes(c, 0);
     const T *x0 = D + (g ? g - 1 : 0) * a.ldd + modes.base, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + modes.base;
     T *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
     C z[S::E];

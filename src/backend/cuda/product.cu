@@ -13,7 +13,7 @@ enum {
      0.91 of the time (h200_convolutions.csv) */
   PRODUCT_TWO = 256,
   PRODUCT_MOST = 1024, /* unknowns: 16 warps of 64 results. Not measured apart */
-  PRODUCT_TILES = 1024 /* results of a warp */
+  PRODUCT_TILES = 1024 /* results of a warp; half of them where there are PRODUCT_NARROW unknowns at most */
 };
 
 struct ProductArgs {
@@ -25,12 +25,12 @@ struct ProductArgs {
   ptrdiff_t extrald, extrab;
 };
 
-template <typename T, int KIND, int W, int BLOCKS>
+template <typename T, int KIND, int W, int TILES, int BLOCKS>
 __global__ void __launch_bounds__((W == 32 ? (BLOCKS == 2 ? PRODUCT_TWO : PRODUCT_WIDE) : PRODUCT_MOST) * W / 32,
                                   BLOCKS)
   product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
 {
-  constexpr int MT = PRODUCT_TILES / W / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
+  constexpr int MT = TILES / W / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
   extern __shared__ __align__(16) char sm[];
   __shared__ ptrdiff_t foff[W], uoff[W], eoff[W];
   double *lines = (double *)sm;
@@ -127,7 +127,7 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
     !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
   m->steps = (terms + 3) / 4;
   m->tiles = (terms + 63) / 64 * 4;
-  m->width = product_width(m, shared);
+  m->width = n <= PRODUCT_NARROW ? 16 : product_width(m, shared);
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
     return 0;
@@ -175,24 +175,25 @@ int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRC
   return bcr_done();
 }
 
-template <typename T, int KIND, int W, int BLOCKS>
+template <typename T, int KIND, int W, int TILES, int BLOCKS>
 static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  const auto kernel = product_lines<T, KIND, W, BLOCKS>;
-  const int rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
+  const int rows = TILES / W, warps = (p->m.n + rows - 1) / rows;
   const size_t bytes = product_bytes(&p->m, W);
-  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)product_lines<T, KIND, W, TILES, BLOCKS>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  kernel<<<(unsigned)((p->nlines + W - 1) / W), BCR_WARP * warps, bytes, stream>>>(*p, f, u, extra);
-  return bcr_done();
+  return bcr_launch(1, product_lines<T, KIND, W, TILES, BLOCKS>, dim3((unsigned)((p->nlines + W - 1) / W)),
+                    BCR_WARP * warps, bytes, stream, *p, f, u, extra);
 }
 template <typename T, int KIND>
 static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)
 {
-  if (p->m.width != 32) return launch<T, KIND, 16, 1>(p, f, u, extra, stream);
-  return p->m.n <= PRODUCT_TWO ? launch<T, KIND, 32, 2>(p, f, u, extra, stream)
-                               : launch<T, KIND, 32, 1>(p, f, u, extra, stream);
+  if (p->m.n <= PRODUCT_NARROW) return launch<T, KIND, 16, PRODUCT_TILES / 2, 1>(p, f, u, extra, stream);
+  if (p->m.width != 32) return launch<T, KIND, 16, PRODUCT_TILES, 1>(p, f, u, extra, stream);
+  return p->m.n <= PRODUCT_TWO ? launch<T, KIND, 32, PRODUCT_TILES, 2>(p, f, u, extra, stream)
+                               : launch<T, KIND, 32, PRODUCT_TILES, 1>(p, f, u, extra, stream);
 }
 template <typename T>
 static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t stream)

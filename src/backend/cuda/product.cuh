@@ -15,6 +15,13 @@
 #include "common.cuh"
 #include "product.h"
 
+enum {
+  /* unknowns at most where lines are few: blocks of half as many columns, two to a multiprocessor, in one of which a
+     warp waits while one of the other multiplies. On an H200 this takes 0.66 to 0.96 times as long for 48 to 96 unknowns
+     a side, and longer from 112 on (bench/results/h200_small.csv) */
+  PRODUCT_NARROW = 96
+};
+
 template <int KIND>
 struct ProductKind {
   /* of columns; of tables */

@@ -91,11 +91,21 @@ static __device__ __forceinline__ double over_chunks(double v)
   return v;
 }
 
+/* This thread's share of the sums that level 0 has left */
+static __device__ __forceinline__ double sep_sums(const BCRCudaSepLines &p)
+{
+  double sum = 0;
+
+  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
+  return sum;
+}
+
 /* The constant that leaves the sum of the solution at zero, from what all blocks have stored: by the block of the pinned
    mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
-   of this one by their right-hand sides. g: the plane */
+   of this one by their right-hand sides. g: the plane; sums: sep_sums(), loaded before it is needed */
 template <typename T, int MODES>
-static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps)
+static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps,
+                                                double sums)
 {
   __shared__ double parts[WARPS];
   __shared__ int all;
@@ -122,10 +132,8 @@ static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, 
     if (threadIdx.x == 0) *p.count = 0;
     for (int q = threadIdx.x; q < (int)gridDim.x; q += blockDim.x) sum += __ldcg(p.parts + q);
   }
-  total = 0;
   g += p.pin;
-  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) total += p.sums[q];
-  sum += p.sumfactor * total;
+  sum += p.sumfactor * sums;
   for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x) sum += p.weights[i] * (double)__ldcg(g + i * p.ld);
   sum = over_chunks<1>(sum);
   if (lane == 0) parts[w] = sum;
@@ -143,7 +151,7 @@ template <typename T, int K, int MODES, int PLAIN, int OPEN>
 __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3))
   sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
-  constexpr bool RING = PLAIN == 0 || PLAIN == 3, SINGULAR = PLAIN == 3;
+  constexpr bool RING = PLAIN == 0 || PLAIN == 3, SINGULAR = PLAIN == 3, SUMS = SINGULAR || OPEN == 2;
   constexpr int PARTS = 32 / MODES; /* chunks of a warp */
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double part[WARPS], ofends[4][MODES], added[2][MODES], ended[WARPS];
@@ -161,9 +169,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
+    for (int i = 16 * threadIdx.x; i < p.n + p.periodic; i += 16 * blockDim.x) {
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.ones + i));
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.weights + i));
+    }
   bcr_wait_before();
   const bool asks = OPEN == 1 && red.window.n && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
-  double mine = 0, other = 0;
+  double mine = 0, other = 0, beside = 0; /* beside: right-hand sides behind the line's, in its sum */
   int mode = -1;
 
   if (asks) {
@@ -175,6 +188,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     double add[2] = {0, 0}, after, before;
 
     if (k < p.nk) {
+      for (int i = 0; i < p.open[0] + p.open[1] && OPEN == 2 && p.ends; i++)
+        beside += (double)g[(p.n + i - row) * p.ld];
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g - row * p.ld, add);
     }
@@ -197,15 +212,19 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       if (i >= skip) x[i] += more[i * p.ld];
   }
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
+  double sums = 0; /* on its way while the lines are solved */
+
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || (int)blockIdx.x == p.pin / MODES))
+    sums = sep_sums(p);
   /* the whole block knows */
   const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
 
-  if (SINGULAR && p.ends && p.pinplane == (int)blockIdx.y) {
-    double sum = 0;
+  if (SUMS && p.ends && p.pinplane == (int)blockIdx.y) {
+    double sum = beside;
 
 #pragma unroll
     for (int i = 0; i < K; i++) sum += x[i];
-    if (p.periodic && ch == 0) sum += gl;
+    if (RING && p.periodic && ch == 0) sum += gl;
     sum = over_chunks<1>(k < p.nk ? p.ends[k] * sum : 0);
     if (lane == 0) ended[w] = sum;
   }
@@ -307,6 +326,11 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   if (ci == (w == 0 ? f : 0)) ends[w][m].y = A + mi * next;
   __syncthreads();
+  if (OPEN == 2 && p.ends && p.pinplane == (int)blockIdx.y && w == 0) {
+    const double sum = over_chunks<1>(lane < nw ? ended[lane] : 0);
+
+    if (lane == 0) p.parts[blockIdx.x] = sum;
+  }
   /* Chain of the warps with nothing carried in: x_1, the last y, what comes to this warp from
      either side; M: what the first y is multiplied by there, RM: what a unit of it makes of what
      comes from the right */
@@ -387,7 +411,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y) sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw);
+  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
+    sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw, sums);
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
@@ -411,7 +436,7 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
     p.removed[0] = mean * p.removedfactor;
     p.removed[1] = mean * p.subfactor;
   }
-  for (int i = 0; i < p.n + p.periodic && p.ends; i++) all += (double)g[i * p.ld];
+  for (int i = 0; i < p.n + p.periodic + p.open[0] + p.open[1] && p.ends; i++) all += (double)g[i * p.ld];
   if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[p.n] : 0);
   for (int i = 0; i < p.n; i++) {
     y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * p.ones[i] : 0)) + mu * y;
@@ -462,10 +487,11 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   double v = 0;
 
   if (k < p.nk) v = sep_long_line(p, g, red, k);
-  if (p.weights && !p.border && p.pinplane == (int)blockIdx.y) {
+  if (p.weights && p.pinplane == (int)blockIdx.y) {
     v = over_chunks<1>(v);
     if (threadIdx.x == 0) ended = v;
-    sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1);
+    if (!p.border) sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1, sep_sums(p));
+    else if (p.ends && threadIdx.x == 0) p.parts[blockIdx.x] = v;
   }
   if (red.window.n) window_done(red.window.turn);
 }
@@ -631,6 +657,8 @@ __global__ void __launch_bounds__(SUM_THREADS) sep_sum(BCRCudaSepLines p, const 
 
   for (int q = threadIdx.x; q < p.nsums; q += SUM_THREADS) v += p.sums[q];
   v *= p.sumfactor;
+  for (int k = threadIdx.x; k < p.nk && p.ends; k += SUM_THREADS)
+    v += p.parts[k] + p.ends[p.nk + k] * (double)g[k] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld + k];
   for (int i = threadIdx.x; i < rows; i += SUM_THREADS) v += p.weights[i] * (double)g[p.pin + i * p.ld];
   v = over_chunks<1>(v);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;

@@ -35,7 +35,8 @@ typedef struct {
   int nsums, rows;
   double sumfactor, sumones;
   /* where other modes are in that sum, too: ends [3][nk] times the sum of the right-hand sides, times the solution of the
-     first row, of the last one; NULL: they are not. parts: a number for each block; count: 0 before and after */
+     first row, of the last one; NULL: they are not. parts: a number for each block, zeros behind them [nk]; count: 0 before
+     and after. Open ends: the right-hand sides of the rows beyond count, too, of both ranks at an interface together */
   const double *ends;
   double *parts;
   int *count;

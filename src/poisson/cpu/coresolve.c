@@ -142,22 +142,18 @@ static void transform_share(BCRCore c, PetscInt axis, int direction, void *u)
   }
 }
 
-/* This rank's rows, v its array of them: to the team's field and transformed there (0), or from there and transformed here.
-   The next layer, of the array or of the field, where it is in the caches of other cores, comes nearer while one is
-   transformed, if all three have room in the second-level cache */
+/* This rank's rows, v its array of them: to the team's field and transformed there (0), or from there and transformed here */
 static void transform_own(BCRCore c, int direction, void *v)
 {
   const BCRTeam *team = c->options.team;
   const PetscInt rows = team->end - team->first, n = c->n[0];
+  const BCRDttAhead none = {NULL, 0};
   const size_t bytes = (size_t)n * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
   const ptrdiff_t s = c->stride[2], sv = s > c->stride[1] ? (ptrdiff_t)n * rows : s; /* between planes */
-  const size_t layer = bytes * (size_t)c->n[2];
-  const ptrdiff_t ahead = s == n && 3 * layer <= BCRCoreCacheBytes(1u << 20) ? (ptrdiff_t)layer : 0;
 
   for (PetscInt j = 0; j < rows; j++) {
     char *field = (char *)at(c->io, team->field, (team->first + j) * c->stride[1]),
          *mine = (char *)at(c->io, v, j * c->stride[1]);
-    const BCRDttAhead next = {(direction ? field : mine) + layer, j + 1 < rows ? ahead : 0};
 
     for (PetscInt k = 0; k < c->n[2]; k++) {
       char *to = (char *)at(c->io, direction ? mine : field, k * (direction ? sv : s));
@@ -165,7 +161,7 @@ static void transform_own(BCRCore c, int direction, void *v)
       memcpy(to, at(c->io, direction ? field : mine, k * (direction ? s : sv)), bytes);
     }
     c->cpu->dtt.layer(c->dtt[2], direction, 0, n, direction ? mine : field, direction ? sv : s,
-                      direction ? mine : field, direction ? sv : s, &next, c->work);
+                      direction ? mine : field, direction ? sv : s, &none, c->work);
   }
 }
 

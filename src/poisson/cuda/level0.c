@@ -163,6 +163,7 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, 3 * nk, ends, &c->sep.ends));
   PetscCall(PetscFree(ends));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(double), "tables", &c->sep.parts));
+  PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (size_t)nk * sizeof(double), c->stream));
   PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
   PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
   c->sep.count = (int *)count;

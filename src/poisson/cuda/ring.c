@@ -125,8 +125,10 @@ PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c)
     c->ring.scale /= BCRCudaRingFactor(&c->ring.axis[d]);
     if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES) removed /= 2; /* wave 0 counts by half in the solution */
   }
-  if (c->ring.apart && !c->ringmodes)
+  if (c->ring.apart && !c->ringmodes) { /* places that no mode has stay zero: lines by elimination go there, too */
     PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "modes", &c->ringmodes));
+    PetscCallBCRCuda(BCRCudaZero(c->ringmodes, ring_plane(c) * (size_t)nz * c->size, c->stream));
+  }
   if (p->general && !c->work)
     PetscCall(BCRDeviceArenaGet(&c->space, ring_plane(c) * (size_t)nz * c->size, "the workspace", &c->work));
   if (p->singular && !c->ringsums)
