@@ -13,9 +13,10 @@ const char *const BCRPlanKinds[] = {"none",        "point",        "line",      
                                     "box",         "split",        "ring",      "box-product", "level0-small",
                                     "level0-rows", "level0-poles", "level0",    "box-passes",  "fourier",
                                     "spectral",    "BCRPlanKind",  "BCR_PLAN_", NULL};
-const char *const BCRTransformKinds[] = {
-  "none", "host",    "sine",  "rows",         "product",          "prime",          "chirp", "convolve",
-  "fft",  "columns", "dense", "eigenvectors", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
+const char *const BCRTransformKinds[] = {"none",           "host",  "sine",     "rows",         "product",
+                                         "prime",          "chirp", "convolve", "fft",          "columns",
+                                         "across",         "long",  "dense",    "eigenvectors", "BCRTransformKind",
+                                         "BCR_TRANSFORM_", NULL};
 
 /* ---- the box ---- */
 

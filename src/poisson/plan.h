@@ -35,6 +35,8 @@ typedef enum {
   BCR_TRANSFORM_CONVOLVE, /* dst.cu, two or three convolutions */
   BCR_TRANSFORM_FFT,      /* fft.cu */
   BCR_TRANSFORM_COLUMNS,  /* box.cu */
+  BCR_TRANSFORM_ACROSS,   /* chirpacross.cu, one convolution */
+  BCR_TRANSFORM_LONG,     /* longline.cu, one convolution through memory */
   BCR_TRANSFORM_DENSE,    /* dense.cu, a product with a matrix that is not stored */
   BCR_TRANSFORM_EIGEN     /* eigen.h, products with stored eigenvectors of a general axis */
 } BCRTransformKind;

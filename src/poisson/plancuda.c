@@ -76,12 +76,6 @@ static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
            : PETSC_FALSE;
 }
 
-static PetscBool rows_product(BCRPlan p, const BCRCudaModes *m)
-{
-  (void)m;
-  return p->transform[0] == BCR_TRANSFORM_PRODUCT ? PETSC_TRUE : PETSC_FALSE;
-}
-
 static PetscBool rows_prime(BCRPlan p, const BCRCudaModes *m)
 {
   BCRCudaDstPrime plan;
@@ -90,6 +84,15 @@ static PetscBool rows_prime(BCRPlan p, const BCRCudaModes *m)
              p->limits.cuda->prime(m->P, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
            ? PETSC_TRUE
            : PETSC_FALSE;
+}
+
+/* Unknowns of a row from which on dstprime.cu is faster than a product: of 509 rows take 0.24 ms less each way, of 300 as long
+   (h200_convolutions.csv) */
+#define ROWS_PRIME_LEAST 400
+static PetscBool rows_product(BCRPlan p, const BCRCudaModes *m)
+{
+  if (p->n[0] >= ROWS_PRIME_LEAST && rows_prime(p, m)) return PETSC_FALSE;
+  return p->transform[0] == BCR_TRANSFORM_PRODUCT ? PETSC_TRUE : PETSC_FALSE;
 }
 
 static PetscBool rows_chirp(BCRPlan p, const BCRCudaModes *m)
@@ -121,6 +124,24 @@ static const RowsWay rows_ways[] = {
    (h200_plans.csv) */
 #define ACROSS_LEAST 32
 
+/* Whether a convolution takes less than a product: by h200_convolutions.csv, periodic 251, 301, 401, 509 in 0.92, 1.05, 0.77,
+   0.63 of the time of a solve, in single precision 211, 251 in 0.78, 0.74; cell-centred 251, 509 in 1.14, 0.82 and 0.86,
+   0.63; Dirichlet 340, 509, 510 in 1.33, 0.81, 1.07 (with one matrix for both parities where n is even). Sums between
+   Dirichlet ends lose a digit, which single precision does not have */
+static PetscBool across_convolves(BCRPlan p, PetscInt d)
+{
+  const BCRAxis *a = &p->axis[d];
+  BCRCudaChirpAcross chirp;
+  PetscInt least = p->single ? 257 : 440;
+
+  if (BCREndIsPeriodic(a->end[0])) least = p->single ? 190 : 340;
+  if (node_ends(a, -1) && (p->single || a->n % 2 == 0)) return PETSC_FALSE;
+  return a->n >= least &&
+             p->limits.cuda->across((int)a->n, a->end[0], p->single, p->limits.cuda->shared, &chirp, NULL, NULL)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
 /* Along axis d of lines that are neighbours in memory, in order of speed; lines of strided unknowns cost more by other
    kernels */
 static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
@@ -133,6 +154,7 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
+  if (across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
 
@@ -166,6 +188,20 @@ static void spectral_choose(BCRPlan p)
     p->rowsby = rows_choose(p);
 }
 
+/* Unknowns from which on a convolution through memory takes less than a product with a matrix that is not stored */
+#define LONG_LEAST 1536
+/* and less than a transform in shared memory with a factor of more than LONG_FACTOR: 10006 between nodes, 23 and 29, took 67
+   copies, in double precision by a convolution 8 (h200_convolutions.csv; of shorter ones none was measured) */
+#define LONG_ROWS   9216
+#define LONG_FACTOR 16
+
+static PetscBool long_first(PetscInt n, int P)
+{
+  for (int r = 2; r <= LONG_FACTOR; r++)
+    while (P % r == 0) P /= r;
+  return n > LONG_ROWS && P > 1 ? PETSC_TRUE : PETSC_FALSE;
+}
+
 void BCRPlanCudaTransforms(BCRPlan p)
 {
   const BCRPlanCuda *cuda = p->limits.cuda;
@@ -173,12 +209,18 @@ void BCRPlanCudaTransforms(BCRPlan p)
   for (PetscInt d = 0; d < p->dim; d++) {
     BCRCudaProducts product;
     BCRCudaModes m;
+    BCRCudaLong line;
 
     if (p->axis[d].lower) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
     if (p->dim == 3 && cuda->product(&m, cuda->shared, &product)) p->transform[d] = BCR_TRANSFORM_PRODUCT;
-    else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
-    else p->transform[d] = BCR_TRANSFORM_DENSE;
+    else {
+      const PetscBool fft = BCRPlanCudaFft(p, m.P);
+
+      if (fft && !long_first(p->n[d], m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
+      else if (p->n[d] >= LONG_LEAST && cuda->longline(&m, cuda->shared, &line)) p->transform[d] = BCR_TRANSFORM_LONG;
+      else p->transform[d] = fft ? BCR_TRANSFORM_FFT : BCR_TRANSFORM_DENSE;
+    }
   }
   p->rowsby = p->transform[0];
   if (p->product) {

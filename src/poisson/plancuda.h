@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "../backend/cuda/box.h"
 #include "../backend/cuda/level0.h"
+#include "../backend/cuda/longline.h"
 #include "../backend/cuda/transforms.h"
 #include "../backend/cuda/product.h"
 #include "../backend/cuda/border.h"
@@ -29,7 +30,9 @@ struct _BCRPlanCuda {
   int (*convolve)(int n, const BCREnd end[2], int single, int shared);
   int (*rows)(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
               int *modes);
+  int (*across)(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+  int (*longline)(const BCRCudaModes *modes, int shared, BCRCudaLong *plan);
   int (*columns)(int N, int single);
   /* planes on chip: whether a cluster of blocks has room for one */
   int (*box)(int N);

@@ -277,7 +277,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
     /* transforms of any length */
     if (transformed < 100 && b->dim == 2 && !several && lrand48() % 2)
-      b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300)));
+      b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 14000)));
     if (line >= 0)
       b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 && b->n[0] > 33 ? 4 : 6)];
     if (planes)

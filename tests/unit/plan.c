@@ -79,11 +79,28 @@ static int can_rows(int n, BCREnd end, int across, int single, int shared, BCRCu
   plan->n = n;
   return n >= 32 && small_factors(n) && (BCREndIsPeriodic(end) || BCREndGetRule(end).mirror.distance == 1);
 }
+static int can_across(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes)
+{
+  const BCREndMirror mirror = BCREndGetRule(end).mirror;
+
+  (void)single;
+  (void)shared;
+  (void)w;
+  (void)modes;
+  plan->n = n;
+  return n <= 511 && (BCREndIsPeriodic(end) || mirror.distance == 1 || mirror.sign < 0);
+}
 static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
 {
   (void)shared;
   m->n = modes->n;
   return modes->n <= 1024;
+}
+static int can_long(const BCRCudaModes *modes, int shared, BCRCudaLong *plan)
+{
+  (void)shared;
+  (void)plan;
+  return modes->n <= 87000;
 }
 static int can_columns(int N, int single)
 {
@@ -165,7 +182,9 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .chirp = can_chirp,
                                    .convolve = can_convolve,
                                    .rows = can_rows,
+                                   .across = can_across,
                                    .product = can_product,
+                                   .longline = can_long,
                                    .columns = can_columns,
                                    .box = can_box,
                                    .boxfits = box_fits,

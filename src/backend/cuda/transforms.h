@@ -119,6 +119,18 @@ BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan,
 BCR_CUDA_API int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single,
                                      const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
 
+/* chirpacross.cu: the same across contiguous columns, for any n up to 512 of periodic axes and between two cell-centred ends
+   of a kind, 511 between Dirichlet ones */
+typedef struct {
+  int n, P, M, kind, odd;         /* transform; convolution; odd: mirrored with the other sign */
+  int spectrum, chirp, extra, nw; /* in w; extra: half roots, or sines */
+  const void *w;
+} BCRCudaChirpAcross;
+BCR_CUDA_API int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w,
+                                        int *modes);
+BCR_CUDA_API int BCRCudaChirpAcrossApply(BCRStream stream, const BCRCudaChirpAcross *plan, int back, int single,
+                                         const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
+
 #if defined(__cplusplus)
 }
 #endif

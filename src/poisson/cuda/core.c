@@ -38,7 +38,9 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   q->chirp = BCRCudaDstChirpPossible;
   q->convolve = BCRCudaDstConvolvePossible;
   q->rows = BCRCudaRowFftPlan;
+  q->across = BCRCudaChirpAcrossPlan;
   q->product = BCRCudaProductsPlan;
+  q->longline = BCRCudaLongPlan;
   q->columns = BCRCudaBoxLength;
   q->box = BCRCudaBoxPossible;
   q->boxfits = BCRCudaBoxFits;

@@ -33,10 +33,11 @@ typedef struct {
   void *workspace, *packed;
 } BCRDeviceEigen;
 
-/* Transforms of lines that are neighbours in memory: BCR_TRANSFORM_ROWS, BCR_TRANSFORM_COLUMNS */
+/* Transforms of lines that are neighbours in memory: BCR_TRANSFORM_ROWS, BCR_TRANSFORM_COLUMNS, BCR_TRANSFORM_ACROSS */
 typedef struct {
   BCRCudaBoxPass columns;
   BCRCudaRowFft rows;
+  BCRCudaChirpAcross chirp;
   int *mode; /* [n] mode that a place has; NULL: its number. Host */
 } BCRDeviceAcross;
 
@@ -74,6 +75,7 @@ struct _n_BCRDeviceCore {
   /* transforms */
   BCRCudaModes modes[3];
   BCRCudaProducts matrix[3];
+  BCRCudaLong longline[3];
   BCRCudaDstPrime prime; /* of the rows, as plan->rowsby says: plan or table */
   BCRCudaRowFft rowfft;
   const void *rowtable;
@@ -153,7 +155,8 @@ static inline PetscInt BCRDevicePlaneMode(BCRDeviceCore c, PetscInt k)
 /* a transform of lines that are neighbours in memory is twice too large, there and back */
 static inline PetscBool BCRDeviceDoubles(BCRTransformKind by)
 {
-  return by == BCR_TRANSFORM_ROWS || by == BCR_TRANSFORM_COLUMNS ? PETSC_TRUE : PETSC_FALSE;
+  return by == BCR_TRANSFORM_ROWS || by == BCR_TRANSFORM_COLUMNS || by == BCR_TRANSFORM_ACROSS ? PETSC_TRUE
+                                                                                               : PETSC_FALSE;
 }
 static inline PetscBool BCRDeviceAcrossDoubles(BCRDeviceCore c)
 {

@@ -21,6 +21,21 @@ static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode long_tables(BCRDeviceCore c, PetscInt d)
+{
+  BCRCudaLong *l = &c->longline[d];
+  size_t bytes;
+
+  PetscFunctionBegin;
+  (void)BCRCudaLongPlan(&c->modes[d], c->cuda.shared, l);
+  bytes = 2 * (size_t)l->M * sizeof(double);
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes, "tables", &l->root));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes, "tables", &l->spectrum));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, bytes * (size_t)l->pairs, "the workspace", &l->x));
+  PetscCallBCRCuda(BCRCudaLongTables(c->stream, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of the transform along a uniform axis by fft.cu or dense.cu */
 static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscBool fft,
                                    BCRCudaModes *m)
@@ -189,6 +204,8 @@ static PetscErrorCode rows_tables(BCRDeviceCore c)
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_ACROSS:
+  case BCR_TRANSFORM_LONG:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE: /* those of the axis */
     break;
@@ -207,6 +224,17 @@ static PetscErrorCode across_tables(BCRDeviceCore c, PetscInt d, BCRTransformKin
   if (by == BCR_TRANSFORM_ROWS) {
     PetscCall(PetscMalloc1(2 * n, &a->mode));
     PetscCall(passes_tables(c, d, NULL, &a->rows, a->mode));
+  } else if (by == BCR_TRANSFORM_ACROSS) {
+    const BCREnd end = c->plan->axis[d].end[0];
+    double *w;
+
+    PetscCall(PetscMalloc1(2 * n, &a->mode));
+    (void)BCRCudaChirpAcrossPlan((int)n, end, c->single, c->cuda.shared, &a->chirp, NULL, NULL);
+    PetscCall(PetscMalloc1(2 * a->chirp.nw, &w));
+    PetscCheck(BCRCudaChirpAcrossPlan((int)n, end, c->single, c->cuda.shared, &a->chirp, w, a->mode), PETSC_COMM_SELF,
+               PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
+    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * a->chirp.nw, w, &a->chirp.w));
+    PetscCall(PetscFree(w));
   } else if (by == BCR_TRANSFORM_COLUMNS) {
     const int N = (int)n + 1, L = BCRCudaBoxLength(N, c->single);
 
@@ -242,6 +270,8 @@ PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c)
     if (p->transform[d] == BCR_TRANSFORM_PRODUCT) {
       (void)BCRCudaProductsPlan(&c->modes[d], c->cuda.shared, &c->matrix[d]);
       PetscCall(product_tables(&c->fixedtables, c->stream, &c->modes[d], &c->matrix[d]));
+    } else if (p->transform[d] == BCR_TRANSFORM_LONG) {
+      PetscCall(long_tables(c, d));
     }
   }
   if ((p->dim > 1 || (p->dim && p->product)) && !p->axis[0].lower) PetscCall(rows_tables(c));
@@ -281,6 +311,8 @@ static int across_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, BCRTr
 
   if (by == BCR_TRANSFORM_ROWS)
     return BCRCudaRowFftAcross(stream, &c->across[d].rows, synthesis, c->single, fl, f, ul, u);
+  if (by == BCR_TRANSFORM_ACROSS)
+    return BCRCudaChirpAcrossApply(stream, &c->across[d].chirp, synthesis, c->single, fl, f, ul, u);
   p.nx = fl->na;
   p.nb = fl->nb;
   p.frow = fl->s;
@@ -307,6 +339,8 @@ static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int syn
     return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
   if (c->plan->transform[d] == BCR_TRANSFORM_FFT)
     return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->cuda.shared, fl, f, ul, u, extra, of, ld, plane);
+  if (c->plan->transform[d] == BCR_TRANSFORM_LONG)
+    return BCRCudaLongApply(stream, &c->longline[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
 }
 
@@ -342,6 +376,8 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
   case BCR_TRANSFORM_PRODUCT:
   case BCR_TRANSFORM_FFT:
   case BCR_TRANSFORM_COLUMNS:
+  case BCR_TRANSFORM_ACROSS:
+  case BCR_TRANSFORM_LONG:
   case BCR_TRANSFORM_EIGEN:
   case BCR_TRANSFORM_DENSE:
     break;
