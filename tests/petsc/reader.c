@@ -766,6 +766,9 @@ static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, con
   PetscCall(Read(da, A, fit, &got, &host));
   PetscCheck(got == *dof, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Components");
   ReportReadings(got, *ops, host, what, "on the device");
+  /* from a bound of 4 on, which is `bound` over the root of a spread of more than 2, axes that are stretched are looked at on
+     the host (src/operator/fit.c) */
+  stays = (PetscBool)(stays && host[0].bound < 5.6);
   Report((PetscBool)(!stays || copies == 0), "%s: %g copies of the matrix to fit it again", what, copies);
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
   for (PetscInt c = 0; c < got; c++) scaled += !strcmp(host[c].fit, "scaled");

@@ -594,8 +594,7 @@ int BCRCudaRingTable(BCRStream stream, const BCRCudaRingLines *l, int single, pt
 
 enum {
   RING_LIST = 1024,        /* threads of the one block that makes the list */
-  RING_WAVES = 4,          /* lines of a block at a time */
-  RING_WAVES_AHEAD = 16,   /* numbers of a matrix that a thread has asked for */
+  RING_WAVES = 8,          /* lines of a block at a time */
   RING_WAVES_BLOCKS = 1056 /* at most */
 };
 
@@ -628,25 +627,20 @@ int BCRCudaRingWavesList(BCRStream stream, const BCRCudaRingLines *l, const BCRC
 template <typename T>
 __global__ void __launch_bounds__(BCR_CUDA_RING_WAVES_MOST) ring_waves(BCRCudaRingWaves w, ptrdiff_t plane, T *u)
 {
-  __shared__ double g[BCR_CUDA_RING_WAVES_MOST + RING_WAVES_AHEAD][RING_WAVES]; /* the last ones are not used */
+  __shared__ double g[BCR_CUDA_RING_WAVES_MOST][RING_WAVES];
   const int t = (int)threadIdx.x, n = w.n;
 
   bcr_wait_before();
   bcr_go_after();
   const int count = w.list[0];
-  /* loads in batches, or each step would wait for the second-level cache */
   const auto product = [&](const double *matrix, double *sum) {
-    double v[RING_WAVES_AHEAD];
-
 #pragma unroll
     for (int e = 0; e < RING_WAVES; e++) sum[e] = 0;
-    for (int j0 = 0; j0 < n && t < n; j0 += RING_WAVES_AHEAD) {
+    for (int j = 0; j < n && t < n; j++) {
+      const double v = __ldg(matrix + (ptrdiff_t)j * n + t);
+
 #pragma unroll
-      for (int j = 0; j < RING_WAVES_AHEAD; j++) v[j] = __ldg(matrix + (ptrdiff_t)min(j0 + j, n - 1) * n + t);
-#pragma unroll
-      for (int j = 0; j < RING_WAVES_AHEAD; j++)
-#pragma unroll
-        for (int e = 0; e < RING_WAVES; e++) sum[e] += j0 + j < n ? v[j] * g[j0 + j][e] : 0;
+      for (int e = 0; e < RING_WAVES; e++) sum[e] += v * g[j][e];
     }
   };
 
