@@ -160,6 +160,53 @@ double BCRLevel0OutputScale(const BCRModeLine *line, double unit)
   return unit / (line->a * (1 + BCRRootGap(line->delta)));
 }
 
+/* Pivots P = up + num along x of the lines of a kind, until they are constant: *inverse [*cols][8], 1/P, for the caller to free;
+   *conv: from which column on they are, -1: none. mu [lanes]: what they tend to; far [8]: what the last row has in excess */
+static PetscErrorCode kind_pivots(const BCRAxis *x, PetscInt h, const BCRModeLine line[8], const double mu[],
+                                  double tol, PetscInt lanes, ptrdiff_t nb, const BCRLevel0Kind *k, double far[8],
+                                  double **inverse, PetscInt *cols, PetscInt *conv)
+{
+  const PetscInt nx = x->n;
+  PetscInt max = 64;
+  double num[8], near[8], *c;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < h; j++) {
+    near[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[0]) : x->end[0]);
+    far[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[1]) : x->end[1]);
+  }
+  *conv = -1;
+  PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
+  for (PetscInt i = 0; i < nx; i++) {
+    const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
+    const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1;
+    PetscBool same = PETSC_TRUE;
+
+    if (i == max) {
+      double *more;
+
+      BCRCallElse(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more), (void)PetscFree(c));
+      PetscCall(PetscMemcpy(more, c, 8 * (size_t)max * sizeof(double)));
+      PetscCall(PetscFree(c));
+      c = more;
+      max = 2 * max;
+    }
+    for (PetscInt j = 0; j < h; j++) {
+      num[j] = line[j].delta + (i == 0 ? near[j] : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + (last ? far[j] : 0);
+      c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
+    }
+    for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];
+    for (PetscInt j = 0; j < h && same && !last; j++)
+      same = fabs(c[8 * (ptrdiff_t)i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
+    *cols = i + 1;
+    if (!same || *conv >= 0 || i < 2 || i >= nx - 1) continue;
+    *conv = i;
+    if ((*conv + lanes - 1) / lanes <= nb - 1) break;
+  }
+  *inverse = c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of one kind of group, from the lines of its modes */
 static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, PetscBool regular, int side,
                                   const BCRModeLine line[8], const double A[64], const double S[64], double scale,
@@ -171,9 +218,9 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
   const PetscInt nx = x->n;
   const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   /* least: -log of the largest mu */
-  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, num[8], sign[16], b0[8], b1[8];
+  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, sign[16], far[8];
   double *K = NULL, *F = NULL, *c;
-  PetscInt cols = 0, fill;
+  PetscInt cols = 0, conv, fill;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -219,41 +266,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
   k->tile = (ptrdiff_t)(cache / block) - k->halo;
   k->tile = k->tile < 8 ? 8 : k->tile;
   if (!px) {
-    /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
-    PetscInt max = 64, conv = -1;
-
-    for (PetscInt j = 0; j < h; j++) {
-      b0[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[0]) : x->end[0]);
-      b1[j] = BCREndExcess(line[j].alternates ? BCREndAlternate(x->end[1]) : x->end[1]);
-    }
-    PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
-    for (PetscInt i = 0; i < nx; i++) {
-      const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-      const double up = last ? 0 : (i == 0 ? k->up : 1), low = last ? k->low : 1;
-      PetscBool same = PETSC_TRUE;
-
-      if (i == max) {
-        double *more;
-
-        BCRCallElse(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more), (void)PetscFree(c));
-        PetscCall(PetscMemcpy(more, c, 8 * (size_t)max * sizeof(double)));
-        PetscCall(PetscFree(c));
-        c = more;
-        max = 2 * max;
-      }
-      for (PetscInt j = 0; j < h; j++) {
-        num[j] = line[j].delta + (i == 0 ? b0[j] : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + (last ? b1[j] : 0);
-        c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
-      }
-      for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];
-      for (PetscInt j = 0; j < h && same && !last; j++)
-        same = fabs(c[8 * (ptrdiff_t)i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
-      cols = i + 1;
-      if (same && conv < 0 && i > 1 && i < nx - 1) {
-        conv = i;
-        if ((conv + lanes - 1) / lanes <= nb - 1) break;
-      }
-    }
+    PetscCall(kind_pivots(x, h, line, mu, tol, lanes, nb, k, far, &c, &cols, &conv));
     k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
     if (k->peel > nb - 1) k->peel = nb;
     fill = k->peel * lanes;
@@ -273,7 +286,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
           const double e = 1 / mu[l] - 1, w = k->low;
 
           Cn[l] = w * mu[l];
-          Fn[l] = 1 / (line[j].delta + b1[j] + w * e * mu[l]) / mu[l];
+          Fn[l] = 1 / (line[j].delta + far[j] + w * e * mu[l]) / mu[l];
         }
       }
     }
