@@ -63,20 +63,21 @@ enum {
 /* How many ranks share a slab, as PCView() has it; 1: none. why: it says why */
 static PetscErrorCode Sharing(PC pc, int *ranks, PetscBool *why)
 {
+  int said[2] = {1, 0};
   char *text, *at;
 
   PetscFunctionBegin;
   PetscCall(TestViewText((PetscObject)pc, &text));
   at = strstr(text, " ranks share a slab");
-  *ranks = 1;
   if (at) {
     while (at > text && at[-1] >= '0' && at[-1] <= '9') at--;
-    *ranks = atoi(at);
+    said[0] = atoi(at);
   }
-  *why = strstr(text, "none share a slab, as ") ? PETSC_TRUE : PETSC_FALSE;
+  said[1] = strstr(text, "none share a slab, as ") ? 1 : 0;
   free(text);
-  PetscCallMPI(MPI_Bcast(why, 1, MPIU_BOOL, 0, PetscObjectComm((PetscObject)pc)));
-  PetscCallMPI(MPI_Bcast(ranks, 1, MPI_INT, 0, PetscObjectComm((PetscObject)pc))); /* the first rank has the text */
+  PetscCallMPI(MPI_Bcast(said, 2, MPI_INT, 0, PetscObjectComm((PetscObject)pc))); /* the first rank has the text */
+  *ranks = said[0];
+  *why = (PetscBool)said[1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
