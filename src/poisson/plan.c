@@ -222,7 +222,8 @@ static PetscErrorCode plan_ends(BCRPlan p)
   PetscCall(axis_destroy(&p->axis[0]));
   p->axis[0] = *x;
   p->fixed += rest;
-  p->ends.there = PETSC_TRUE;
+  for (int e = 0; e < 2; e++) /* between the interfaces of ranks both may be mirrors */
+    if (p->ends.row[e][0] != 0 || p->ends.row[e][1] != 0) p->ends.there = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

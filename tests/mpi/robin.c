@@ -153,9 +153,17 @@ static PetscErrorCode one(PetscInt number)
   p.dim = number % 4 == 3 ? 3 : 2;
   p.shift = number % 3 ? 0.02 * drand48() : 0;
   for (PetscInt d = 0; d < p.dim; d++)
-    axis_make(&p.axis[d], p.dim == 3 ? 21 + 2 * d - 14 * (d == 2) : sizes[lrand48() % 8],
+    axis_make(&p.axis[d],
+              p.dim == 3    ? 21 + 2 * d - 14 * (d == 2)
+              : number == 1 ? 96 - 64 * d
+                            : sizes[lrand48() % 8],
               d == p.dim - 1 && number % 5 == 4 ? PETSC_TRUE : PETSC_FALSE);
   p.axis[0].diag[0] += 0.1; /* neither singular nor a mirror */
+  if (number == 1) {        /* cut along x: the last rank has mirrors at both ends, all ranks general rows along y */
+    p.axis[0].low[95] = p.axis[0].low[94];
+    p.axis[0].diag[95] = 2 * p.axis[0].low[94];
+    p.axis[1].diag[0] += 0.1;
+  }
   if (p.dim == 2)
     PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, p.axis[0].n,
                            p.axis[1].n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
