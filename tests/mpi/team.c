@@ -181,8 +181,8 @@ static PetscErrorCode Solves(Case *c, PetscBool singular, PetscInt wanted, Petsc
 {
   char option[8];
   PetscMPIInt size;
-  PetscBool why;
-  int team;
+  PetscBool why = PETSC_FALSE;
+  int team = 1;
   PC pc;
 
   PetscFunctionBegin;

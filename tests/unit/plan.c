@@ -725,13 +725,13 @@ static PetscErrorCode several(void)
       if (problem[i].line < 0)
         TestCheck(ierr == PETSC_ERR_SUP, "several general axes, %d: error %d", (int)i, (int)ierr);
       else {
-        /* the first is uniform inside, and short enough for corrections at its ends */
+        /* the first is uniform inside and between mirrors, which a host takes for what it is */
         TestCheck(!ierr && p->kind == (b == 0 && i == 0 ? BCR_PLAN_LEVEL0 : BCR_PLAN_FOURIER) &&
                     p->line == problem[i].line && p->across != p->line,
                   "several general axes, %d: %s, lines along %d", (int)i, BCRPlanKinds[p->kind], (int)p->line);
-        TestCheck(p->ends.there == (b == 0 && i == 0), "several general axes, %d: ends apart, or not", (int)i);
+        TestCheck(!p->ends.there, "several general axes, %d: ends apart", (int)i);
         for (PetscInt d = 0; d < p->dim; d++) {
-          TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower || (d == 0 && p->ends.there)),
+          TestCheck(!p->eigen[d] == (d == p->line || !axis[d].lower || (d == 0 && b == 0 && i == 0)),
                     "several general axes, %d: axis %d", (int)i, (int)d);
           if (p->eigen[d]) {
             products((PetscInt)i, p, d);
