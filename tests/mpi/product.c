@@ -424,15 +424,32 @@ static PetscErrorCode mehrstellen(PetscInt n, PetscReal *error)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A PC for A gives LU's answer, to rounding */
+static PetscErrorCode direct(DM da, Mat A, const char *what)
+{
+  PetscReal backward, difference;
+  Vec b, x;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(TestUniformVec(b));
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
+  PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &difference));
+  Check(backward <= TestBackwardBound() && difference <= TestDifferenceBound(),
+        "rank %d: %s: backward error %g, differs from LU by %g", (int)rank, what, (double)backward, (double)difference);
+  PetscCall(TestDestroy(&pc, &b, &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Two components that are not coupled, one of a star, the other of bilinear elements */
 static PetscErrorCode components(void)
 {
-  PetscReal backward, difference;
   DMDALocalInfo info;
-  Vec b, x;
   DM da;
   Mat A;
-  PC pc;
 
   PetscFunctionBegin;
   PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_BOX, 14, 11, PETSC_DECIDE,
@@ -452,18 +469,7 @@ static PetscErrorCode components(void)
       }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
-  PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(TestUniformVec(b));
-  PetscCall(PCApply(pc, b, x));
-  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
-  PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &difference));
-  Check(backward <= TestBackwardBound() && difference <= TestDifferenceBound(),
-        "rank %d: a star and a box: backward error %g, differs from LU by %g", (int)rank, (double)backward,
-        (double)difference);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
+  PetscCall(direct(da, A, "a star and a box"));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -473,9 +479,7 @@ static PetscErrorCode components(void)
 static PetscErrorCode bad(const Problem *p, PetscInt i, PetscInt j, PetscInt di, PetscInt dj, double factor)
 {
   const PetscBool middle = (PetscBool)(i == p->n[0] / 2 && j == p->n[1] / 2);
-  PetscReal backward, difference;
   char words[64];
-  Vec b, x;
   AO ao;
   PetscInt at[2] = {i + p->n[0] * j, i + di + p->n[0] * (j + dj)};
   DM da;
@@ -507,18 +511,7 @@ static PetscErrorCode bad(const Problem *p, PetscInt i, PetscInt j, PetscInt di,
   PetscCall(PCBCRPoissonSetCapacitance(pc, PCBCRPOISSON_CAPACITANCE_OFF));
   CheckError(PCSetUp(pc), PETSC_ERR_SUP, words);
   PetscCall(PCDestroy(&pc));
-  PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
-  PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(TestUniformVec(b));
-  PetscCall(PCApply(pc, b, x));
-  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
-  PetscCall(TestAgainstReference(A, PETSC_FALSE, b, x, &difference));
-  Check(backward <= TestBackwardBound() && difference <= TestDifferenceBound(),
-        "rank %d: a row that differs: backward error %g, differs from LU by %g", (int)rank, (double)backward,
-        (double)difference);
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(direct(da, A, "a row that differs"));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   PetscFunctionReturn(PETSC_SUCCESS);
