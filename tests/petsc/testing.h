@@ -342,6 +342,51 @@ static inline PetscErrorCode TestAgainstReference(Mat A, PetscBool transpose, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The backward error, and with lu how far LU's solution is; of D A, D the inverse of the diagonal, as rows of 1 and of 1e-14
+   are alike then: D A x = D b, (D A)^T y = b, x = D y */
+static inline PetscErrorCode TestRowsAlike(Mat A, PetscBool transpose, Vec b, Vec x, PetscBool lu, PetscReal *error,
+                                           PetscReal *difference)
+{
+  Vec d, f, u;
+  Mat S;
+
+  PetscFunctionBegin;
+  PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &S)); /* on the host */
+  PetscCall(MatCreateVecs(S, &d, &f));
+  PetscCall(VecDuplicate(d, &u));
+  PetscCall(MatGetDiagonal(S, d));
+  PetscCall(VecReciprocal(d));
+  PetscCall(MatDiagonalScale(S, d, NULL));
+  PetscCall(VecCopy(b, f));
+  PetscCall(VecCopy(x, u));
+  if (transpose) PetscCall(VecPointwiseDivide(u, u, d));
+  else PetscCall(VecPointwiseMult(f, f, d));
+  PetscCall(TestBackwardError(S, transpose, f, u, error));
+  if (lu) PetscCall(TestAgainstReference(S, transpose, f, u, difference));
+  PetscCall(TestDestroy(&d, &f, &u, &S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* max |x - y| / max |y|, but for a constant where free is one and not zero */
+static inline PetscErrorCode TestApart(Vec free, Vec x, Vec y, PetscReal *difference)
+{
+  PetscScalar sum, nodes;
+  PetscReal size;
+  Vec d;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(x, &d));
+  PetscCall(VecDot(free, free, &nodes));
+  PetscCall(VecWAXPY(d, -1, y, x));
+  PetscCall(VecDot(d, free, &sum));
+  PetscCall(VecAXPY(d, -sum / nodes, free));
+  PetscCall(TestMaxNorm(d, difference));
+  PetscCall(TestMaxNorm(y, &size));
+  *difference /= size;
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ||x - y|| / ||y|| */
 static inline PetscErrorCode TestDifference(Vec x, Vec y, PetscReal *difference)
 {
