@@ -100,6 +100,13 @@ static BCRField waves_field(const BCRPass *p, int part)
 {
   BCRField x = field_of(p, p->u);
 
+  if (BCRComponentCoupled(p->s, p->c)) {
+    const size_t bytes = p->s->stage.single ? sizeof(float) : sizeof(double);
+
+    x = p->s->stage;
+    x.v = (char *)x.v + (size_t)(part * p->s->stagepart) * bytes;
+    return x;
+  }
   if (!p->s->wavesbox[part]) return x;
   x.v = p->s->wavesbox[part];
   x.single = PETSC_FALSE;
@@ -107,12 +114,29 @@ static BCRField waves_field(const BCRPass *p, int part)
   return x;
 }
 
+/* The box on the host, real parts and imaginary ones at once where the shift is complex */
+static PetscErrorCode waves_solve(const BCRPass *p, const double *const f[], double *const u[])
+{
+  const BCRComponent *c = p->c;
+  const BCRWaves w = p->s->waves[c->core];
+  const int parts = BCR_PARTS == 1 || c->op.tau != 0 ? 1 : BCR_PARTS;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < parts; k++) {
+    const double *const g[2] = {f[k], parts > 1 ? NULL : f[1]};
+    double *const v[2] = {u[k], parts > 1 ? NULL : u[1]};
+
+    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Both parts are prepared before the box is solved, which couples them where the shift is complex */
 PetscErrorCode BCRPassWaves(BCRPass p[])
 {
   const BCRSolver s = p[0].s;
   const BCRComponent *c = p[0].c;
-  BCRWaves w = c->core >= 0 ? s->waves[c->core] : NULL;
+  const PetscBool box = c->core >= 0 ? PETSC_TRUE : PETSC_FALSE, coupled = BCRComponentCoupled(s, c);
   const double *f[2] = {NULL, NULL};
   double *u[2] = {NULL, NULL};
   BCRField x[BCR_PARTS];
@@ -121,25 +145,21 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
   for (int k = 0; k < BCR_PARTS; k++) {
     x[k] = waves_field(&p[k], k);
     p[k].moves = PETSC_FALSE;
-    *p[k].removed = 0;
+    if (!coupled) *p[k].removed = 0;
     if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
-    if (w) {
-      const PetscBool direct = s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
+    if (box) {
+      const PetscBool direct = coupled || s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
 
       if (!direct) PetscCall(s->be->rhs(&p[k], &x[k]));
       f[k] = direct ? (const double *)field_of(&p[k], p[k].f).v : (const double *)x[k].v;
       u[k] = (double *)x[k].v;
     }
   }
-  if (w && (BCR_PARTS == 1 || c->op.tau != 0)) PetscCall(BCRWavesSolve(w, (double)c->factor, f, u));
-  for (int k = 0; k < BCR_PARTS && w && BCR_PARTS > 1 && c->op.tau == 0; k++) {
-    const double *const g[2] = {f[k], NULL};
-    double *const v[2] = {u[k], NULL};
-
-    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
-  }
+  if (box && coupled) PetscCall(s->be->core_solve(&p[0], s->core[c->core], x[0].v, x[0].v));
+  else if (box) PetscCall(waves_solve(&p[0], f, u));
   for (int k = 0; k < BCR_PARTS; k++) {
-    if (w && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
+    if (box && (coupled || s->wavesbox[k] || c->postscale[p[k].transpose] ||
+                BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
       PetscCall(s->be->out(&p[k], &x[k]));
     if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   }
@@ -212,8 +232,11 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         PetscCall(BCRPassPairs(p));
         continue;
       }
-      if (BCRComponentWaves(s, &s->comp[m])) PetscCall(BCRPassWaves(p));
-      for (int part = 0; part < BCR_PARTS && !BCRComponentWaves(s, &s->comp[m]); part++) {
+      if (BCRComponentWaves(s, &s->comp[m]) || BCRComponentCoupled(s, &s->comp[m])) {
+        PetscCall(BCRPassWaves(p));
+        continue;
+      }
+      for (int part = 0; part < BCR_PARTS; part++) {
         PetscCall(BCRPassSolve(&p[part]));
         if (BCRComponentOnes(p[part].c, p[part].transpose)) PetscCall(s->be->subtract_ones(&p[part]));
       }

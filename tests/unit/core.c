@@ -18,7 +18,8 @@
    with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
-                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, ngeneral[4] = {0};
+                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, npair = 0,
+                ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
 static double rnd(void)
@@ -523,7 +524,7 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   if (spectral && !options->radix && (b->product || BCRAxesConditionAll(b->dim, b->axis) <= BCR_CONDITION_REFINE))
     PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, b->product ? b->mixed : NULL,
                                           lrand48() % 2 ? b->shift : b->shift - 1, b->singular, b->stride, options,
-                                          NULL, NULL, &core));
+                                          NULL, NULL, NULL, &core));
   else
     PetscCall(BCRDeviceCoreCreate(b->dim, b->axis,
                                   lrand48() % 2 && !b->moves ? b->shift : b->shift + (b->singular ? 0 : 1), b->singular,
@@ -555,6 +556,59 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   PetscCall(BCRDeviceCoreDestroy(&core));
   PetscCallBCRCuda(BCRCudaFree(df));
   PetscCallBCRCuda(BCRCudaFree(du));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A complex shift: (T + shift + i tau) (u + i v) = factor (f + i g), as two real equations whose right-hand sides have the other
+   part of the solution */
+static PetscErrorCode pair_device(const Box *b, const BCRCoreOptions *options, double factor, const double f[],
+                                  double *error, BCRCoreInfo *info)
+{
+  const PetscBool single = options->precision == BCR_SINGLE ? PETSC_TRUE : PETSC_FALSE;
+  const size_t size = single ? sizeof(float) : sizeof(double), n = b->size;
+  const BCRCorePair pair = {(lrand48() % 2 ? 1 : -1) * pow(10, (double)(lrand48() % 7) - 4), (ptrdiff_t)n + 3};
+  const size_t all = n + (size_t)pair.part;
+  double *w, *rhs, mean;
+  BCRDeviceCore core;
+  float *single_w;
+  void *dw;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscCalloc3(all, &w, all, &single_w, all, &rhs));
+  for (size_t i = 0; i < n; i++) {
+    w[i] = f[i];
+    w[(size_t)pair.part + i] = single ? (double)(float)rnd() : rnd();
+  }
+  for (size_t i = 0; i < all; i++) {
+    single_w[i] = (float)w[i];
+    rhs[i] = w[i];
+  }
+  PetscCallBCRCuda(BCRCudaMalloc(all * size, &dw));
+  PetscCallBCRCuda(BCRCudaPut(dw, single ? (void *)single_w : (void *)w, all * size, NULL));
+  PetscCall(BCRDeviceCoreCreateSpectral(b->dim, b->axis, NULL, b->shift, PETSC_FALSE, b->stride, options, NULL, &pair,
+                                        NULL, &core));
+  PetscCall(BCRDeviceCoreSetFactor(core, (PetscReal)factor));
+  PetscCall(BCRDeviceCoreSolve(core, NULL, dw, dw));
+  PetscCallBCRCuda(BCRCudaGet(single ? (void *)single_w : (void *)w, dw, all * size, NULL));
+  for (size_t i = 0; i < all && single; i++) w[i] = (double)single_w[i];
+  for (size_t i = 0; i < n; i++) {
+    const size_t j = (size_t)pair.part + i;
+
+    rhs[i] = factor * rhs[i] + pair.tau * w[j];
+    rhs[j] = factor * rhs[j] - pair.tau * w[i];
+  }
+  *error = 0;
+  for (int part = 0; part < 2; part++) {
+    const size_t at = part ? (size_t)pair.part : 0;
+    double e;
+
+    box_check(b, 1, 0, rhs + at, w + at, &e, &mean);
+    TestLargest(error, e);
+  }
+  PetscCall(BCRDeviceCoreGetInfo(core, info));
+  PetscCall(BCRDeviceCoreDestroy(&core));
+  PetscCallBCRCuda(BCRCudaFree(dw));
+  PetscCall(PetscFree3(w, single_w, rhs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -698,6 +752,18 @@ int main(int argc, char **argv)
                  (double)b.axis[1].a, (double)b.axis[2].a, b.shift, b.singular, (int)options.radix, error, mean,
                  info.plan);
         }
+#if defined(PETSCBCR_HAVE_CUDA)
+        if (device && spectral && !b.product && !options.radix && !constant &&
+            BCRAxesConditionAll(b.dim, b.axis) <= BCR_CONDITION_REFINE) {
+          PetscCall(pair_device(&b, &options, factor, f, &error, &info));
+          npair++;
+          if (error <= tol && info.kind == BCR_PLAN_SPECTRAL) passed++;
+          else {
+            failed++;
+            printf("case %d precision %d, complex: error %.1e, %s\n", (int)t, precision, error, info.plan);
+          }
+        }
+#endif
         PetscCall(BCRCoreDestroy(&core));
         PetscCall(PetscFree6(f, u, g, before, ff, uu));
       }
@@ -719,7 +785,8 @@ int main(int argc, char **argv)
            "transforms: %d, singular at level 0: %d\n",
            (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
   if (spectral)
-    printf("transforms along all axes: %d, lines of either sign by eigenvectors: %d\n", (int)nspectral, (int)nwaves);
+    printf("transforms along all axes: %d, lines of either sign by eigenvectors: %d, complex shifts: %d\n",
+           (int)nspectral, (int)nwaves, (int)npair);
   if (device && clusters) {
     printf("shifts that moved a core from divided transforms to planes through the cache: %d of %d\n", (int)nmoved,
            (int)nmoves);
@@ -730,7 +797,7 @@ int main(int argc, char **argv)
     if (nclusters) failed++;
   }
   if (device && ran >= 1000 && step == 1 &&
-      (spectral ? nspectral == 0 || nring == 0 || nsplit == 0 || nwaves == 0
+      (spectral ? nspectral == 0 || npair == 0 || nring == 0 || nsplit == 0 || nwaves == 0
                 : nsixteen == 0 || nring == 0 || nsplit == 0 || nmean < 40))
     failed++;
   PetscCall(PetscFinalize());

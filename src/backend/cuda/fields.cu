@@ -160,6 +160,26 @@ int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const 
   return bcr_done();
 }
 
+template <typename T>
+__global__ void turn_rows(long n, const T *turn, const T *f, T *u)
+{
+  for (long i = blockIdx.x * (long)blockDim.x + threadIdx.x; i < n; i += (long)gridDim.x * blockDim.x) {
+    const T c = turn[2 * i], s = turn[2 * i + 1], x = f[2 * i], y = f[2 * i + 1];
+
+    u[2 * i] = c * x - s * y;
+    u[2 * i + 1] = c * y + s * x;
+  }
+}
+
+int BCRCudaTurn(BCRStream stream, long n, int single, const void *turn, const void *f, void *u)
+{
+  const unsigned blocks = bcr_blocks((ptrdiff_t)n, BCR_THREADS, 65535);
+
+  BCR_CUDA_TYPE(single,
+                turn_rows<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(n, (const T *)turn, (const T *)f, (T *)u));
+  return bcr_done();
+}
+
 static __global__ void scale_value(const double *from, double factor, double *to)
 {
   *to = factor * *from;

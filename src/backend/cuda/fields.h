@@ -25,6 +25,8 @@ BCR_CUDA_API int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int si
 /* u += factor * *value * from */
 BCR_CUDA_API int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from,
                                   const ptrdiff_t fs[3], void *u, const double *value, double factor);
+/* Complex numbers: u_i = turn_i f_i, i < n; u may be f */
+BCR_CUDA_API int BCRCudaTurn(BCRStream stream, long n, int single, const void *turn, const void *f, void *u);
 BCR_CUDA_API int BCRCudaScaleValue(BCRStream stream, const double *from, double factor, double *to); /* one number */
 
 #if defined(__cplusplus)
