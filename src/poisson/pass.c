@@ -100,13 +100,6 @@ static BCRField waves_field(const BCRPass *p, int part)
 {
   BCRField x = field_of(p, p->u);
 
-  if (BCRComponentCoupled(p->s, p->c)) {
-    const size_t bytes = p->s->stage.single ? sizeof(float) : sizeof(double);
-
-    x = p->s->stage;
-    x.v = (char *)x.v + (size_t)(part * p->s->stagepart) * bytes;
-    return x;
-  }
   if (!p->s->wavesbox[part]) return x;
   x.v = p->s->wavesbox[part];
   x.single = PETSC_FALSE;
@@ -136,7 +129,7 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
 {
   const BCRSolver s = p[0].s;
   const BCRComponent *c = p[0].c;
-  const PetscBool box = c->core >= 0 ? PETSC_TRUE : PETSC_FALSE, coupled = BCRComponentCoupled(s, c);
+  const PetscBool box = c->core >= 0 ? PETSC_TRUE : PETSC_FALSE;
   const double *f[2] = {NULL, NULL};
   double *u[2] = {NULL, NULL};
   BCRField x[BCR_PARTS];
@@ -145,24 +138,43 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
   for (int k = 0; k < BCR_PARTS; k++) {
     x[k] = waves_field(&p[k], k);
     p[k].moves = PETSC_FALSE;
-    if (!coupled) *p[k].removed = 0;
+    *p[k].removed = 0;
     if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
     if (box) {
-      const PetscBool direct = coupled || s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
+      const PetscBool direct = s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
 
       if (!direct) PetscCall(s->be->rhs(&p[k], &x[k]));
       f[k] = direct ? (const double *)field_of(&p[k], p[k].f).v : (const double *)x[k].v;
       u[k] = (double *)x[k].v;
     }
   }
-  if (box && coupled) PetscCall(s->be->core_solve(&p[0], s->core[c->core], x[0].v, x[0].v));
-  else if (box) PetscCall(waves_solve(&p[0], f, u));
+  if (box) PetscCall(waves_solve(&p[0], f, u));
   for (int k = 0; k < BCR_PARTS; k++) {
-    if (box && (coupled || s->wavesbox[k] || c->postscale[p[k].transpose] ||
-                BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
+    if (box && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
       PetscCall(s->be->out(&p[k], &x[k]));
     if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same by a core, in one array of real and then imaginary parts */
+PetscErrorCode BCRPassCoupled(BCRPass p[])
+{
+  const BCRSolver s = p[0].s;
+  const BCRComponent *c = p[0].c;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < BCR_PARTS; k++) {
+    p[k].moves = PETSC_FALSE;
+    if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
+  }
+  if (c->core >= 0) {
+    PetscCall(s->be->rhs_pairs(p, &s->stage));
+    PetscCall(s->be->core_solve(p, s->core[c->core], s->stage.v, s->stage.v));
+    PetscCall(s->be->out_pairs(p, &s->stage));
+  }
+  for (int k = 0; k < BCR_PARTS; k++)
+    if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -233,7 +245,7 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         continue;
       }
       if (BCRComponentWaves(s, &s->comp[m]) || BCRComponentCoupled(s, &s->comp[m])) {
-        PetscCall(BCRPassWaves(p));
+        PetscCall(BCRComponentWaves(s, &s->comp[m]) ? BCRPassWaves(p) : BCRPassCoupled(p));
         continue;
       }
       for (int part = 0; part < BCR_PARTS; part++) {

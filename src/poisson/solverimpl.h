@@ -268,8 +268,10 @@ PETSC_INTERN PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt
 
 /* pass.c */
 PETSC_INTERN PetscErrorCode BCRPassSolve(BCRPass *p); /* one real field */
-/* Real and imaginary part, p[BCR_PARTS], of an operator that is not definite, on the host, or has a complex shift, on a device */
+/* Real and imaginary part, p[BCR_PARTS], of an operator that is not definite, on the host */
 PETSC_INTERN PetscErrorCode BCRPassWaves(BCRPass p[]);
+/* or has a complex shift, on a device */
+PETSC_INTERN PetscErrorCode BCRPassCoupled(BCRPass p[]);
 PETSC_INTERN PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest);
 
 /* where mixed precision sums: in the box of u, or in s->sum */

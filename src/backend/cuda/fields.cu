@@ -53,6 +53,57 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
   return bcr_done();
 }
 
+template <typename T, bool BACK>
+__global__ void scale_pairs(Strides s, T *v, double *box, ptrdiff_t part, Three w, const double *__restrict__ all)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i >= s.n[0]) return;
+  for (int k = blockIdx.z; k < s.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < s.n[1]; j += gridDim.y) {
+      T *const p = v + i * s.f[0] + j * s.f[1] + k * s.f[2];
+      double *const re = box + i * s.t[0] + j * s.t[1] + k * s.t[2], *const im = re + part;
+      double factor = 1;
+
+      if (w.w[0]) factor *= w.w[1][j] * w.w[2][k] * w.w[0][i];
+      if (all) factor *= all[i + (ptrdiff_t)s.n[0] * (j + (ptrdiff_t)s.n[1] * k)];
+      if (BACK) {
+        const T x = (T)(factor * *re), y = (T)(factor * *im);
+
+        p[0] = x, p[1] = y;
+      } else {
+        const T x = p[0], y = p[1];
+
+        *re = factor * (double)x, *im = factor * (double)y;
+      }
+    }
+  }
+}
+
+int BCRCudaScalePairs(BCRStream stream, const int n[3], int back, int single, void *v, const ptrdiff_t vs[3],
+                      double *box, const ptrdiff_t bs[3], ptrdiff_t part, const double *const w[3], const double *all)
+{
+  const dim3 grid = bcr_grid3(n);
+  Three three = {
+    {NULL, NULL, NULL}
+  };
+  Strides s;
+
+  for (int d = 0; d < 3; d++) {
+    if (w) three.w[d] = w[d];
+    s.n[d] = n[d];
+    s.f[d] = vs[d];
+    s.t[d] = bs[d];
+  }
+  if (back)
+    BCR_CUDA_TYPE(single,
+                  scale_pairs<T, true><<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(s, (T *)v, box, part, three, all));
+  else
+    BCR_CUDA_TYPE(single, scale_pairs<T, false>
+                  <<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(s, (T *)v, box, part, three, all));
+  return bcr_done();
+}
+
 /* in a fixed order, whatever the schedule of the blocks */
 static __device__ double block_sum(double v)
 {

@@ -119,6 +119,13 @@ void *BCRDeviceSpectralPart(BCRDeviceCore c, const void *v, PetscInt part)
   return (char *)v + (size_t)(part * (of ? of->part : c->part)) * c->size;
 }
 
+/* In two dimensions both parts go in one launch, as if they were planes; numbers that are not side by side are packed, one box
+   at a time */
+static PetscBool parts_together(BCRDeviceCore c)
+{
+  return BCRDeviceParts(c) > 1 && c->plan->dim < 3 && c->plan->stride[0] == 1 ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* Of all places along axis d, of that array */
 static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const void *v)
 {
@@ -128,6 +135,10 @@ static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const void *v)
 
   l.na = n[d == 0 ? 1 : 0];
   l.nb = n[d == 2 ? 1 : 2];
+  if (parts_together(c)) {
+    l.nb = 2;
+    l.sb = of ? of->part : c->part;
+  }
   return l;
 }
 
@@ -153,7 +164,7 @@ PetscErrorCode BCRDeviceSpectralTransform(BCRDeviceCore c, BCRStream stream, con
     (ptrdiff_t)from.na * from.nb > 0 ? PETSC_FALSE : PETSC_TRUE; /* a rank may have no rows, or no share */
 
   PetscFunctionBegin;
-  for (PetscInt part = 0; part < BCRDeviceParts(c) && !none; part++) {
+  for (PetscInt part = 0; part < (parts_together(c) ? 1 : BCRDeviceParts(c)) && !none; part++) {
     const void *v = BCRDeviceSpectralPart(c, w->at, part);
     void *g = BCRDeviceSpectralPart(c, next, part);
 
