@@ -387,6 +387,7 @@ static PetscErrorCode Solve(Problem *p)
   PetscCall(Matrix(p, da, &A));
   PetscCall(TestShell(A, &shell));
   PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
+  PetscCall(PCSetFromOptions(pc));
   PetscCall(Say(p, pc));
   PetscCall(PCSetUp(pc));
   PetscCall(Apply(A, pc, neutral, PETSC_FALSE, what));
