@@ -1,6 +1,6 @@
 /*
   The box of an operator of either sign, or with a complex shift (Helmholtz): (Tx (+) Ty (+) Tz + shift + i tau) u = f on
-  the host (on a CUDA device plan SPECTRAL has it, where tau is zero), with
+  the host (on a CUDA device plan SPECTRAL has it), with
 
       level 0 as of a definite box, with pivoting in the lines over the separators      where its groups are definite,
       transforms along all axes but one, a tridiagonal line with pivoting along that for each mode      or
