@@ -864,10 +864,10 @@ static PetscErrorCode plan_symbol(BCRPlan p)
   c[0] = p->singular ? 0 : p->shift + p->fixed;
   BCRProductGetRange(p->n, lambda, c, p->singular, &range);
   p->symbol_min = range.least;
-  p->symbol_size = p->waves ? BCRAxesSize(p->dim, p->axis, c[0], p->tau) : range.top;
+  p->symbol_size = p->waves ? BCRAxesSize(p->dim, p->axis, c[0], p->tau) : hypot(range.top, p->tau);
   p->negative = p->left_out = 0;
   p->tol = 0;
-  if (!p->waves && BCRProductDefinite(&range)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!p->waves && p->tau == 0 && BCRProductDefinite(&range)) PetscFunctionReturn(PETSC_SUCCESS);
   p->tol = BCR_MODES_LEAST * p->symbol_size;
   PetscCall(PetscMalloc1(p->n[0], &line));
   PetscCall(PetscArraycpy(line, p->lambda[0], p->n[0]));
