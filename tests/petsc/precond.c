@@ -66,6 +66,7 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscCall(VecDuplicate(x, &ref));
   PetscCall(TestRandom(b));
   PetscCall(TestKSPCreate(A, type, &ksp, &pc));
+  PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e5, 500));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   PetscCall(KSPSolve(ksp, b, x));
