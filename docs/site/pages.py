@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import sys
+import textwrap
 
 import pictures
 
@@ -150,6 +151,8 @@ class Site:
                 if kind:
                     end = next(i for i in range(at, len(lines)) if lines[i].rstrip().endswith("*/"))
                     body = lines[at + 1 : end]
+                    blank = next((i for i, b in enumerate(body) if not b.strip()), len(body))
+                    body[:blank] = [" ".join(b.strip() for b in body[:blank])]  # what it is may take two lines
                     after = lines[end + 1 :]
                     name = body[0].split()[0]
                     if re.match(r"BCR", name):  # not of the interface
@@ -181,7 +184,7 @@ class Site:
         left, text = dict(self.api), "# Functions and types\n\nFrom the man-page comments of the sources. Options: [](../options.md).\n"
         for title, pattern in groups:
             names = sorted(n for n in left if re.match(pattern, n))
-            text += "\n## %s\n\n| | |\n|---|---|\n" % title
+            text += "\n## %s\n\n| name | what it is or does |\n|---|---|\n" % title
             for name in names:
                 summary = left.pop(name)[2][0].split(" - ", 1)[1]
                 text += "| [`%s`](%s.md) | %s |\n" % (name, name, summary)
@@ -199,7 +202,10 @@ class Site:
     def page(self, name, kind, file, body, code):
         out = ["# %s" % name, "", self.marked(body[0].split(" - ", 1)[1], name), ""]
         if code:
-            out += ["```c"] + (["#include <petscbcr.h>", ""] if kind == "function" else []) + [c for c in code] + ["```", ""]
+            if kind == "function":
+                one = re.sub("(?<!,) ", "\0", " ".join(c.strip() for c in code))  # blanks but those after commas stay
+                code = ["#include <petscbcr.h>", ""] + [c.replace("\0", " ") for c in textwrap.wrap(one, 80, subsequent_indent=" " * 4)]
+            out += ["```c"] + code + ["```", ""]
         block, verbatim = [], False
 
         def flush():

@@ -128,6 +128,7 @@ static PetscErrorCode try_fit(PC pc, Trial *t)
   const PetscBool followed = bcr->followed;
   PetscBool singular = BCRPoissonSingular(pc), given = PETSC_FALSE;
   PetscInt n;
+  PetscOptions unset;
   KSP ksp;
   PC none;
   Mat A;
@@ -148,6 +149,8 @@ static PetscErrorCode try_fit(PC pc, Trial *t)
   PetscCall(MatCreateShell(PetscObjectComm((PetscObject)pc), n, n, PETSC_DETERMINE, PETSC_DETERMINE, &s, &A));
   PetscCall(MatShellSetOperation(A, MATOP_MULT, (void (*)(void))apply_scaled));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)pc), &ksp));
+  PetscCall(PetscOptionsCreate(&unset)); /* the user's -ksp_converged_reason is not for this KSP */
+  PetscCall(PetscObjectSetOptions((PetscObject)ksp, unset));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, KSPGMRES));
   PetscCall(KSPGMRESSetRestart(ksp, BCR_RIVALS_STEPS));
@@ -158,6 +161,7 @@ static PetscErrorCode try_fit(PC pc, Trial *t)
   t->n = 0;
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPDestroy(&ksp));
+  PetscCall(PetscOptionsDestroy(&unset));
   PetscCall(MatDestroy(&A));
   PetscCall(scaled_destroy(&s));
   PetscCall(VecDestroy(&b));

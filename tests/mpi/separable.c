@@ -673,21 +673,21 @@ static PetscErrorCode Fits(void)
     double hair;      /* one of their links is off by, relatively */
     const char *says; /* NULL: no error */
   } cases[] = {
-    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  0, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off",                            1e-9, 0,   PETSC_FALSE, 0, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off",                            0,    10,  PETSC_FALSE, 0, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   1e-9, 0,   PETSC_FALSE, 0, 0,    "grid point 1,2,0"         },
-    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   0,    10,  PETSC_FALSE, 0, 0,    "eigenvectors of condition"},
-    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  2, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  1, 1e-9, NULL                       },
-    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_FALSE, 2, 1e-9, NULL                       },
-    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   0,    0,   PETSC_FALSE, 2, 1e-9, "close a ring"             },
-    {"-pc_bcrpoisson_capacitance off",                            0,    1.2, PETSC_FALSE, 2, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit scaled",  0,    0,   PETSC_FALSE, 0, 0,    NULL                       },
-    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit average", 0,    0,   PETSC_FALSE, 0, 0,    NULL                       },
-    {"-pc_bcrpoisson_radix 4",                                    0,    0,   PETSC_FALSE, 0, 0,    NULL                       },
-    {"-pc_bcrpoisson_tune on",                                    0,    0,   PETSC_TRUE,  0, 0,    NULL                       },
-    {"-pc_bcrpoisson_fit exact",                                  0,    0,   PETSC_TRUE,  0, 0,    NULL                       }
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  0, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off",                            1e-9, 0,   PETSC_FALSE, 0, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off",                            0,    10,  PETSC_FALSE, 0, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   1e-9, 0,   PETSC_FALSE, 0, 0,    "1,2,0\noff by 1e-09"     },
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   0,    10,  PETSC_FALSE, 0, 0,    "grid point\nof condition"},
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  2, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_TRUE,  1, 1e-9, NULL                      },
+    {"-pc_bcrpoisson_capacitance off",                            0,    0,   PETSC_FALSE, 2, 1e-9, NULL                      },
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit exact",   0,    0,   PETSC_FALSE, 2, 1e-9, "grid point\nclose a ring"},
+    {"-pc_bcrpoisson_capacitance off",                            0,    1.2, PETSC_FALSE, 2, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit scaled",  0,    0,   PETSC_FALSE, 0, 0,    NULL                      },
+    {"-pc_bcrpoisson_capacitance off -pc_bcrpoisson_fit average", 0,    0,   PETSC_FALSE, 0, 0,    NULL                      },
+    {"-pc_bcrpoisson_radix 4",                                    0,    0,   PETSC_FALSE, 0, 0,    NULL                      },
+    {"-pc_bcrpoisson_tune on",                                    0,    0,   PETSC_TRUE,  0, 0,    NULL                      },
+    {"-pc_bcrpoisson_fit exact",                                  0,    0,   PETSC_TRUE,  0, 0,    NULL                      }
   };
 
   PetscFunctionBegin;

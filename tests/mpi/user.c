@@ -387,6 +387,7 @@ static PetscErrorCode Solve(Problem *p)
   PetscCall(Matrix(p, da, &A));
   PetscCall(TestShell(A, &shell));
   PetscCall(TestPC(PCBCRPOISSON, da, shell, &pc));
+  PetscCall(PCSetFromOptions(pc));
   PetscCall(Say(p, pc));
   PetscCall(PCSetUp(pc));
   PetscCall(Apply(A, pc, neutral, PETSC_FALSE, what));
@@ -521,20 +522,38 @@ static PetscErrorCode Wrong(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* By options alone: Robin values, also with the names of the KSP, which knows nothing of the PC but its options */
-static PetscErrorCode Options(PetscBool solver)
+/* By options alone, with the names of the PC, and with those of the KSP, which knows nothing of the PC but its options:
+   Robin values, a product of axes, an imaginary shift */
+static PetscErrorCode Options(PetscBool solver, PetscInt which)
 {
-  const char *options =
-    solver ? "-ksp_type bcrpoisson -ksp_bcrpoisson_spacing 0.5 -ksp_bcrpoisson_robin 1.5,0,0,2 "
-             "-ksp_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann -ksp_norm_type none"
-           : "-pc_bcrpoisson_spacing 0.5 -pc_bcrpoisson_ends neumann,cell_neumann,dirichlet,cell_neumann "
-             "-pc_bcrpoisson_robin 1.5,0,0,2";
-  KSP ksp;
+  static const struct {
+    const char *ends[2], *names, *rest; /* of axes; as options */
+    PetscReal robin[2], shift, scale, mixed, tau;
+  } cases[] = {
+    {{"rc", "dR"}, "neumann,cell_neumann,dirichlet,cell_neumann", "robin 1.5,0,0,2",      {1.5, 2}, 0, 1, 0, 0},
+    {{"nc", "dD"},
+     "neumann,cell_neumann,dirichlet,cell_dirichlet",             "mixed 0.02",
+     {0, 0},
+     (PetscReal)0.3,
+     -2,
+     (PetscReal)0.02,
+     0                                                                                                        },
+    {{"nc", "dc"},
+     "neumann,cell_neumann,dirichlet,cell_neumann",               "shift_imaginary -0.7",
+     {0, 0},
+     (PetscReal)0.3,
+     1,                                                                                                   0,
+     (PetscReal)-0.7                                                                                          }
+  };
+  const char *const o = solver ? "-ksp_bcrpoisson_" : "-pc_bcrpoisson_";
+  char options[256];
+  const PetscReal *robin, *products;
+  PetscReal tau;
+  PetscInt n[2];
   Problem p;
-  const PetscReal *robin;
-  PetscInt n;
   DM da;
   Mat A, shell;
+  KSP ksp;
   PC pc;
 
   PetscFunctionBegin;
@@ -542,14 +561,15 @@ static PetscErrorCode Options(PetscBool solver)
   p.dim = 2;
   p.dof = 1;
   p.along = -1;
-  p.scale = 1;
-  p.axis[0] = (Axis){
-    .n = 9, .h = (PetscReal)0.5, .ends = "rc", .robin = {(PetscReal)1.5, 0}
-  };
-  p.axis[1] = (Axis){
-    .n = 7, .h = (PetscReal)0.5, .ends = "dR", .robin = {0, 2}
-  };
-  for (int d = 0; d < 2; d++) UniformRows(&p.axis[d]);
+  p.shift = cases[which].shift;
+  p.scale = cases[which].scale;
+  p.mixed[0] = cases[which].mixed;
+  p.tau = cases[which].tau;
+  for (int d = 0; d < 2; d++) {
+    p.axis[d] = (Axis){.n = d ? 7 : 9, .h = (PetscReal)0.5, .ends = cases[which].ends[d]};
+    p.axis[d].robin[d] = cases[which].robin[d];
+    UniformRows(&p.axis[d]);
+  }
   PetscCall(Grid(&p, &da));
   PetscCall(Matrix(&p, da, &A));
   PetscCall(TestShell(A, &shell));
@@ -559,12 +579,19 @@ static PetscErrorCode Options(PetscBool solver)
   PetscCall(TestKSPSetDMInactive(ksp));
   PetscCall(KSPGetPC(ksp, &pc));
   if (!solver) PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PetscSNPrintf(options, sizeof(options), "%s%sspacing 0.5 %sends %s %sshift %g %sscale %g %s%s",
+                          solver ? "-ksp_type bcrpoisson -ksp_norm_type none " : "", o, o, cases[which].names, o,
+                          (double)p.shift, o, (double)p.scale, o, cases[which].rest));
   PetscCall(TestOptions(options, PETSC_TRUE));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(TestOptions(options, PETSC_FALSE));
   PetscCall(KSPSetUp(ksp));
-  PetscCall(PCBCRPoissonGetOperatorRobin(pc, &n, &robin));
-  Check(n == 4 && robin[0] == (PetscReal)1.5 && robin[3] == 2, "Robin values of options are not those of the getter");
+  PetscCall(PCBCRPoissonGetOperatorRobin(pc, &n[0], &robin));
+  PetscCall(PCBCRPoissonGetOperatorMixed(pc, &n[1], &products));
+  PetscCall(PCBCRPoissonGetOperatorShiftImaginary(pc, &tau));
+  Check(n[0] == (which == 0 ? 4 : 0) && (which || (robin[0] == (PetscReal)1.5 && robin[3] == 2)) &&
+          n[1] == (which == 1 ? 1 : 0) && (which != 1 || products[0] == p.mixed[0]) && tau == p.tau,
+        "%s: not what the getters have", options);
   PetscCall(Apply(A, pc, PETSC_FALSE, PETSC_FALSE, options));
   PetscCall(TestDestroy(&ksp, &shell, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -586,8 +613,8 @@ int main(int argc, char **argv)
       Random(&p, dim, trial, size);
       PetscCall(Solve(&p));
     }
-  PetscCall(Options(PETSC_FALSE));
-  PetscCall(Options(PETSC_TRUE));
+  for (PetscInt which = 0; which < (PetscDefined(USE_COMPLEX) ? 3 : 2); which++)
+    for (int solver = 0; solver < 2; solver++) PetscCall(Options((PetscBool)solver, which));
   PetscCall(Wrong());
   if (rank == 0) {
     (void)printf("%d problems, %d of them singular, %d with numbers along an axis; largest backward error %.1e\n",

@@ -573,7 +573,7 @@ static PetscErrorCode Refused(void)
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
-    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "complex");
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "complex\ngrid point 3,4,0");
     PetscCall(PCDestroy(&pc));
   }
   PetscCall(MatDestroy(&A));

@@ -287,6 +287,10 @@ static PetscErrorCode BadOptions(void)
   PetscCall(BadOption("scale", "0", PETSC_ERR_ARG_OUTOFRANGE, "not zero"));
   PetscCall(BadOption("scale", "inf", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
   PetscCall(BadOption("shift", "nan", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
+  PetscCall(BadOption("shift_imaginary", "inf", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
+  PetscCall(BadOption("mixed", "nan", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
+  PetscCall(BadOption("robin", "0,inf", PETSC_ERR_ARG_OUTOFRANGE, "high end of axis x"));
+  if (!PetscDefined(USE_COMPLEX)) PetscCall(BadOption("shift_imaginary", "0.5", PETSC_ERR_SUP, "real scalars"));
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(switches); ++s)
     PetscCall(BadOption(switches[s], "perhaps", PETSC_ERR_ARG_WRONG, "perhaps"));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,6 +5,7 @@
   quick: 1
 */
 #include "testing.h"
+#include <unistd.h>
 
 static PetscReal Smooth(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
@@ -65,6 +66,7 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscCall(VecDuplicate(x, &ref));
   PetscCall(TestRandom(b));
   PetscCall(TestKSPCreate(A, type, &ksp, &pc));
+  PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e5, 500));
   PetscCall(PCBCRPoissonSetFit(pc, fit));
   PetscCall(KSPSolve(ksp, b, x));
@@ -340,6 +342,45 @@ static void Stretched(PetscInt n, double ratio, PetscBool divided, double *low, 
   }
 }
 
+/* Lines of a file */
+static PetscErrorCode CountLines(const char name[], PetscInt *lines)
+{
+  FILE *file = fopen(name, "r");
+  int c;
+
+  PetscFunctionBegin;
+  *lines = 0;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "%s", name);
+  while ((c = fgetc(file)) != EOF) *lines += c == '\n';
+  (void)fclose(file);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The steps by which auto tries its fits take no options of the user: one reason is printed for one solve */
+static PetscErrorCode Silent(void)
+{
+  const TestProblem p = {
+    .dim = 2, .n = {31, 31},
+         .dof = 1, .ends = "dddd", .a = {1,  1 },
+         .scale = 1, .k = Smooth
+  };
+  char name[] = "reasons.XXXXXX", options[128];
+  const int fd = mkstemp(name);
+  PetscInt lines, its;
+
+  PetscFunctionBegin;
+  PetscCheck(fd >= 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "mkstemp()");
+  (void)close(fd);
+  PetscCall(PetscSNPrintf(options, sizeof(options), "-ksp_converged_reason ascii:%s::append", name));
+  PetscCall(TestOptions(options, PETSC_TRUE));
+  PetscCall(Iterations(&p, KSPGMRES, PCBCRPOISSON_FIT_AUTO, &its));
+  PetscCall(TestOptions(options, PETSC_FALSE));
+  PetscCall(CountLines(name, &lines));
+  Check(lines == 1 && its > 4, "%d reasons of one solve of %d iterations", (int)lines, (int)its);
+  (void)unlink(name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* auto takes the fit with fewer iterations, or nearly so: both axes stretched, a square of another coefficient, both */
 static PetscErrorCode Auto(void)
 {
@@ -445,6 +486,7 @@ int main(int argc, char **argv)
   PetscCall(Layers());
   PetscCall(Forms());
   PetscCall(Newton());
+  PetscCall(Silent());
   if (sizeof(PetscReal) == sizeof(double)) PetscCall(Auto());
   PetscCall(PetscFinalize());
   return TestEnd();

@@ -27,7 +27,7 @@ static PetscInt TestPassed = 0, TestFailed = 0;
     } \
   } while (0)
 
-/* The call has to fail with that error code (negative: any) and those words in its message */
+/* The call has to fail with that error code (negative: any) and those words in its message, each line of them */
 #define CheckError(call, wanted, words) \
   do { \
     PetscErrorCode error_; \
@@ -39,7 +39,7 @@ static PetscInt TestPassed = 0, TestFailed = 0;
     if (error_) { \
       Check((int)(wanted) < 0 || (int)caught_.code == (int)(wanted), "error %d, not %d: %s", (int)caught_.code, \
             (int)(wanted), caught_.message); \
-      Check(strstr(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
+      Check(TestSaid(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
     } \
   } while (0)
 
@@ -47,6 +47,19 @@ typedef struct {
   int code;
   char message[1024];
 } TestCaught;
+
+/* Whether the message has each line of the words */
+static inline PetscBool TestSaid(const char message[], const char words[])
+{
+  for (const char *end; *words; words = *end ? end + 1 : end) {
+    char line[256];
+
+    end = words + strcspn(words, "\n");
+    (void)snprintf(line, sizeof(line), "%.*s", (int)(end - words), words);
+    if (!strstr(message, line)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
 
 static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *function, const char *file,
                                        PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One version everywhere, that of include/petscbcr.h; a date where the commit has a tag; a library that exports what packaging/debian/*.symbols lists, and the
+# One version everywhere, that of include/petscbcr.h; a date and addresses where the commit has a tag; a library that exports what packaging/debian/*.symbols lists, and the
 # files that `cmake --install` makes of its build.
 # usage: release.sh LIBRARY      in a folder where CMake has built it
 set -euo pipefail
@@ -47,6 +47,13 @@ if [ -n "$tag" ]; then
     echo "the address of the maintainers is a placeholder"
     failed=1
   fi
+  repository=$(sed -n 's/^repository-code: *//p' CITATION.cff)
+  if [ -z "$repository" ]; then
+    echo "CITATION.cff has no repository-code"
+    failed=1
+  fi
+  same packaging/debian/control 's/^Homepage: *//p' "$repository"
+  same pyproject.toml 's/^Repository = "\(.*\)"$/\1/p' "$repository"
 fi
 
 listed=$(sed -n 's/^ \(.*\)@Base .*/\1/p' "packaging/debian/libpetscbcr-real$soname.symbols" | LC_ALL=C sort)
