@@ -342,6 +342,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
     R.ops[c].lookedfit = old[c].lookedfit;
     R.ops[c].prefer = old[c].prefer;
     R.ops[c].preferred = old[c].preferred;
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(old[c].rivals); k++) R.ops[c].rivals[k] = old[c].rivals[k];
   }
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);
   ierr = BCRFaultShare(PetscObjectComm((PetscObject)P), ierr, BCR_NO_MEMORY);
