@@ -423,8 +423,8 @@ static PetscBool BCRFitRivalsSame(const BCROperator *op)
    (F->host), by what is preferred (F->compared), or as that is not preferred any more (op->prefer is unset) */
 static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit, PetscBool *again)
 {
-  const PetscBool compare =
-    (PetscBool)(fit == BCR_FIT_AUTO && !F->compared && !F->A->device && F->op->rivals[F->op->prefer] > 0);
+  const PetscBool compare = (PetscBool)(fit == BCR_FIT_AUTO && !F->compared && !F->A->device && F->op->preferred > 0 &&
+                                        F->op->rivals[F->op->prefer] > 0);
   const BCRFit what = fit == BCR_FIT_AUTO && F->op->prefer && !compare ? (BCRFit)F->op->prefer : fit;
   const PetscBool host = F->host;
   BCRFitResult average, scaled;
