@@ -359,7 +359,6 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
     "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
     "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
-  if (op->differ) s.along = -1; /* the same in all rows */
   s.n = s.along < 0 ? 1 : op->axis[s.along].n;
   ierr = BCRFaultShare(A->comm, PetscCalloc3(s.n, &s.tau, s.n, &s.size, s.n, &s.known), BCR_NO_MEMORY);
   if (!ierr)
