@@ -27,7 +27,7 @@
 #define BCR_FIT_LAYERS_LEAST  1.2 /* below such a bound layers are not looked at: no profile, no stretched axes */
 #define BCR_FIT_LAYERS_DEVICE 4   /* the same of a matrix on a device, which would be brought to the host */
 #define BCR_FIT_LAYERS_SPREAD 2   /* nor stretched axes where scales leave no more of the couplings' spread */
-#define BCR_FIT_RIVALS        4   /* bounds that have changed by so much, beside others, are those of other values */
+#define BCR_FIT_SAME          1.25 /* bounds that differ by no more than this factor are those of nearly the same values */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
 #define BCR_FIT_SINGULAR 1e-12
@@ -399,11 +399,16 @@ static PetscErrorCode BCRFitClose(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool BCRFitSame(double a, double b)
+{
+  return (PetscBool)(a <= BCR_FIT_SAME * b && b <= BCR_FIT_SAME * a);
+}
+
 /* Whether the fit that auto prefers is what it was chosen for */
 static PetscBool BCRFitPreferred(const BCROperator *op)
 {
-  return (PetscBool)(op->taken == op->prefer && (op->preferred == 0 || (op->bound <= (PetscReal)1.25 * op->preferred &&
-                                                                        op->preferred <= (PetscReal)1.25 * op->bound)));
+  return (PetscBool)(op->taken == op->prefer &&
+                     (op->preferred == 0 || BCRFitSame((double)op->bound, (double)op->preferred)));
 }
 
 /* Whether the fits that there are have the bounds that they had then, in units of that of the one that is preferred */
@@ -411,11 +416,8 @@ static PetscBool BCRFitRivalsSame(const BCROperator *op)
 {
   const double now = (double)op->bounds[op->prefer], then = (double)op->rivals[op->prefer];
 
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(op->bounds); k++) {
-    const double a = (double)op->bounds[k] * then, b = (double)op->rivals[k] * now;
-
-    if (!(a <= BCR_FIT_RIVALS * b && b <= BCR_FIT_RIVALS * a)) return PETSC_FALSE;
-  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(op->bounds); k++)
+    if (!BCRFitSame((double)op->bounds[k] * then, (double)op->rivals[k] * now)) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
