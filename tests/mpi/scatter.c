@@ -157,8 +157,8 @@ static PetscErrorCode Damped(void)
 }
 
 /* Lines or planes that are not coupled, each with a complex shift of its own, and a few rows that differ: wells, with more on the
-   real diagonal, and masks, with nothing but a diagonal. Solved directly, against LU */
-static PetscErrorCode Layers(PetscInt dim, PetscInt along)
+   real diagonal, and masks, with nothing but a diagonal; definite, or of either sign. Solved directly, against LU */
+static PetscErrorCode Layers(PetscInt dim, PetscInt along, PetscReal shift)
 {
   const PetscReal bound = sizeof(PetscReal) == 4 ? (PetscReal)1e-5 : (PetscReal)1e-12;
   const PetscInt n[3] = {dim == 2 ? 19 : 9, dim == 2 ? 23 : 11, dim == 2 ? 1 : 8}, e = along ? 0 : 1;
@@ -199,8 +199,9 @@ static PetscErrorCode Layers(PetscInt dim, PetscInt along)
           }
         }
         col[m] = row;
-        v[m++] =
-          mask ? 3 : Number(0.1 * (double)k + 2 * (double)(dim - 1) + (well ? 1.5 : 0), 0.05 * (double)(k % 7) - 0.1);
+        v[m++] = mask ? 3
+                      : Number(0.1 * (double)k + 2 * (double)(dim - 1) + (double)shift + (well ? 1.5 : 0),
+                               0.05 * (double)(k % 7) - 0.1);
         PetscCall(MatSetValuesStencil(A, 1, &row, m, col, v, INSERT_VALUES));
       }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -215,11 +216,13 @@ static PetscErrorCode Layers(PetscInt dim, PetscInt along)
     PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
     PetscCall(Compare(A, (PetscBool)(k == 1), b, x, &error, &difference));
     if (print)
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D, layers along %d, solve %d: %d rows, %d solves, %g, %g\n", (int)dim,
-                            (int)along, k, (int)rows, (int)solves, (double)error, (double)difference));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D, layers along %d, shift %g, solve %d: %d rows, %d solves, %g, %g\n",
+                            (int)dim, (int)along, (double)shift, k, (int)rows, (int)solves, (double)error,
+                            (double)difference));
     Check(reason > 0 && rows > 0 && error <= bound && difference <= 1e3 * bound,
-          "%d-D, layers along %d, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g", (int)dim,
-          (int)along, k, (int)reason, (int)rows, (int)solves, (double)error, (double)difference);
+          "%d-D, layers along %d, shift %g, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g",
+          (int)dim, (int)along, (double)shift, k, (int)reason, (int)rows, (int)solves, (double)error,
+          (double)difference);
     if (k == 1) PetscCall(MatScale(A, Number(-2, .7)));
   }
   PetscCall(KSPDestroy(&ksp));
@@ -269,7 +272,10 @@ int main(int argc, char **argv)
   if (!device) PetscCall(Resonance());
   if (PetscDefined(USE_COMPLEX) && !device) PetscCall(Damped());
   for (PetscInt dim = 2; dim <= 3; dim++)
-    for (PetscInt along = 0; along < dim && !device; along++) PetscCall(Layers(dim, along));
+    for (PetscInt along = 0; along < dim && !device; along++) {
+      PetscCall(Layers(dim, along, 0));
+      PetscCall(Layers(dim, along, -0.5));
+    }
   PetscCall(PetscFinalize());
   return TestStatus(rank == 0, TestPassed, TestFailed);
 }
