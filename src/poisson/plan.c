@@ -430,6 +430,7 @@ const char *BCRPlanWhyNotPoint(BCRPlan p)
 
 const char *BCRPlanWhyNotLine(BCRPlan p)
 {
+  if (p->indefinite) return "a line that is not definite needs pivots";
   return p->dim != 1 ? "there is more than one line" : NULL;
 }
 

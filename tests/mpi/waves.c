@@ -333,6 +333,29 @@ static PetscErrorCode LongWaves(PetscInt count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Boxes of two and three dimensions that are one line, negative definite ones among them */
+static PetscErrorCode Thin(void)
+{
+  static const char *const ends[] = {"pp", "dd", "cD", "nn"};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 20 * 4; k++) {
+    static Problem p; /* of some size */
+
+    p.dim = 2 + k % 2;
+    p.dof = 1 + k / 2 % 2;
+    p.row = 1;
+    p.cut = -1;
+    for (PetscInt d = 0; d < p.dim; d++)
+      AxisSet(&p.axis[d], d == k / 4 % p.dim ? 16 + k % 7 : 1, d == k / 4 % p.dim ? ends[k % 4] : "Dc",
+              0.5 + TestUniform());
+    p.shift = (PetscReal)(-8 * TestUniform());
+    p.factor = RandomFactor();
+    PetscCall(Solve(&p, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static double Eigenvalue(const Axis *x, PetscInt j)
 {
   return 4 * x->a * pow(sin(PETSC_PI * (double)(j + 1) / (2 * (double)(x->n + 1))), 2);
@@ -600,6 +623,7 @@ int main(int argc, char **argv)
   level0 = 0;
   PetscCall(LongWaves(count));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d of %d boxes with a few waves by level 0\n", (int)level0, (int)count));
+  if (size == 1 && !device) PetscCall(Thin());
   PetscCall(NearAll(quick));
   PetscCall(Changes());
   PetscCall(Long());
