@@ -331,6 +331,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   /* a fit that was chosen by its name is what is wanted */
   R.rows.one = (PetscBool)(pattern && pattern->one);
   R.rows.several = (PetscBool)(!R.rows.one && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
+  R.rows.shifted = R.turn.shifted;
   R.rows.rings = (PetscBool)(!R.rows.one && !(pattern && pattern->device && grid->size > 1));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);

@@ -405,8 +405,8 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
     if (dim == 1 && x->n == 1 && x->end[0] == 'c' && x->end[1] == 'c') x->end[0] = 'd'; /* nor one of zero */
     Rows(x);
     p->axis[1][d] = *x;
-    /* one line with factors of rows beside a kept one may have coefficients as well */
-    if (x->n < 7 || (dim == 1 && p->form == FACTORS && (x->end[0] == 'k' || x->end[1] == 'k'))) *general = -1;
+    /* one line with factors of rows may be one with coefficients as well, unless it has the constant */
+    if (x->n < 7 || (dim == 1 && p->form == FACTORS && !neutral)) *general = -1;
     else if (*general >= 0 && (x->spacing != UNIFORM || x->end[0] == 'R' || x->end[1] == 'R')) (*general)++;
   }
 }
