@@ -4,7 +4,7 @@
 */
 #include "bcrpoisson.h"
 
-#define BCR_RIVALS_STEPS  30 /* of each fit, at most */
+#define BCR_RIVALS_STEPS  40 /* of each fit, at most */
 #define BCR_RIVALS_SOME   12 /* that tell iterations where there are no more than so many: */
 #define BCR_RIVALS_MANY   24
 #define BCR_RIVALS_FEW    8     /* iterations that nobody tries to better */
@@ -16,6 +16,7 @@
 
 /* The residuals of a fit, the first one 1, and of the best one so far; n of them */
 typedef struct {
+  PetscBool behind; /* it has been given up as it lags */
   PetscInt n, best;
   PetscReal norm[BCR_RIVALS_STEPS + 1], than[BCR_RIVALS_STEPS + 1], first;
 } Trial;
@@ -67,7 +68,8 @@ static PetscErrorCode scaled_destroy(Scaled *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iterations that the steps promise */
+/* Iterations that the steps promise. First steps promise fewer than later ones, mostly: those of a fit that lags, which has
+   only these, are not compared with the leader's */
 static double promised(const Trial *t)
 {
   const double decay = -log((double)PetscMax(t->norm[t->n], PETSC_SQRT_MACHINE_EPSILON * PETSC_SQRT_MACHINE_EPSILON));
@@ -84,10 +86,10 @@ static PetscErrorCode stop_trial(KSP ksp, PetscInt it, PetscReal norm, KSPConver
   if (it == 0) t->first = norm;
   t->norm[it] = t->first > 0 ? norm / t->first : 0;
   t->n = it;
+  t->behind = (PetscBool)(it >= 2 && t->norm[it] > BCR_RIVALS_LAG * t->than[PetscMin(it, t->best)]);
   *reason = KSP_CONVERGED_ITERATING;
-  if (it == BCR_RIVALS_STEPS || !(t->norm[it] > (PetscReal)BCR_RIVALS_ENOUGH) ||
-      (it >= BCR_RIVALS_SOME && promised(t) <= BCR_RIVALS_MANY) ||
-      (it >= 2 && t->norm[it] > BCR_RIVALS_LAG * t->than[PetscMin(it, t->best)]))
+  if (t->behind || it == BCR_RIVALS_STEPS || !(t->norm[it] > (PetscReal)BCR_RIVALS_ENOUGH) ||
+      (it >= BCR_RIVALS_SOME && promised(t) <= BCR_RIVALS_MANY))
     *reason = KSP_CONVERGED_ITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -159,6 +161,7 @@ static PetscErrorCode try_fit(PC pc, Trial *t)
   PetscCall(KSPGetPC(ksp, &none));
   PetscCall(PCSetType(none, PCNONE));
   t->n = 0;
+  t->behind = PETSC_FALSE;
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(PetscOptionsDestroy(&unset));
@@ -225,7 +228,8 @@ static PetscBool is_rival(const PC_BCRPoisson *bcr, int fit, const Known known[]
   return PETSC_FALSE;
 }
 
-static PetscErrorCode compare_fits(PC pc, PetscErrorCode (*plan)(PC), Known known[])
+/* *many: that which is taken promises many iterations */
+static PetscErrorCode compare_fits(PC pc, PetscErrorCode (*plan)(PC), Known known[], PetscBool *many)
 {
   static const int fits[] = {BCR_FIT_UNIFORM, BCR_FIT_STRETCHED, BCR_FIT_PROFILE, BCR_FIT_AVERAGE};
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -252,12 +256,13 @@ static PetscErrorCode compare_fits(PC pc, PetscErrorCode (*plan)(PC), Known know
     t.best = leader.n;
     PetscCall(try_fit(pc, &t));
     its = predict(bcr, &t);
-    PetscCall(PetscInfo(pc, "Fit %s would take %g\n", bcr->ops[0].fit, its));
-    if (!(its < least)) continue;
+    PetscCall(PetscInfo(pc, "Fit %s would take %g%s\n", bcr->ops[0].fit, its, t.behind ? " or more" : ""));
+    if (t.behind || !(its < least)) continue;
     least = its;
     leader = t;
     best = now;
   }
+  *many = (PetscBool)(least > BCR_RIVALS_MANY);
   if (best == now) PetscFunctionReturn(PETSC_SUCCESS);
   prefer(bcr, PetscMax(best, 0), known);
   PetscCall(plan(pc));
@@ -267,6 +272,7 @@ static PetscErrorCode compare_fits(PC pc, PetscErrorCode (*plan)(PC), Known know
 PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool many = PETSC_FALSE;
   PetscInt open = 0;
   Known *known;
 
@@ -280,11 +286,13 @@ PetscErrorCode BCRPoissonCompareFits(PC pc, PetscErrorCode (*plan)(PC))
     known[c].taken = bcr->ops[c].taken;
     PetscCall(PetscArraycpy(known[c].bounds, bcr->ops[c].bounds, PETSC_STATIC_ARRAY_LENGTH(known[c].bounds)));
   }
-  BCRCallElse(compare_fits(pc, plan, known), (void)PetscFree(known));
+  BCRCallElse(compare_fits(pc, plan, known, &many), (void)PetscFree(known));
   for (PetscInt c = 0; c < bcr->dof; c++) {
     if (!known[c].open) continue;
     bcr->ops[c].prefer = bcr->ops[c].taken;
     bcr->ops[c].preferred = bcr->ops[c].bound;
+    PetscCall(PetscArrayzero(bcr->ops[c].rivals, PETSC_STATIC_ARRAY_LENGTH(known[c].bounds)));
+    if (many) PetscCall(PetscArraycpy(bcr->ops[c].rivals, known[c].bounds, PETSC_STATIC_ARRAY_LENGTH(known[c].bounds)));
   }
   PetscCall(PetscFree(known));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -47,6 +47,7 @@ typedef struct {
   PetscInt times, timed;    /* axes: along which another is multiplied by numbers, and which; -1: none */
   double sign, star[7];     /* the base row */
   double tol;               /* diagonals that differ by less are the same */
+  PetscBool shifted;        /* as that of BCRRows */
   double size, shift, unit; /* the largest diagonal; the shift; the coupling that the axes are in units of */
 } BCRSamples;
 
@@ -457,7 +458,7 @@ static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
     BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
     if (BCRLineUniform(l, S->tol)) return PETSC_TRUE;
   }
-  if (!(lo > 0 && hi > different * lo)) {
+  if (S->shifted || !(lo > 0 && hi > different * lo)) {
     for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
     BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
   }
@@ -671,6 +672,7 @@ static PetscErrorCode BCRSamplesName(const BCRRows *A, PetscInt c, BCRSamples *S
 {
   PetscFunctionBegin;
   S->ngeneral = 0;
+  S->shifted = A->shifted;
   if (row) {
     for (PetscInt d = 0; d < 3; d++)
       for (PetscInt i = 0; i < S->line[d].n; i++) row(ctx, d, i, S->line[d].star[i]);

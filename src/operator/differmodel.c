@@ -302,6 +302,7 @@ PetscErrorCode BCRDifferModel(BCRSurvey *S, PetscBool *good)
   for (PetscInt d = 0; d < 3; d++) S->weighted = (PetscBool)(S->weighted || op->axis[d].weight);
   S->neutral = BCROperatorNeutral(op);
   PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
-  if (!S->neutral && !(lowest > 0) && !BCROperatorCanWave(op)) *good = PETSC_FALSE; /* no box solve */
+  if (!S->neutral && !(lowest > 0) && !BCROperatorCanWave(op) && BCRAxesApart(op->dim, op->axis) < 0)
+    *good = PETSC_FALSE; /* no box solve */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -27,9 +27,17 @@
 #define BCR_FIT_LAYERS_LEAST  1.2 /* below such a bound layers are not looked at: no profile, no stretched axes */
 #define BCR_FIT_LAYERS_DEVICE 4   /* the same of a matrix on a device, which would be brought to the host */
 #define BCR_FIT_LAYERS_SPREAD 2   /* nor stretched axes where scales leave no more of the couplings' spread */
+#define BCR_FIT_SAME          1.25 /* bounds that differ by no more than this factor are those of nearly the same values */
 
 /* T is singular where its smallest eigenvalue is below this of its diagonal */
 #define BCR_FIT_SINGULAR 1e-12
+
+#define FIT_NONE \
+  "No separable operator near the preconditioning matrix is definite: it has off-diagonal entries of the same sign " \
+  "as " \
+  "its diagonal (it is indefinite, or no Poisson operator), or its rows differ too much for this fit. Use " \
+  "-pc_bcrpoisson_fit auto, or give another preconditioning matrix (second matrix of KSPSetOperators()), for example " \
+  "the Laplacian alone"
 
 /* ---- what passes amount to, over all ranks ---- */
 
@@ -159,8 +167,9 @@ static double BCRFitBound(const BCRFitData *F, const BCRFitResult *r, double low
   return r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / low);
 }
 
-/* The axes and the shift of a fit from its means, in units of the matrix, and its bound. known: what is left on the
-   diagonal has been found already */
+/* The axes and the shift of a fit from its means, in units of the matrix, and its bound. There is none (r->there) if the mean
+   diagonal is not positive: of rows that are not symmetric and differ much, too, as one of a link's two entries is far
+   above their geometric mean there, the other far below. known: what is left on the diagonal has been found already */
 static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
 {
   BCROperator *op = F->op;
@@ -168,15 +177,13 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
   PetscReal lowest;
 
   PetscFunctionBegin;
-  r->null = PETSC_FALSE;
+  r->null = r->there = PETSC_FALSE;
+  r->bound = r->own = PETSC_INFINITY;
   PetscCall(BCRFitAxes(F, r, &size));
   if (!known) PetscCall(BCRFitLeft(F, r));
   if (r->total.count == 0) PetscCall(BCRFitTotals(F, r)); /* else they are known of these means already */
   size = BCRFitRangeMean(&r->left) + size;
-  PetscCheck(size > 0, F->A->comm, PETSC_ERR_SUP,
-             "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, "
-             "or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for "
-             "example the Laplacian alone");
+  if (!(size > 0)) PetscFunctionReturn(PETSC_SUCCESS);
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
   PetscCall(BCRFitShift(F, r, (double)lowest, size));
@@ -270,6 +277,7 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
                                                       scaled->spread > BCR_FIT_LAYERS_SPREAD));
 
   PetscFunctionBegin;
+  PetscCheck(taken->there || along || across, F->A->comm, PETSC_ERR_SUP, "%s", FIT_NONE);
   F->op->taken = F->scaled ? BCR_FIT_UNIFORM : BCR_FIT_AVERAGE;
   F->op->bound = (PetscReal)taken->own;
   PetscCall(PetscArrayzero(F->op->bounds, PETSC_STATIC_ARRAY_LENGTH(F->op->bounds)));
@@ -296,6 +304,7 @@ static PetscErrorCode BCRFitChooseLayers(BCRFitData *F, BCRFit fit, const BCRFit
   /* A bound cannot say that there is none: PETSC_INFINITY is a number, below half of a bound that has overflowed */
   along = (PetscBool)(profile->axis >= 0 && (fit == BCR_FIT_PROFILE || profile->bound < 0.5 * taken->bound));
   across = (PetscBool)(stretch->there && (fit == BCR_FIT_STRETCHED || stretch->bound < 0.5 * taken->bound));
+  PetscCheck(taken->there || along || across, F->A->comm, PETSC_ERR_SUP, "%s", FIT_NONE);
   if (along && across) {
     along = (PetscBool)(profile->bound <= stretch->bound);
     across = (PetscBool)!along;
@@ -390,18 +399,35 @@ static PetscErrorCode BCRFitClose(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool BCRFitSame(double a, double b)
+{
+  return (PetscBool)(a <= BCR_FIT_SAME * b && b <= BCR_FIT_SAME * a);
+}
+
 /* Whether the fit that auto prefers is what it was chosen for */
 static PetscBool BCRFitPreferred(const BCROperator *op)
 {
-  return (PetscBool)(op->taken == op->prefer && (op->preferred == 0 || (op->bound <= (PetscReal)1.25 * op->preferred &&
-                                                                        op->preferred <= (PetscReal)1.25 * op->bound)));
+  return (PetscBool)(op->taken == op->prefer &&
+                     (op->preferred == 0 || BCRFitSame((double)op->bound, (double)op->preferred)));
 }
 
-/* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again, and
-   op->prefer unset if that is not what is preferred any more */
-static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
+/* Whether the fits that there are have the bounds that they had then, in units of that of the one that is preferred */
+static PetscBool BCRFitRivalsSame(const BCROperator *op)
 {
-  const BCRFit what = fit == BCR_FIT_AUTO && F->op->prefer ? (BCRFit)F->op->prefer : fit;
+  const double now = (double)op->bounds[op->prefer], then = (double)op->rivals[op->prefer];
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(op->bounds); k++)
+    if (!BCRFitSame((double)op->bounds[k] * then, (double)op->rivals[k] * now)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* All of the fit but the planes to drop, the box and the sign, which F has. *again: it has to be done again, on the host
+   (F->host), by what is preferred (F->compared), or as that is not preferred any more (op->prefer is unset) */
+static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit, PetscBool *again)
+{
+  const PetscBool compare = (PetscBool)(fit == BCR_FIT_AUTO && !F->compared && !F->A->device && F->op->preferred > 0 &&
+                                        F->op->rivals[F->op->prefer] > 0);
+  const BCRFit what = fit == BCR_FIT_AUTO && F->op->prefer && !compare ? (BCRFit)F->op->prefer : fit;
   const PetscBool host = F->host;
   BCRFitResult average, scaled;
   BCRFitProfile profile = {.axis = -1};
@@ -410,6 +436,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscBool known = PETSC_TRUE;
 
   PetscFunctionBegin;
+  *again = PETSC_TRUE;
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
   PetscCall(PetscMemzero(&stretch, sizeof(stretch)));
@@ -425,13 +452,15 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(BCRFitChoose(F, what, known, &average, &scaled));
   PetscCall(BCRFitChooseLayers(F, what, &average, &scaled, &profile, &stretch));
   if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
-  if (what != fit && !BCRFitPreferred(F->op)) {
-    F->op->prefer = 0;
+  if (compare) F->compared = BCRFitRivalsSame(F->op);
+  if ((compare && !F->compared) || (what != fit && !BCRFitPreferred(F->op))) F->op->prefer = 0;
+  if (compare ? F->compared : (PetscBool)(what != fit && !F->op->prefer)) {
     F->scaled = PETSC_FALSE;
     PetscCall(BCRFitProfileDestroy(&profile));
     PetscCall(BCRFitStretchDestroy(&stretch));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  *again = PETSC_FALSE;
   if (profile.axis >= 0) worst = profile.worst;
   else if (stretch.there) worst = stretch.worst;
   else PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
@@ -534,7 +563,7 @@ static PetscErrorCode BCRFitClear(const BCRRows *A, PetscInt d, BCRAxis *ax)
 PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData F;
-  PetscBool host, again;
+  PetscBool again;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -559,12 +588,9 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
   PetscCall(BCRFitSign(&F));
   PetscCall(BCRShellOpen(A, BCR_FIT_BESIDE));
   do {
-    const int prefer = op->prefer;
-
-    host = F.host;
-    ierr = BCRFitCompute(&F, fit);
+    ierr = BCRFitCompute(&F, fit, &again);
     PetscCall(BCRFitClose(&F));
-    again = (PetscBool)(!ierr && (F.host != host || op->prefer != prefer));
+    again = (PetscBool)(again && !ierr);
     for (PetscInt d = 0; d < 3 && again; d++)
       if (!ierr) ierr = BCRFitClear(A, d, &op->axis[d]);
     ierr = again ? BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY) : ierr;

@@ -46,6 +46,7 @@ struct BCRFitData {
   PetscBool scaled;   /* there are row scales */
   char *apart;        /* stored nodes: 1 for rows apart (BCRFitApart()); NULL: there are none */
   PetscBool host;     /* the passes are made on the host, wherever the matrix is */
+  PetscBool compared; /* the bounds of all fits are nearly what they were when that which auto prefers was chosen */
   BCRFitSums sums;    /* of all ranks */
   double half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double ratio[3][2]; /* of the two entries of the link at this end, seen from the end */

@@ -220,9 +220,10 @@ typedef struct {
   int taken;
   PetscReal bound, bounds[8];
   /* auto takes this fit, whose bound was that when it was chosen, until the bound is another (by more than a quarter):
-     0: whatever it is. prefer 0: by bounds */
+     0: whatever it is. prefer 0: by bounds. Where it takes many iterations, rivals are what all bounds were, as others may
+     be better for new values, of which its own says nothing; rivals[prefer] 0: they do not matter */
   int prefer;
-  PetscReal preferred;
+  PetscReal preferred, rivals[8];
   char fit[16]; /* "exact", "scaled", "average", "profile", "user" */
 } BCROperator;
 

@@ -331,6 +331,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   /* a fit that was chosen by its name is what is wanted */
   R.rows.one = (PetscBool)(pattern && pattern->one);
   R.rows.several = (PetscBool)(!R.rows.one && (fit == BCR_FIT_AUTO || fit == BCR_FIT_EXACT));
+  R.rows.shifted = R.turn.shifted;
   R.rows.rings = (PetscBool)(!R.rows.one && !(pattern && pattern->device && grid->size > 1));
   *dof = R.rows.dof;
   if (!ierr) ierr = PetscCalloc1(*dof, &R.ops);
@@ -339,6 +340,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
     R.ops[c].lookedfit = old[c].lookedfit;
     R.ops[c].prefer = old[c].prefer;
     R.ops[c].preferred = old[c].preferred;
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(old[c].rivals); k++) R.ops[c].rivals[k] = old[c].rivals[k];
   }
   if (!ierr) ierr = PetscCalloc4(*dof, &R.stage, *dof, &R.models, *dof, &R.skip, *dof, &R.lines);
   ierr = BCRFaultShare(PetscObjectComm((PetscObject)P), ierr, BCR_NO_MEMORY);

@@ -73,6 +73,8 @@ typedef struct {
   PetscBool several; /* more than one axis may be general */
   PetscBool rings;   /* general axes may be periodic, or multiply another where several may be general */
   PetscBool one;     /* a fit has no general axis but x */
+  PetscBool
+    shifted; /* rows have a shift that is not in them, the same of all (turn.h): one line gets no weights for it */
   BCRWhy *why;
   struct { /* box stencils that are no products of axes: an entry that shows it, numbers as those of ghost */
     PetscBool wanted, tried; /* rows have entries beside their star; there was one to try */

@@ -101,7 +101,7 @@ static PetscErrorCode find_phase(MPI_Comm comm, const Blocks *b, PetscScalar *ph
 }
 
 /* Row r becomes real, but for couplings of another phase */
-static void turn_row(const Blocks *b, PetscInt r, PetscScalar phase, PetscReal *imag, PetscScalar *turn)
+static void turn_row(const Blocks *b, PetscInt r, PetscScalar phase, PetscReal *imag, PetscScalar *turn, int *shifted)
 {
   PetscReal most = 0, most_coupling = 0, c, s;
   PetscScalar diagonal = 0;
@@ -135,13 +135,14 @@ static void turn_row(const Blocks *b, PetscInt r, PetscScalar phase, PetscReal *
       if (own || PetscAbsReal(turned) <= BCR_SAME_TOL * most) a[p] = c * re + s * im;
     }
   }
+  if (PetscAbsReal(*imag) > BCR_SAME_TOL * most) *shifted = 1;
 }
 
 /* Collective */
 static PetscErrorCode turn_rows(MPI_Comm comm, BCRTurn *t)
 {
   PetscScalar phase = 1;
-  int turned = 0;
+  int any[2] = {0, 0}; /* rows with a phase, with a shift */
   Blocks b;
 
   PetscFunctionBegin;
@@ -150,12 +151,13 @@ static PetscErrorCode turn_rows(MPI_Comm comm, BCRTurn *t)
               (void)blocks_close(&b));
   BCRCallElse(find_phase(comm, &b, &phase), (void)blocks_close(&b));
   for (PetscInt r = 0; r < b.rows; r++) {
-    turn_row(&b, r, phase, &t->imag[r], &t->turn[r]);
-    if (t->turn[r] != (PetscScalar)1) turned = 1;
+    turn_row(&b, r, phase, &t->imag[r], &t->turn[r], &any[1]);
+    if (t->turn[r] != (PetscScalar)1) any[0] = 1;
   }
   PetscCall(blocks_close(&b));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &turned, 1, MPI_INT, MPI_MAX, comm));
-  t->turned = (PetscBool)turned;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, comm));
+  t->turned = (PetscBool)any[0];
+  t->shifted = (PetscBool)any[1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -360,7 +362,6 @@ PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCRO
     "The preconditioning matrix is complex and not separable, and fits are made of real ones only: give a real "
     "preconditioning matrix (second matrix of KSPSetOperators()), or a separable one");
   PetscCall(BCRFaultShare(A->comm, BCRModelCreate(op, m), BCR_NO_MEMORY));
-  if (op->differ) s.along = -1; /* the same in all rows */
   s.n = s.along < 0 ? 1 : op->axis[s.along].n;
   ierr = BCRFaultShare(A->comm, PetscCalloc3(s.n, &s.tau, s.n, &s.size, s.n, &s.known), BCR_NO_MEMORY);
   if (!ierr)

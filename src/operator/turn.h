@@ -13,6 +13,7 @@ typedef struct {
   PetscReal *imag;   /* s, [rows of this rank] */
   PetscScalar *turn; /* t */
   PetscBool turned;  /* some t is not one, on some rank */
+  PetscBool shifted; /* some row has an imaginary part left, on some rank */
 } BCRTurn;
 
 /* Collective */

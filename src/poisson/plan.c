@@ -168,7 +168,7 @@ static double end_response(const BCRAxis *x, int end, double sigma)
    rounding of a solution with the ends in their place comes back in the rows of the ends times what these leave out and
    their response (coreends.c: g and K of the smoothest mode of the lines). Where that is much, Dirichlet ends take their
    place, whose response is at most one over the coupling */
-#define ENDS_MOST 8
+#define ENDS_MOST 4
 
 static PetscErrorCode plan_ends(BCRPlan p)
 {
@@ -430,6 +430,7 @@ const char *BCRPlanWhyNotPoint(BCRPlan p)
 
 const char *BCRPlanWhyNotLine(BCRPlan p)
 {
+  if (p->indefinite) return "a line that is not definite needs pivots";
   return p->dim != 1 ? "there is more than one line" : NULL;
 }
 

@@ -322,11 +322,15 @@ static PetscErrorCode Run(unsigned seed, PetscBool verbose, double *logs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Fields with which there was something wrong: a fit that lagged was taken, or one that a few steps more show to be worse;
+   there is no average; new values that kept a fit while others had become better */
+static const unsigned told[] = {190, 1080, 3084, 20256, 224}, toldnew[] = {15, 1021, 3084, 20018, 20071};
+
 int main(int argc, char **argv)
 {
   PetscInt cases = 60, seed = 1;
   PetscBool verbose = PETSC_FALSE;
-  double logs = 0;
+  double logs = 0, unused = 0;
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -338,6 +342,10 @@ int main(int argc, char **argv)
     PetscCall(Run((unsigned)(seed + i), verbose, &logs));
   for (PetscInt i = 0; i < cases / 3 && sizeof(PetscReal) == sizeof(double); i++)
     PetscCall(NewValues((unsigned)(seed + i)));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(told) && sizeof(PetscReal) == sizeof(double); i++)
+    PetscCall(Run(told[i], verbose, &unused));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(toldnew) && sizeof(PetscReal) == sizeof(double); i++)
+    PetscCall(NewValues(toldnew[i]));
   Check(logs <= 0, "auto takes %g times the iterations of the best fit", exp(logs / (double)cases));
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());

@@ -156,6 +156,83 @@ static PetscErrorCode Damped(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Lines or planes that are not coupled, each with a complex shift of its own, and a few rows that differ: wells, with more on the
+   real diagonal, and masks, with nothing but a diagonal; definite, or of either sign. Solved directly, against LU */
+static PetscErrorCode Layers(PetscInt dim, PetscInt along, PetscReal shift)
+{
+  const PetscReal bound = sizeof(PetscReal) == 4 ? (PetscReal)1e-5 : (PetscReal)1e-12;
+  const PetscInt n[3] = {dim == 2 ? 19 : 9, dim == 2 ? 23 : 11, dim == 2 ? 1 : 8}, e = along ? 0 : 1;
+  PetscReal error, difference;
+  KSPConvergedReason reason;
+  PetscInt first[3], count[3], at[3], rows, solves;
+  Vec x, b;
+  KSP ksp;
+  PC pc;
+  DM da;
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR,
+                         n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(DMDAGetCorners(da, &first[0], &first[1], &first[2], &count[0], &count[1], &count[2]));
+  for (at[2] = first[2]; at[2] < first[2] + count[2]; at[2]++)
+    for (at[1] = first[1]; at[1] < first[1] + count[1]; at[1]++)
+      for (at[0] = first[0]; at[0] < first[0] + count[0]; at[0]++) {
+        const MatStencil row = {at[2], at[1], at[0], 0};
+        const PetscInt k = at[along], i = at[e], j = dim == 2 ? 0 : at[along == 2 ? 1 : 2];
+        const PetscBool well = (PetscBool)(k % 5 == 3 && i == 7 && j < 2),
+                        mask = (PetscBool)(k % 4 == 1 && (i == 3 || i == 4) && (dim == 2 || j == 6));
+        MatStencil col[7];
+        PetscScalar v[7];
+        PetscInt m = 0;
+
+        for (PetscInt d = 0; d < dim; d++) {
+          for (PetscInt to = at[d] - 1; to <= at[d] + 1; to += 2) {
+            if (to < 0 || to >= n[d]) continue;
+            col[m] = row;
+            if (d == 0) col[m].i = to;
+            else if (d == 1) col[m].j = to;
+            else col[m].k = to;
+            v[m++] = d == along || mask ? 0 : -1;
+          }
+        }
+        col[m] = row;
+        v[m++] = mask ? 3
+                      : Number(0.1 * (double)k + 2 * (double)(dim - 1) + (double)shift + (well ? 1.5 : 0),
+                               0.05 * (double)(k % 7) - 0.1);
+        PetscCall(MatSetValuesStencil(A, 1, &row, m, col, v, INSERT_VALUES));
+      }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
+  PetscCall(PCSetDM(pc, da));
+  for (int k = 0; k < 3; k++) {
+    PetscCall(TestUniformVec(b));
+    PetscCall(k == 1 ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
+    PetscCall(Compare(A, (PetscBool)(k == 1), b, x, &error, &difference));
+    if (print)
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D, layers along %d, shift %g, solve %d: %d rows, %d solves, %g, %g\n",
+                            (int)dim, (int)along, (double)shift, k, (int)rows, (int)solves, (double)error,
+                            (double)difference));
+    Check(reason > 0 && rows > 0 && error <= bound && difference <= 1e3 * bound,
+          "%d-D, layers along %d, shift %g, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g",
+          (int)dim, (int)along, (double)shift, k, (int)reason, (int)rows, (int)solves, (double)error,
+          (double)difference);
+    if (k == 1) PetscCall(MatScale(A, Number(-2, .7)));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   const Wave waves[] = {
@@ -194,6 +271,11 @@ int main(int argc, char **argv)
     PetscCall(Run(&waves[i]));
   if (!device) PetscCall(Resonance());
   if (PetscDefined(USE_COMPLEX) && !device) PetscCall(Damped());
+  for (PetscInt dim = 2; dim <= 3; dim++)
+    for (PetscInt along = 0; along < dim && !device; along++) {
+      PetscCall(Layers(dim, along, 0));
+      PetscCall(Layers(dim, along, -0.5));
+    }
   PetscCall(PetscFinalize());
   return TestStatus(rank == 0, TestPassed, TestFailed);
 }

@@ -402,9 +402,11 @@ static void Random(Problem *p, PetscInt dim, PetscInt trial, PetscInt *general)
     if (x->n > 2 && TestUniform() < (x->spacing == UNIFORM ? 0.5 : host ? 0.3 : 0)) x->end[0] = x->end[1] = 'p';
     if (x->n < 5) /* of what is left between kept rows not everything can be told */
       for (int s = 0; s < 2; s++) x->end[s] = x->end[s] == 'k' ? 'd' : x->end[s];
+    if (dim == 1 && x->n == 1 && x->end[0] == 'c' && x->end[1] == 'c') x->end[0] = 'd'; /* nor one of zero */
     Rows(x);
     p->axis[1][d] = *x;
-    if (x->n < 7) *general = -1;
+    /* one line with factors of rows may be one with coefficients as well, unless it has the constant */
+    if (x->n < 7 || (dim == 1 && p->form == FACTORS && !neutral)) *general = -1;
     else if (*general >= 0 && (x->spacing != UNIFORM || x->end[0] == 'R' || x->end[1] == 'R')) (*general)++;
   }
 }

@@ -328,8 +328,40 @@ static PetscErrorCode LongWaves(PetscInt count)
     PetscCall(Solve(&p, (PetscBool)(p.dim == 2 && k % 3 == 0)));
   }
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &vectors));
-  Check(size > 1 || device || vectors || 4 * level0 > count, "level 0 had %d of %d boxes with a few waves", (int)level0,
+  Check(size > 1 || device || vectors || 6 * level0 > count, "level 0 had %d of %d boxes with a few waves", (int)level0,
         (int)count);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Boxes of two and three dimensions that are one line, negative definite ones among them */
+static PetscErrorCode Thin(void)
+{
+  static const char *const ends[] = {"pp", "dd", "cD", "nn"};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 20 * 4; k++) {
+    static Problem p; /* of some size */
+
+    p.dim = 2 + k % 2;
+    p.dof = 1 + k / 2 % 2;
+    p.row = 1;
+    p.cut = -1;
+    for (PetscInt d = 0; d < p.dim; d++)
+      AxisSet(&p.axis[d], d == k / 4 % p.dim ? 16 + k % 7 : 1, d == k / 4 % p.dim ? ends[k % 4] : "Dc",
+              0.5 + TestUniform());
+    p.shift = (PetscReal)(-8 * TestUniform());
+    p.factor = RandomFactor();
+    PetscCall(Solve(&p, PETSC_TRUE));
+  }
+#if defined(PETSC_USE_COMPLEX)
+  { /* a line of rows that differ by more than 1000, and a shift that does not */
+    static Problem p = {.dim = 1, .dof = 1, .row = 1, .cut = -1, .factor = 0.25};
+
+    p.shift = PetscCMPLX(-0.0029, -0.217);
+    AxisSet(&p.axis[0], 64, "gg", 0.681212);
+    PetscCall(Solve(&p, PETSC_TRUE));
+  }
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -600,6 +632,7 @@ int main(int argc, char **argv)
   level0 = 0;
   PetscCall(LongWaves(count));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d of %d boxes with a few waves by level 0\n", (int)level0, (int)count));
+  if (size == 1 && !device) PetscCall(Thin());
   PetscCall(NearAll(quick));
   PetscCall(Changes());
   PetscCall(Long());
