@@ -575,84 +575,177 @@ struct SplitWorker {
   }
 };
 
+/* What a lane of split_chains() has: carries into its block, Y and V, and by how much they grow with those of the line, y
+   and v: Y by P y, V by g v + h y */
+template <typename T>
+struct SplitChain {
+  Cplx<T> table[5], Y, V, P, g, h;
+  BCRReducedMode mode;
+  double interface, previous;
+  int slot;
+  bool own;
+
+  /* what is in memory of slot j of those that the block owns */
+  __device__ __forceinline__ void ask(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, ptrdiff_t place, int j, int c,
+                                      int slots)
+  {
+    own = own && j < a.owned && j * a.cluster + k.rank < slots;
+    slot = own ? j * a.cluster + k.rank : k.rank;
+#pragma unroll
+    for (int e = 0; e < 5; e++) table[e] = a.tab[place + e * a.plane + slot];
+    mode.mode = -1;
+    mode.missing = 0;
+    if (a.border.way == RING_WHOLE || !own || c > 1) return;
+    const int number = a.border.mode[2 * (place + slot) + c];
+
+    if (a.border.way == RING_REDUCED) reduced_ask(a.border.reduced, number, &mode);
+    else mode.mode = number;
+  }
+
+  /* Inclusive scans over blocks give E up to a block, and B from it on as it is (R), with what a carry into the line adds to
+     that (H). rows: of the block; *y, *v: what is carried into the line */
+  __device__ __forceinline__ void scan(const Cplx<T> *in, int owned, int C, int c, int lane, int rows, Cplx<T> *y,
+                                       Cplx<T> *v)
+  {
+    const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4], zero = {0, 0},
+                  one = {1, 1};
+    const int base = lane - c;
+    Cplx<T> m, G;
+
+    split_powers(mu, rows, &m, &G);
+    Cplx<T> M = m, E = in[0], B = in[owned * C];
+
+    for (int d = 1; d < C; d *= 2) {
+      const Cplx<T> e = split_shuffle(E, lane - d), p = split_shuffle(M, lane - d);
+
+      if (c >= d) {
+        E = times_add(M, e, E);
+        M = times(M, p);
+      }
+    }
+    const Cplx<T> before = split_shuffle(E, lane - 1), p = split_shuffle(M, lane - 1),
+                  end = split_shuffle(E, base + C - 1);
+    Y = c ? before : zero;
+    P = c ? p : one;
+    Cplx<T> R = times_add(G, Y, B), H = times(G, P);
+
+    M = m;
+    for (int d = 1; d < C; d *= 2) {
+      const Cplx<T> f = split_shuffle(R, lane + d), h = split_shuffle(H, lane + d), g = split_shuffle(M, lane + d);
+
+      if (c + d < C) {
+        R = times_add(M, f, R);
+        H = times_add(M, h, H);
+        M = times(M, g);
+      }
+    }
+    const Cplx<T> total = split_shuffle(R, base), f = split_shuffle(R, lane + 1), h1 = split_shuffle(H, lane + 1),
+                  g1 = split_shuffle(M, lane + 1);
+
+    *y = times_add(yb, total, times(ye, end));
+    *v = times_add(vb, total, times(ve, end));
+    g = c < C - 1 ? g1 : one;
+    h = c < C - 1 ? times(mu, h1) : zero;
+    Y = times_add(P, *y, Y);
+    V = c < C - 1 ? times_add(g, *v, times_add(h, *y, times(mu, f))) : *v;
+  }
+
+  /* In each of the first two lanes of a slot, of one of its two modes: what the line leaves for interfaces */
+  __device__ __forceinline__ void give(const RingBorder &b, ptrdiff_t turn, double y, double v)
+  {
+    interface = b.open[1] ? -b.gain * v : 0;
+    previous = b.open[0] ? -b.gain * y : 0;
+    if (mode.mode < 0) return;
+    if (b.way == RING_ENDS) {
+      b.interface[-(ptrdiff_t)mode.mode] = interface;
+      b.previous[mode.mode] = previous;
+    } else if (b.way == RING_REDUCED) reduced_give(b.reduced, turn, interface, previous, &mode);
+  }
+  /* and what comes of their solutions */
+  __device__ __forceinline__ void take(const RingBorder &b, ptrdiff_t turn, const Cplx<T> *t, ptrdiff_t plane, int base)
+  {
+    double after = 0, before = 0;
+
+    if (b.way == RING_REDUCED) reduced_end(b.reduced, turn, interface, previous, mode, &after, &before);
+    else if (b.way == RING_GIVEN && mode.mode >= 0) {
+      after = b.after[mode.mode];
+      before = b.before[mode.mode];
+    }
+    after *= b.back;
+    before *= b.back;
+    __syncwarp();
+    const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
+                  z = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
+                  y = times_add(t[0], x, times(t[plane], z)), v = times_add(t[2 * plane], x, times(t[3 * plane], z));
+
+    Y = times_add(P, y, Y);
+    V = times_add(g, v, times_add(h, y, V));
+  }
+};
+
 /* A warp for what is carried into every block, of the slots that this block owns: a lane for each of
-   these and each block. Inclusive scans over blocks give E up to a block, and B from it on as it is
-   (R), with what a carry into the line adds to that (H) */
-template <typename T, class S>
+   these and each block. ROUNDS slots of a lane wait together for other ranks */
+template <typename T, class S, int ROUNDS>
 static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
   const int C = a.cluster, t = (int)threadIdx.x - S::WORKERS - 32, lane = t % 32, each = 32 / C, c = lane % C,
             base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
-  const Cplx<T> zero = {0, 0}, one = {1, 1};
+  const bool border = a.border.way != RING_WHOLE;
+  const BCRCudaWindow &window = a.border.reduced.window;
+  const ptrdiff_t turn = a.border.way == RING_REDUCED && window.n ? window_slot(window) : 0;
 
   if (k.pinned) split_meet(a);
   for (int i = 0; i < k.count; i++) {
     const ptrdiff_t place = (ptrdiff_t)(k.first + i * k.step) * S::SLOTS;
-    const Cplx<T> *const tab = a.tab + place;
 
     if (k.pinned && i == 1) split_meet(a);
-    for (int first = t / 32 * each; first < a.owned; first += S::CHAINS * each) {
-      const int j = first + lane / C;
-      const bool own = lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
-      const int slot = own ? j * C + k.rank : k.rank;
-      Cplx<T> table[5], m, G;
+    for (int first = t / 32 * each; first < a.owned; first += ROUNDS * S::CHAINS * each) {
+      SplitChain<T> v[ROUNDS];
+      const auto send = [&](const SplitChain<T> &s) {
+        if (!s.own) return;
+        Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + s.slot;
+
+        cluster_send(s.Y, to, k.carry + (i & 1), c);
+        cluster_send(s.V, to + S::SLOTS, k.carry + (i & 1), c);
+      };
 
 #pragma unroll
-      for (int e = 0; e < 5; e++) table[e] = tab[e * a.plane + slot];
-      const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
-
-      split_powers(mu, rows, &m, &G);
+      for (int r = 0; r < ROUNDS; r++) {
+        v[r].own = lane < each * C;
+        v[r].ask(a, k, place, first + r * S::CHAINS * each + lane / C, c, S::SLOTS);
+      }
       if (first == t / 32 * each) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) {
+        Cplx<T> into, from;
 
-      const Cplx<T> *const in = k.in + ((i & 1) * 2 * a.owned + slot / C) * C + c;
-      Cplx<T> M = m, E = in[0], B = in[a.owned * C];
-
-      for (int d = 1; d < C; d *= 2) {
-        const Cplx<T> e = split_shuffle(E, lane - d), p = split_shuffle(M, lane - d);
-
-        if (c >= d) {
-          E = times_add(M, e, E);
-          M = times(M, p);
-        }
+        if (first + r * S::CHAINS * each >= a.owned) continue;
+        v[r].scan(k.in + ((i & 1) * 2 * a.owned + v[r].slot / C) * C + c, a.owned, C, c, lane, rows, &into, &from);
+        if (border) v[r].give(a.border, turn, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x));
+        else send(v[r]);
       }
-      const Cplx<T> before = split_shuffle(E, lane - 1), p = split_shuffle(M, lane - 1),
-                    end = split_shuffle(E, base + C - 1), Y = c ? before : zero, P = c ? p : one;
-      Cplx<T> R = times_add(G, Y, B), H = times(G, P);
+      if (border) {
+        const Cplx<T> *const tab = a.tab + place + 5 * a.plane;
+        unsigned missing = 0;
 
-      M = m;
-      for (int d = 1; d < C; d *= 2) {
-        const Cplx<T> f = split_shuffle(R, lane + d), h = split_shuffle(H, lane + d), g = split_shuffle(M, lane + d);
-
-        if (c + d < C) {
-          R = times_add(M, f, R);
-          H = times_add(M, h, H);
-          M = times(M, g);
+#pragma unroll
+        for (int r = 0; r < ROUNDS; r++) missing |= v[r].mode.missing;
+        for (unsigned looks = 1; missing; looks++) {
+          missing = 0;
+#pragma unroll
+          for (int r = 0; r < ROUNDS; r++) {
+            if (v[r].mode.missing) reduced_look(a.border.reduced, turn, &v[r].mode);
+            missing |= v[r].mode.missing;
+          }
+          if (looks % WINDOW_LOOKS == 0 && *(const volatile unsigned *)(window.turn + 2)) missing = 0;
         }
-      }
-      const Cplx<T> total = split_shuffle(R, base), f = split_shuffle(R, lane + 1), h = split_shuffle(H, lane + 1),
-                    g = split_shuffle(M, lane + 1);
-      Cplx<T> into = times_add(yb, total, times(ye, end)), from = times_add(vb, total, times(ve, end));
-
-      if (a.border.way != RING_WHOLE) {
-        double after = 0, before = 0; /* of one of the slot's two modes in each of the first two lanes */
-
-        if (own && c < 2)
-          ring_border(a.border, 2 * (place + slot) + c, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x),
-                      &after, &before);
         __syncwarp();
-        const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
-                      y = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
-                      *const t = tab + 5 * a.plane + slot;
-
-        into = times_add(t[0], x, times_add(t[a.plane], y, into));
-        from = times_add(t[2 * a.plane], x, times_add(t[3 * a.plane], y, from));
-      }
-      if (own) {
-        Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + slot;
-
-        cluster_send(times_add(P, into, Y), to, k.carry + (i & 1), c);
-        cluster_send(c < C - 1 ? times_add(g, from, times(mu, times_add(h, into, f))) : from, to + S::SLOTS,
-                     k.carry + (i & 1), c);
+#pragma unroll
+        for (int r = 0; r < ROUNDS; r++) {
+          if (first + r * S::CHAINS * each >= a.owned) continue;
+          v[r].take(a.border, turn, tab + v[r].slot, a.plane, base);
+          send(v[r]);
+        }
       }
       __syncwarp();
     }
@@ -746,7 +839,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
       if (i > 0) before.up(i - 1);
     }
   } else if (warp == S::WORKERS / 32) split_copies<T, S>(a, k);
-  else split_chains<T, S>(a, k);
+  else if (a.border.way == RING_WHOLE) split_chains<T, S, 1>(a, k);
+  else split_chains<T, S, 2>(a, k);
   __syncwarp();
   cluster_arrive(); /* others may go on reading until all blocks are here */
   cluster_wait();
