@@ -580,26 +580,17 @@ struct SplitWorker {
 template <typename T>
 struct SplitChain {
   Cplx<T> table[5], Y, V, P, g, h;
-  BCRReducedMode mode;
-  double interface, previous;
   int slot;
   bool own;
 
-  /* what is in memory of slot j of those that the block owns */
-  __device__ __forceinline__ void ask(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, ptrdiff_t place, int j, int c,
-                                      int slots)
+  /* of slot j of those that the block owns, if there is one; place: of the item */
+  __device__ __forceinline__ void ask(const SplitLinesArgs<T> &a, const SplitBlock<T> &k, ptrdiff_t place, int j,
+                                      bool there)
   {
-    own = own && j < a.owned && j * a.cluster + k.rank < slots;
+    own = there;
     slot = own ? j * a.cluster + k.rank : k.rank;
 #pragma unroll
     for (int e = 0; e < 5; e++) table[e] = a.tab[place + e * a.plane + slot];
-    mode.mode = -1;
-    mode.missing = 0;
-    if (a.border.way == RING_WHOLE || !own || c > 1) return;
-    const int number = a.border.mode[2 * (place + slot) + c];
-
-    if (a.border.way == RING_REDUCED) reduced_ask(a.border.reduced, number, &mode);
-    else mode.mode = number;
   }
 
   /* Inclusive scans over blocks give E up to a block, and B from it on as it is (R), with what a carry into the line adds to
@@ -650,30 +641,10 @@ struct SplitChain {
     V = c < C - 1 ? times_add(g, *v, times_add(h, *y, times(mu, f))) : *v;
   }
 
-  /* In each of the first two lanes of a slot, of one of its two modes: what the line leaves for interfaces */
-  __device__ __forceinline__ void give(const RingBorder &b, ptrdiff_t turn, double y, double v)
+  /* after, before: solutions in rows of other ranks, of one of the slot's two modes in each of its first two lanes, the first
+     of which is base; t: table of the slot from its sixth number on */
+  __device__ __forceinline__ void take(double after, double before, int base, const Cplx<T> *t, ptrdiff_t plane)
   {
-    interface = b.open[1] ? -b.gain * v : 0;
-    previous = b.open[0] ? -b.gain * y : 0;
-    if (mode.mode < 0) return;
-    if (b.way == RING_ENDS) {
-      b.interface[-(ptrdiff_t)mode.mode] = interface;
-      b.previous[mode.mode] = previous;
-    } else if (b.way == RING_REDUCED) reduced_give(b.reduced, turn, interface, previous, &mode);
-  }
-  /* and what comes of their solutions */
-  __device__ __forceinline__ void take(const RingBorder &b, ptrdiff_t turn, const Cplx<T> *t, ptrdiff_t plane, int base)
-  {
-    double after = 0, before = 0;
-
-    if (b.way == RING_REDUCED) reduced_end(b.reduced, turn, interface, previous, mode, &after, &before);
-    else if (b.way == RING_GIVEN && mode.mode >= 0) {
-      after = b.after[mode.mode];
-      before = b.before[mode.mode];
-    }
-    after *= b.back;
-    before *= b.back;
-    __syncwarp();
     const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
                   z = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
                   y = times_add(t[0], x, times(t[plane], z)), v = times_add(t[2 * plane], x, times(t[3 * plane], z));
@@ -691,8 +662,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
   const int C = a.cluster, t = (int)threadIdx.x - S::WORKERS - 32, lane = t % 32, each = 32 / C, c = lane % C,
             base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
   const bool border = a.border.way != RING_WHOLE;
-  const BCRCudaWindow &window = a.border.reduced.window;
-  const ptrdiff_t turn = a.border.way == RING_REDUCED && window.n ? window_slot(window) : 0;
+  const ptrdiff_t turn = ring_border_slot(a.border);
 
   if (k.pinned) split_meet(a);
   for (int i = 0; i < k.count; i++) {
@@ -701,6 +671,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
     if (k.pinned && i == 1) split_meet(a);
     for (int first = t / 32 * each; first < a.owned; first += ROUNDS * S::CHAINS * each) {
       SplitChain<T> v[ROUNDS];
+      BCRReducedMode mode[ROUNDS];
       const auto send = [&](const SplitChain<T> &s) {
         if (!s.own) return;
         Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + s.slot;
@@ -711,8 +682,10 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
 
 #pragma unroll
       for (int r = 0; r < ROUNDS; r++) {
-        v[r].own = lane < each * C;
-        v[r].ask(a, k, place, first + r * S::CHAINS * each + lane / C, c, S::SLOTS);
+        const int j = first + r * S::CHAINS * each + lane / C;
+
+        v[r].ask(a, k, place, j, lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS);
+        if (border) ring_border_ask(a.border, v[r].own && c < 2, 2 * (place + v[r].slot) + c, &mode[r]);
       }
       if (first == t / 32 * each) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
 #pragma unroll
@@ -721,29 +694,21 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
 
         if (first + r * S::CHAINS * each >= a.owned) continue;
         v[r].scan(k.in + ((i & 1) * 2 * a.owned + v[r].slot / C) * C + c, a.owned, C, c, lane, rows, &into, &from);
-        if (border) v[r].give(a.border, turn, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x));
+        if (border)
+          ring_border_give(a.border, turn, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x), &mode[r]);
         else send(v[r]);
       }
       if (border) {
-        const Cplx<T> *const tab = a.tab + place + 5 * a.plane;
-        unsigned missing = 0;
-
-#pragma unroll
-        for (int r = 0; r < ROUNDS; r++) missing |= v[r].mode.missing;
-        for (unsigned looks = 1; missing; looks++) {
-          missing = 0;
-#pragma unroll
-          for (int r = 0; r < ROUNDS; r++) {
-            if (v[r].mode.missing) reduced_look(a.border.reduced, turn, &v[r].mode);
-            missing |= v[r].mode.missing;
-          }
-          if (looks % WINDOW_LOOKS == 0 && *(const volatile unsigned *)(window.turn + 2)) missing = 0;
-        }
+        ring_border_wait<ROUNDS>(a.border, turn, mode);
         __syncwarp();
 #pragma unroll
         for (int r = 0; r < ROUNDS; r++) {
+          double after, before;
+
           if (first + r * S::CHAINS * each >= a.owned) continue;
-          v[r].take(a.border, turn, tab + v[r].slot, a.plane, base);
+          ring_border_take(a.border, turn, mode[r], &after, &before);
+          __syncwarp();
+          v[r].take(after, before, base, a.tab + 5 * a.plane + place + v[r].slot, a.plane);
           send(v[r]);
         }
       }
