@@ -150,20 +150,18 @@ static inline void ring_line_weights(const BCRCudaRingLines *l, const RingBorder
 }
 
 /* With the carries Y_0 and V = v_(n+1) that a line has where both interface rows are zero, Y and V, right-hand sides of the
-   interfaces are their negatives: so much is missing for these rows to be zero. In steps, for COUNT lines of a thread (those
-   with here false have none): ask, which reads of memory what is known; give, which stores the right-hand sides or sends them
+   interfaces are their negatives: so much is missing for these rows to be zero. In steps, for COUNT lines of a thread (modes
+   below 0 are none): ask, which reads of memory what is known; give, which stores the right-hand sides or sends them
    to other ranks; wait for theirs; take, which finds the solutions in the own interface row and in the one before */
 static __device__ __forceinline__ ptrdiff_t ring_border_slot(const RingBorder &b)
 {
   return b.way == RING_REDUCED && b.reduced.window.n ? window_slot(b.reduced.window) : 0;
 }
-/* number: of a plane */
-static __device__ __forceinline__ void ring_border_ask(const RingBorder &b, bool here, ptrdiff_t number,
-                                                       BCRReducedMode *m)
+static __device__ __forceinline__ void ring_border_ask(const RingBorder &b, int mode, BCRReducedMode *m)
 {
   m->missing = 0;
-  m->mode = here ? b.mode[number] : -1;
-  if (m->mode >= 0 && b.way == RING_REDUCED) reduced_ask(b.reduced, m);
+  m->mode = mode;
+  if (mode >= 0 && b.way == RING_REDUCED) reduced_ask(b.reduced, m);
 }
 static __device__ __forceinline__ void ring_border_give(const RingBorder &b, ptrdiff_t slot, double Y, double V,
                                                         BCRReducedMode *m)

@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   bcr_go_after();
   if (BORDER && s < 2) {
     turn = ring_border_slot(a.border);
-    ring_border_ask(a.border, there, 2 * slot + s, &mode);
+    ring_border_ask(a.border, there ? a.border.mode[2 * slot + s] : -1, &mode);
   }
   if (blockIdx.x == 0)
     for (int i = (int)threadIdx.x; i < a.ncount; i += (int)blockDim.x) a.count[i] = 0;
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
     for (int c = s; c < 2; c += N) {
       double after, before;
 
-      if (c != s) ring_border_ask(a.border, there, 2 * slot + c, &mode);
+      if (c != s) ring_border_ask(a.border, there ? a.border.mode[2 * slot + c] : -1, &mode);
       ring_border_give(a.border, turn, (double)(c ? Y.y : Y.x), (double)(c ? V.y : V.x), &mode);
       ring_border_wait<1>(a.border, turn, &mode);
       ring_border_take(a.border, turn, mode, &after, &before);
