@@ -5,6 +5,7 @@
 
 #include "src/base/petscbcrimpl.h"
 #include "tests/check.h"
+#include <petscdevice.h>
 #include <petscksp.h>
 #include <petscdmda.h>
 #include <petscbcr.h>
@@ -36,6 +37,17 @@ static inline double BenchProcessorTime(void)
 
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+/* All that was launched on PETSc's stream is done */
+static inline PetscErrorCode BenchWait(void)
+{
+  PetscDeviceContext context;
+
+  PetscFunctionBegin;
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextSynchronize(context));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A clock from a barrier on, read when the slowest rank is there */

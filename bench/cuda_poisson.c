@@ -343,8 +343,8 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCall(PetscTime(&t0));
     if (o->spectral)
-      PetscCall(
-        BCRDeviceCoreCreateSpectral(dim, axis, NULL, o->shift, singular, stride, &options, NULL, r.stream, &r.core));
+      PetscCall(BCRDeviceCoreCreateSpectral(dim, axis, NULL, o->shift, singular, stride, &options, NULL, NULL, r.stream,
+                                            &r.core));
     else PetscCall(BCRDeviceCoreCreate(dim, axis, o->shift, singular, stride, &options, r.stream, &r.core));
     PetscCall(BCRDeviceCoreSetUp(r.core));
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));

@@ -296,6 +296,12 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
+  for (PetscInt r = 0; r < nrhs && BCR_HAVE_CUDA && bcr->turn && !transpose; ++r)
+    PetscCall(BCRTurnDeviceApply(bcr->turndevice, stream, f + (size_t)r * ldf, u + (size_t)r * ldu));
+  if (bcr->turn && !transpose) {
+    f = u;
+    ldf = ldu;
+  }
   if (!bcr->cap && !bcr->moves.slab)
     PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
   for (PetscInt r = 0; r < nrhs && (bcr->moves.slab || bcr->cap); ++r) {
@@ -305,6 +311,8 @@ static PetscErrorCode solve_device(PC pc, PetscBool transpose, PetscInt nrhs, co
     if (bcr->moves.slab) PetscCall(solve_moved(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, fr, ur));
     else PetscCall(solve_slab(pc, PETSC_MEMTYPE_DEVICE, stream, transpose, fr, ur));
   }
+  for (PetscInt r = 0; r < nrhs && BCR_HAVE_CUDA && bcr->turn && transpose; ++r)
+    PetscCall(BCRTurnDeviceApply(bcr->turndevice, stream, u + (size_t)r * ldu, u + (size_t)r * ldu));
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));

@@ -13,6 +13,7 @@
 #include "../../src/register.h"
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
+#include "../../src/operator/turndevice.h"
 #include "../../src/poisson/capacitance.h"
 #include "../../src/poisson/tune.h"
 #include "../../src/poisson/waves.h"
@@ -109,7 +110,8 @@ typedef struct {
   PetscReal skewness; /* of the diagonal that symmetrises a general axis */
   PetscReal grading;  /* largest over smallest diagonal along the lines of a general axis */
   PetscScalar *turn;  /* [n] complex matrices: what each row of the right-hand side is multiplied with first; or NULL */
-  PetscBool waves;    /* some component is not definite (src/poisson/waves.h) */
+  BCRTurnDevice turndevice; /* the same on the device, where the solver is there */
+  PetscBool waves;          /* some component is not definite (src/poisson/waves.h) */
   /* the backward error of what is left out of the KSP's right-hand side, where it is more than rounding. spoil: the KSP
      would not see it */
   PetscReal told;

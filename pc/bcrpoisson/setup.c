@@ -17,6 +17,7 @@ static PetscErrorCode forget(PC_BCRPoisson *bcr)
   PetscCall(BCRSidesDestroy(&bcr->sides));
   PetscCall(PetscFree(bcr->factor));
   PetscCall(PetscFree(bcr->turn));
+  if (BCR_HAVE_CUDA) PetscCall(BCRTurnDeviceDestroy(&bcr->turndevice));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof = 0;
   bcr->n = 0;
@@ -167,7 +168,7 @@ static PetscErrorCode set_slabs(PC pc)
 const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
 {
   const PetscBool ranks = bcr->place.grid.size > 1 ? PETSC_TRUE : PETSC_FALSE;
-  PetscBool phases = bcr->turn ? PETSC_TRUE : PETSC_FALSE, rings = PETSC_FALSE;
+  PetscBool rings = PETSC_FALSE, planes = PETSC_FALSE;
   double condition = 1; /* of eigenvectors along all axes of operators that have no lines there */
   double scales = 1;    /* the largest plane of those that are not coupled over the smallest */
 
@@ -176,13 +177,13 @@ const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr)
       const BCRAxis *axis = &bcr->ops[c].axis[d];
 
       rings = (PetscBool)(rings || axis->times || (axis->lower && axis->n > 1 && BCRAxisIsPeriodic(axis)));
+      planes = (PetscBool)(planes || axis->imag);
     }
     if (!bcr->ops[c].waves) continue;
-    phases = (PetscBool)(phases || bcr->ops[c].tau != 0);
     condition = PetscMax(condition, BCRAxesConditionAll(bcr->ops[c].dim, bcr->ops[c].axis));
     scales = PetscMax(scales, BCRAxesPlaneScales(bcr->ops[c].dim, bcr->ops[c].axis, (double)bcr->ops[c].shift));
   }
-  if (phases) return "no way for a device to solve complex operators";
+  if (planes) return "no way for a device to solve with an imaginary shift for each plane";
   if (bcr->waves && rings)
     return "no way for a device to solve indefinite operators, or singular planes that are not coupled, with periodic "
            "axes whose coefficients vary, or with numbers along an axis that multiply another";
@@ -445,6 +446,20 @@ static PetscErrorCode place_moves(PC_BCRPoisson *bcr, void *stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Phases of rows, where the solver is */
+static PetscErrorCode place_turn(PC_BCRPoisson *bcr)
+{
+  void *stream;
+
+  PetscFunctionBegin;
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTurnDeviceDestroy(&bcr->turndevice));
+  if (!bcr->turn || !bcr->device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRStartDevice(&stream));
+  PetscCall(BCRTurnDeviceCreate(bcr->n, bcr->turn, stream, &bcr->turndevice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -479,6 +494,7 @@ PetscErrorCode BCRPoissonPlan(PC pc)
   }
   bcr->replan = PETSC_FALSE;
   PetscCall(place_moves(bcr, options.stream));
+  PetscCall(BCRFaultShare(bcr->place.grid.comm, place_turn(bcr), BCR_NO_MEMORY));
   PetscCall(set_capacitance(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -601,7 +617,10 @@ static PetscErrorCode read_and_plan(PC pc)
   if (!done) {
     PetscCall(choose_backend(pc));
     PetscCall(BCRPoissonPlan(pc));
-  } else PetscCall(set_capacitance(pc));
+  } else {
+    PetscCall(BCRFaultShare(bcr->place.grid.comm, place_turn(bcr), BCR_NO_MEMORY));
+    PetscCall(set_capacitance(pc));
+  }
   bcr->removed = 0;
   pc->failedreason = PC_NOERROR;
   PetscCall(BCRPondsDestroy(&bcr->ponds)); /* the values may be others */

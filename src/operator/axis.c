@@ -585,7 +585,8 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   for (d = 0; d < 3; d++)
     if (op->axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (op->product) { /* of any sign; modes without a symbol are left out */
-    op->singular = BCROperatorNeutral(op);
+    op->waves = op->tau != 0 ? PETSC_TRUE : PETSC_FALSE;
+    op->singular = !op->waves && BCROperatorNeutral(op) ? PETSC_TRUE : PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (op->tau != 0) {

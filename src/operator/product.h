@@ -26,6 +26,20 @@ static inline double BCRProductSymbol(const double c[BCR_SETS], double x, double
   return c[0] + x * c[1] + y * (c[2] + x * c[3]) + z * (c[4] + x * c[5] + y * (c[6] + x * c[7]));
 }
 
+/* A bound on its absolute value but for the shift: eigenvalues of an axis are 4 at most */
+static inline double BCRProductBound(const PetscReal mixed[BCR_SETS])
+{
+  double sum = 0;
+
+  for (int set = 1; set < BCR_SETS; set++) {
+    double top = fabs((double)mixed[set]);
+
+    for (int d = 0; d < 3; d++) top *= set >> d & 1 ? 4 : 1;
+    sum += top;
+  }
+  return sum;
+}
+
 /* The factor of the eigenvalue of that axis, where l[] are those of the other axes: by the sets with this axis alone, or
    what is large would hide what is small */
 static inline double BCRProductSlope(const double c[BCR_SETS], int axis, const double l[3])

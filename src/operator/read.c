@@ -150,7 +150,7 @@ static PetscErrorCode BCRReadGuess(BCRReader *R, PetscInt c)
   PetscFunctionBegin;
   A->box.wanted = A->box.tried = PETSC_FALSE;
   if (!R->star) PetscCall(BCRProductRead(A, c, op, &product));
-  if (!product && R->differ) PetscCall(BCRDifferProduct(A, c, op, &differ));
+  if (!product && R->differ && !R->turn.real) PetscCall(BCRDifferProduct(A, c, op, &differ));
   if (product || differ) {
     R->stage[c] = differ ? BCR_DIFFERS : BCR_PRODUCT;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -324,10 +324,7 @@ static PetscErrorCode BCRReadMatrix(const BCRGrid *grid, Mat P, BCRFit fit, BCRP
   R.differ = (PetscBool)(pattern && pattern->differ);
   R.star = (PetscBool)(pattern && pattern->star);
   BCRCallElse(BCRTurnCreate(P, &R.turn), (void)BCRTurnDestroy(&R.turn));
-  if (R.turn.real) { /* products of axes are not looked for in complex matrices */
-    again = PETSC_FALSE;
-    R.star = PETSC_TRUE;
-  }
+  if (R.turn.real) again = PETSC_FALSE;
   ierr = BCRRowsOpen(grid, R.turn.real ? R.turn.real : P, (PetscBool)(again && pattern->full),
                      (PetscBool)(again && pattern->fitted), &R.rows);
   R.rows.why = &R.why;

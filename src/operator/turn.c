@@ -5,6 +5,7 @@
 #include "compare.h"
 #include "differ.h"
 #include "order.h"
+#include "product.h"
 #include <string.h>
 
 #if defined(PETSC_USE_COMPLEX)
@@ -193,7 +194,7 @@ static double row_weight(const BCRRows *A, const BCROperator *op, const BCRModel
     w *= m[d].w[ix[d]];
   }
   BCRModelRow(op, m, ix, in);
-  *diagonal = in[BCR_CENTRE];
+  *diagonal = op->product ? w * PetscMax(fabs((double)op->shift), BCRProductBound(op->mixed)) : in[BCR_CENTRE];
   if (op->left && op->rowscale) {
     const double s = (double)op->rowscale[BCRBoxNode(A, m, ix)];
 

@@ -69,6 +69,9 @@ struct _BCRBackend {
   PetscErrorCode (*rhs)(const BCRPass *p, const BCRField *g);
   /* u = x with its factors, in the box; x is scratch afterwards */
   PetscErrorCode (*out)(const BCRPass *p, const BCRField *x);
+  /* both for p[0] and p[1], real and imaginary parts, which x has behind one another (s->stagepart). Of devices */
+  PetscErrorCode (*rhs_pairs)(const BCRPass p[], const BCRField *x);
+  PetscErrorCode (*out_pairs)(const BCRPass p[], const BCRField *x);
   /* u -= removed / onesremoved ones at all nodes, removed /= onesremoved */
   PetscErrorCode (*subtract_ones)(const BCRPass *p);
 

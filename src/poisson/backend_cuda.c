@@ -466,6 +466,35 @@ static PetscErrorCode cuda_out(const BCRPass *p, const BCRField *x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode cuda_rhs_pairs(const BCRPass p[], const BCRField *x)
+{
+  const BCRCudaBox box = vector_box(p);
+  const ptrdiff_t part = p->s->stagepart;
+
+  PetscFunctionBegin;
+  if (BCRComponentBox(p->c))
+    PetscCallBCRCuda(BCRCudaScalePairs(p->stream, box.n, 0, BCR_REAL_SINGLE,
+                                       (void *)(p->f + p->c->start * p->nodestride), box.stride, (double *)x->v,
+                                       x->stride, part, factors_of(p, PETSC_FALSE), scale_of(p, PETSC_FALSE)));
+  for (int k = 0; k < 2; k++)
+    for (PetscInt b = 0; b < p->c->nterm[p->transpose] && p[k].moves; b++)
+      PetscCallBCRCuda(BCRCudaFaceMove(p->stream, &tables(p)->term[p->transpose][b], BCR_REAL_SINGLE, p->nodestride,
+                                       p[k].u, 0, (double *)x->v + k * part, x->stride));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode cuda_out_pairs(const BCRPass p[], const BCRField *x)
+{
+  const BCRCudaBox box = vector_box(p);
+
+  PetscFunctionBegin;
+  if (BCRComponentBox(p->c))
+    PetscCallBCRCuda(BCRCudaScalePairs(p->stream, box.n, 1, BCR_REAL_SINGLE,
+                                       (void *)(p->u + p->c->start * p->nodestride), box.stride, (double *)x->v,
+                                       x->stride, p->s->stagepart, factors_of(p, PETSC_TRUE), scale_of(p, PETSC_TRUE)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode cuda_subtract_ones(const BCRPass *p)
 {
   const BCRComponent *c = p->c;
@@ -707,6 +736,8 @@ const BCRBackend *BCRBackendCuda(void)
     .edge_scale = cuda_edge_scale,
     .rhs = cuda_rhs,
     .out = cuda_out,
+    .rhs_pairs = cuda_rhs_pairs,
+    .out_pairs = cuda_out_pairs,
     .subtract_ones = cuda_subtract_ones,
     .refine_begin = cuda_refine_begin,
     .refine_add = cuda_refine_add,

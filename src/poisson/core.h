@@ -83,6 +83,12 @@ typedef struct {
   const PetscInt *rows, *rowoff; /* [ranks] */
   void *transport;               /* device: the BCRTransport of comm, used as long as the core lives */
 } BCRCoreShare;
+/* Complex numbers on a device, in plan SPECTRAL: f and u are a box of real parts and, `part` elements behind it, one of imaginary
+   parts, and the shift has the imaginary part tau */
+typedef struct {
+  double tau;
+  ptrdiff_t part;
+} BCRCorePair;
 /* Products of axes, mixed[8] of operator.h; axes have a = 1. share NULL: the box is whole here, else axes are whole, and f and u
    this rank's rows. Then this and SetShift() are collective after all ranks have got there, and Solve() is collective */
 PETSC_INTERN PetscErrorCode BCRCoreCreateProduct(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[],

@@ -18,11 +18,11 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis
                                                 const PetscInt stride[], const BCRCoreOptions *options,
                                                 BCRStream stream, BCRDeviceCore *core);
 /* Products of axes, mixed and share as in BCRCoreCreateProduct(); mixed NULL: an operator of either sign, the sum of the axes and
-   shift */
+   shift; pair: of complex numbers; NULL: of real ones */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[],
                                                         PetscReal shift, PetscBool singular, const PetscInt stride[],
                                                         const BCRCoreOptions *options, const BCRCoreShare *share,
-                                                        BCRStream stream, BCRDeviceCore *core);
+                                                        const BCRCorePair *pair, BCRStream stream, BCRDeviceCore *core);
 /* What this rank sends to others in a solve; 0 where the box is whole here */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetExchange(BCRDeviceCore core, size_t *bytes, size_t *messages);
 /* tables and workspace, after creation and after a new shift or factor; else the next solve does it */

@@ -219,7 +219,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double unit, PetscInt h, Pet
   const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   /* least: -log of the largest mu */
   double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], outscale[8], least = HUGE_VAL, sign[16], far[8];
-  double *K = NULL, *F = NULL, *c;
+  double *K = NULL, *F = NULL, *c = NULL;
   PetscInt cols = 0, conv, fill;
   PetscErrorCode ierr;
 

@@ -107,12 +107,29 @@ static BCRField waves_field(const BCRPass *p, int part)
   return x;
 }
 
+/* The box on the host, real parts and imaginary ones at once where the shift is complex */
+static PetscErrorCode waves_solve(const BCRPass *p, const double *const f[], double *const u[])
+{
+  const BCRComponent *c = p->c;
+  const BCRWaves w = p->s->waves[c->core];
+  const int parts = BCR_PARTS == 1 || c->op.tau != 0 ? 1 : BCR_PARTS;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < parts; k++) {
+    const double *const g[2] = {f[k], parts > 1 ? NULL : f[1]};
+    double *const v[2] = {u[k], parts > 1 ? NULL : u[1]};
+
+    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Both parts are prepared before the box is solved, which couples them where the shift is complex */
 PetscErrorCode BCRPassWaves(BCRPass p[])
 {
   const BCRSolver s = p[0].s;
   const BCRComponent *c = p[0].c;
-  BCRWaves w = c->core >= 0 ? s->waves[c->core] : NULL;
+  const PetscBool box = c->core >= 0 ? PETSC_TRUE : PETSC_FALSE;
   const double *f[2] = {NULL, NULL};
   double *u[2] = {NULL, NULL};
   BCRField x[BCR_PARTS];
@@ -123,7 +140,7 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
     p[k].moves = PETSC_FALSE;
     *p[k].removed = 0;
     if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
-    if (w) {
+    if (box) {
       const PetscBool direct = s->wavesbox[k] || BCRPassMustPrepare(&p[k]) ? PETSC_FALSE : PETSC_TRUE;
 
       if (!direct) PetscCall(s->be->rhs(&p[k], &x[k]));
@@ -131,18 +148,33 @@ PetscErrorCode BCRPassWaves(BCRPass p[])
       u[k] = (double *)x[k].v;
     }
   }
-  if (w && (BCR_PARTS == 1 || c->op.tau != 0)) PetscCall(BCRWavesSolve(w, (double)c->factor, f, u));
-  for (int k = 0; k < BCR_PARTS && w && BCR_PARTS > 1 && c->op.tau == 0; k++) {
-    const double *const g[2] = {f[k], NULL};
-    double *const v[2] = {u[k], NULL};
-
-    PetscCall(BCRWavesSolve(w, (double)c->factor, g, v));
-  }
+  if (box) PetscCall(waves_solve(&p[0], f, u));
   for (int k = 0; k < BCR_PARTS; k++) {
-    if (w && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
+    if (box && (s->wavesbox[k] || c->postscale[p[k].transpose] || BCRComponentScaled(c, p[k].transpose, PETSC_TRUE)))
       PetscCall(s->be->out(&p[k], &x[k]));
     if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same by a core, in one array of real and then imaginary parts */
+PetscErrorCode BCRPassCoupled(BCRPass p[])
+{
+  const BCRSolver s = p[0].s;
+  const BCRComponent *c = p[0].c;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < BCR_PARTS; k++) {
+    p[k].moves = PETSC_FALSE;
+    if (c->nface || c->nedge) PetscCall(BCRPlanesBegin(&p[k]));
+  }
+  if (c->core >= 0) {
+    PetscCall(s->be->rhs_pairs(p, &s->stage));
+    PetscCall(s->be->core_solve(p, s->core[c->core], s->stage.v, s->stage.v));
+    PetscCall(s->be->out_pairs(p, &s->stage));
+  }
+  for (int k = 0; k < BCR_PARTS; k++)
+    if (c->nface || c->nedge) PetscCall(BCRPlanesEnd(&p[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,8 +244,11 @@ static PetscErrorCode solve_launch(void *context, void *stream)
         PetscCall(BCRPassPairs(p));
         continue;
       }
-      if (BCRComponentWaves(s, &s->comp[m])) PetscCall(BCRPassWaves(p));
-      for (int part = 0; part < BCR_PARTS && !BCRComponentWaves(s, &s->comp[m]); part++) {
+      if (BCRComponentWaves(s, &s->comp[m]) || BCRComponentCoupled(s, &s->comp[m])) {
+        PetscCall(BCRComponentWaves(s, &s->comp[m]) ? BCRPassWaves(p) : BCRPassCoupled(p));
+        continue;
+      }
+      for (int part = 0; part < BCR_PARTS; part++) {
         PetscCall(BCRPassSolve(&p[part]));
         if (BCRComponentOnes(p[part].c, p[part].transpose)) PetscCall(s->be->subtract_ones(&p[part]));
       }

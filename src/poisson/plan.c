@@ -256,6 +256,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
   PetscFunctionBegin;
   p->along = -1;
   p->waves = spec->waves;
+  p->tau = spec->tau;
   p->indefinite = spec->indefinite;
   p->product = spec->mixed || spec->waves ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt i = 0; i < spec->dim; i++) {
@@ -423,6 +424,7 @@ double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)
 
 const char *BCRPlanWhyNotPoint(BCRPlan p)
 {
+  if (p->tau != 0) return "the shift is complex";
   return p->dim ? "there is more than one unknown" : NULL;
 }
 
@@ -445,7 +447,7 @@ const char *BCRPlanWhyNotReduction(BCRPlan p)
 
 const char *BCRPlanWhyNotSpectral(BCRPlan p)
 {
-  if (p->product && !p->dim) return "there is one unknown";
+  if (p->product && !p->dim && p->tau == 0) return "there is one unknown";
   return p->product ? NULL : "there are no products of axes, and lines are faster than a second pair of transforms";
 }
 
@@ -656,10 +658,9 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
 
 PetscBool BCRPlanDividesWithin(BCRPlan p)
 {
-  return p->kind == BCR_PLAN_SPECTRAL && p->limits.cuda && p->transform[BCRPlanSpectralLast(p)] == BCR_TRANSFORM_FFT &&
-             !(p->waves && p->left_out)
-           ? PETSC_TRUE
-           : PETSC_FALSE;
+  if (p->kind != BCR_PLAN_SPECTRAL || !p->limits.cuda || !p->dim || p->tau != 0) return PETSC_FALSE;
+  return p->transform[BCRPlanSpectralLast(p)] == BCR_TRANSFORM_FFT && !(p->waves && p->left_out) ? PETSC_TRUE
+                                                                                                 : PETSC_FALSE;
 }
 
 /* A pass for each transform, and the last axis with the division where there is a kernel for that */
@@ -669,6 +670,7 @@ static void stages_spectral_cuda(BCRPlan p, double N)
   const PetscBool within = BCRPlanDividesWithin(p), ranks = p->along >= 0 ? PETSC_TRUE : PETSC_FALSE;
   PetscInt order[3], n = 0;
 
+  if (!p->dim) stage_add(p, BCR_STAGE_DIVIDE, -1, PETSC_FALSE, 2 * N, 5 * N); /* one complex unknown */
   for (PetscInt d = 0; d < p->dim; d++)
     if (d != last) order[n++] = d;
   order[n] = last;
@@ -862,10 +864,10 @@ static PetscErrorCode plan_symbol(BCRPlan p)
   c[0] = p->singular ? 0 : p->shift + p->fixed;
   BCRProductGetRange(p->n, lambda, c, p->singular, &range);
   p->symbol_min = range.least;
-  p->symbol_size = p->waves ? BCRAxesSize(p->dim, p->axis, c[0], 0) : range.top;
+  p->symbol_size = p->waves ? BCRAxesSize(p->dim, p->axis, c[0], p->tau) : hypot(range.top, p->tau);
   p->negative = p->left_out = 0;
   p->tol = 0;
-  if (!p->waves && BCRProductDefinite(&range)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!p->waves && p->tau == 0 && BCRProductDefinite(&range)) PetscFunctionReturn(PETSC_SUCCESS);
   p->tol = BCR_MODES_LEAST * p->symbol_size;
   PetscCall(PetscMalloc1(p->n[0], &line));
   PetscCall(PetscArraycpy(line, p->lambda[0], p->n[0]));
@@ -879,7 +881,7 @@ static PetscErrorCode plan_symbol(BCRPlan p)
           : 0; /* the first of the line */
 
       BCRModesSurveyLine(p->n[0] - constant, line + constant, BCRProductSymbol(c, 0, l[1], l[2]),
-                         BCRProductSlope(c, 0, l), 0, p->tol, &survey);
+                         BCRProductSlope(c, 0, l), p->tau, p->tol, &survey);
     }
   PetscCall(PetscFree(line));
   p->symbol_min = survey.least;
@@ -893,7 +895,7 @@ static PetscErrorCode plan_choose(BCRPlan p)
   PetscFunctionBegin;
   memset(p->refused, 0, sizeof(p->refused));
   p->kind = BCR_PLAN_NONE;
-  if (p->product && p->dim) PetscCall(plan_symbol(p));
+  if (p->product && (p->dim || p->tau != 0)) PetscCall(plan_symbol(p));
   for (PetscInt w = 0; w < p->limits.nways && p->kind == BCR_PLAN_NONE; w++) {
     const BCRPlanWay *way = &p->limits.way[w];
 

@@ -103,6 +103,7 @@ typedef struct {
   PetscBool open[2];      /* at its low, high end */
   const PetscReal *mixed; /* products of axes: coefficients of operator.h; along is then shared out. NULL: none */
   PetscBool waves;        /* the sum of the axes and the shift, of either sign, for plan SPECTRAL */
+  double tau;             /* waves on a device: imaginary part of the shift */
   PetscBool indefinite;   /* the same on the host, for plan LEVEL0, FOURIER with tables of uniform lines, or none */
 } BCRPlanSpec;
 
@@ -118,6 +119,7 @@ struct _n_BCRPlan {
   char label[3];       /* x, y or z */
   BCRAxis axis[3];     /* copies; weights of a singular one */
   double shift, fixed; /* fixed: what the axes of one unknown add */
+  double tau;          /* imaginary part of the shift: fields are pairs, real and imaginary part */
   PetscBool product;   /* mixed[], sets of the plan's axes; axes of no lines */
   PetscBool waves;     /* product, whose sets are the axes themselves */
   /* lines, over the separators or all rows, may be of either sign; of products as their symbol is */

@@ -475,6 +475,7 @@ static const char *ring_product(BCRPlan p)
   if (p->along >= 0) return "its rows are shared out";
   if (p->axis[axis[2]].lower) return "lines have coefficients that vary";
   if (p->left_out) return "modes are left out";
+  if (p->tau != 0) return "the shift is complex";
   if (!p->limits.cuda->ringlines((int)p->n[axis[2]], p->single)) return "lines are not by tables";
   for (int set = 0; set < BCR_SETS; set++) c[set] = p->mixed[set];
   c[0] = p->singular ? 0 : p->shift + p->fixed;

@@ -240,6 +240,7 @@ static PetscErrorCode ranks_fill(BCRRanks r, const BCRRanksSpec *spec)
   r->factor = 1;
   r->product = spec->mixed || spec->waves ? PETSC_TRUE : PETSC_FALSE;
   r->waves = spec->waves;
+  r->pair = spec->pair;
   if (spec->mixed) PetscCall(PetscArraycpy(r->mixed, spec->mixed, 8));
   r->singular = spec->singular;
   r->halo = spec->halo;

@@ -106,6 +106,7 @@ typedef struct {
   const BCRAxis *axes;    /* [dim], of the whole box, the same on all ranks */
   const PetscReal *mixed; /* products of axes, as in BCRCoreCreateProduct(); NULL: none. Copied */
   PetscBool waves;        /* device: as in BCRDeviceCoreCreateSpectral() */
+  BCRCorePair pair;       /* device, waves: complex numbers, of the rank's part of the box; tau = 0: real ones */
   PetscReal shift;
   PetscBool singular;     /* as in BCRCoreCreate(), like io and options */
   const PetscInt *stride; /* [dim], of f and u on this rank, elements; stride[0] = 1 */

@@ -211,7 +211,8 @@ static PetscErrorCode device_core_create(BCRRanks r, const BCRAxis axes[], const
   PetscFunctionBegin;
   if (r->product) {
     PetscCall(BCRDeviceCoreCreateSpectral(r->dim, axes, r->waves ? NULL : r->mixed, shift, singular, r->stride,
-                                          &r->options, BCRRanksGetShare(r), r->stream, c));
+                                          &r->options, BCRRanksGetShare(r), r->pair.tau != 0 ? &r->pair : NULL,
+                                          r->stream, c));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!border) {

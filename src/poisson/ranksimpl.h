@@ -18,6 +18,7 @@ struct _n_BCRRanks {
   PetscInt stride[3];
   PetscBool product; /* of axes: mixed[], or */
   PetscBool waves;   /* of either sign, for a device */
+  BCRCorePair pair;
   PetscReal mixed[8];
   double shift, factor;
   double single; /* what a single row between interfaces has along the axis, which is none for the core then */

@@ -65,6 +65,7 @@ static PetscErrorCode solver_layout(BCRSolver s)
   const PetscBool converts = s->be->flags & BCR_BACKEND_CONVERTS && !real ? PETSC_TRUE : PETSC_FALSE;
   const BCRComponent *c = &s->comp[0];
   PetscInt n[3] = {0, 0, 0}, ldy, ldz;
+  PetscBool coupled = PETSC_FALSE;
 
   PetscFunctionBegin;
   s->staged = s->dof * BCR_PARTS > 1 || s->mixed || (single != real && !converts) ? PETSC_TRUE : PETSC_FALSE;
@@ -83,7 +84,10 @@ static PetscErrorCode solver_layout(BCRSolver s)
   s->sum.single = real && !(s->be->flags & BCR_BACKEND_SUMS_DOUBLE) ? PETSC_TRUE : PETSC_FALSE;
   s->sum.stride[1] = s->sums ? ldy : c->stride[1];
   s->sum.stride[2] = s->sums ? ldz : c->stride[2];
-  if (s->staged) PetscCall(BCRSolverArray(s, field_bytes(s, &s->stage), "the workspace", &s->stage.v));
+  for (PetscInt m = 0; m < s->dof; m++) coupled = (PetscBool)(coupled || BCRComponentCoupled(s, &s->comp[m]));
+  s->stagepart = (ptrdiff_t)(field_bytes(s, &s->stage) / (s->stage.single ? sizeof(float) : sizeof(double)));
+  if (s->staged)
+    PetscCall(BCRSolverArray(s, (coupled ? 2 : 1) * field_bytes(s, &s->stage), "the workspace", &s->stage.v));
   if (s->mixed && (s->sums || s->options.inplace))
     PetscCall(BCRSolverArray(s, field_bytes(s, &s->sum), "the solution in double precision", &s->sum.v));
   PetscCall(
@@ -150,20 +154,23 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
   BCRCoreOptions options = s->options.core;
   PetscInt stride[3];
   BCRAxis axis[3];
-  BCRRanksSpec spec = {.comm = s->slabs.comm,
-                       .axis = slab,
-                       .first = c->first,
-                       .m = c->op.axis[slab].n,
-                       .dim = c->op.dim,
-                       .axes = axis,
-                       .mixed = c->op.product ? c->op.mixed : NULL,
-                       .waves = c->op.waves,
-                       .shift = c->op.shift,
-                       .singular = c->op.singular,
-                       .stride = stride,
-                       .io = !fallback && x->single ? BCR_SINGLE : BCR_DOUBLE,
-                       .options = &options,
-                       .halo = s->mixed && !fallback ? PETSC_TRUE : PETSC_FALSE};
+  BCRRanksSpec spec = {
+    .comm = s->slabs.comm,
+    .axis = slab,
+    .first = c->first,
+    .m = c->op.axis[slab].n,
+    .dim = c->op.dim,
+    .axes = axis,
+    .mixed = c->op.product ? c->op.mixed : NULL,
+    .waves = c->op.waves && !c->op.product ? PETSC_TRUE : PETSC_FALSE,
+    .pair = {(double)c->op.tau, s->stagepart},
+    .shift = c->op.shift,
+    .singular = c->op.singular,
+    .stride = stride,
+    .io = !fallback && x->single ? BCR_SINGLE : BCR_DOUBLE,
+    .options = &options,
+    .halo = s->mixed && !fallback ? PETSC_TRUE : PETSC_FALSE
+  };
 
   PetscFunctionBegin;
   options.precision = fallback ? BCR_DOUBLE : (s->mixed ? BCR_SINGLE : s->precision);
@@ -181,6 +188,11 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
 PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c)
 {
   return c->op.waves && !s->be->core_forget ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PetscBool BCRComponentCoupled(BCRSolver s, const BCRComponent *c)
+{
+  return c->op.waves && c->op.tau != 0 && s->be->core_forget ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* The caller's vectors are the box of component c, with nothing to be done before or after it */
@@ -219,6 +231,7 @@ static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves 
                              .m = c->op.axis[slab].n,
                              .dim = c->op.dim,
                              .axes = axis,
+                             .mixed = c->op.product ? c->op.mixed : NULL,
                              .shift = (double)c->op.shift,
                              .tau = (double)c->op.tau,
                              .options = &s->options.core,

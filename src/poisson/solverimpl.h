@@ -154,6 +154,7 @@ struct _n_BCRSolver {
      residual where the core has no array for it */
   PetscBool staged;
   BCRField stage;
+  ptrdiff_t stagepart; /* elements from its real parts to imaginary ones, where a core couples both */
   /* mixed precision: the sum of the corrections, where the caller's vector cannot hold it; made when
      first needed unless sums */
   PetscBool sums; /* it never can */
@@ -243,6 +244,8 @@ PETSC_INTERN PetscErrorCode BCRPassPairs(const BCRPass p[]);
 
 /* The host solves the box of an operator that is not definite by BCRWaves, a device by a core */
 PETSC_INTERN PetscBool BCRComponentWaves(BCRSolver s, const BCRComponent *c);
+/* On a device, by a core that couples real and imaginary parts */
+PETSC_INTERN PetscBool BCRComponentCoupled(BCRSolver s, const BCRComponent *c);
 
 /* planes.c */
 PETSC_INTERN PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
@@ -265,8 +268,10 @@ PETSC_INTERN PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt
 
 /* pass.c */
 PETSC_INTERN PetscErrorCode BCRPassSolve(BCRPass *p); /* one real field */
-/* Real and imaginary part, p[BCR_PARTS], of an operator that is not definite */
+/* Real and imaginary part, p[BCR_PARTS], of an operator that is not definite, on the host */
 PETSC_INTERN PetscErrorCode BCRPassWaves(BCRPass p[]);
+/* or has a complex shift, on a device */
+PETSC_INTERN PetscErrorCode BCRPassCoupled(BCRPass p[]);
 PETSC_INTERN PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest);
 
 /* where mixed precision sums: in the box of u, or in s->sum */

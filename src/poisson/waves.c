@@ -34,7 +34,10 @@ struct _n_BCRWaves {
   double *scale;                  /* [planes] the operator's size over that */
   double *times; /* [planes] by which eigenvalues of the axis apart's `timed` are multiplied; NULL: 1 */
   double shift;
-  double *tau;         /* [planes] */
+  PetscBool product; /* of axes: */
+  double mixed
+    [BCR_SETS]; /* coefficients of the symbol over the unit, the shift first; the axes' eigenvalues are not over it */
+  double *tau;  /* [planes] */
   PetscBool imaginary; /* some are not zero */
   PetscBool pairs;     /* the caller's pairs are in place of all that follows */
   BCRCore core;        /* level 0, the same; NULL: it does not have this box */
@@ -94,7 +97,7 @@ static PetscErrorCode axis_create(BCRWaves w, const BCRAxis *x, PetscBool transf
     for (PetscInt i = 0; i < x->n; i++) a->lambda[i] *= (double)x->a;
     if (transform) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], PETSC_FALSE, &a->dtt));
   }
-  for (PetscInt i = 0; i < x->n; i++) a->lambda[i] /= w->unit;
+  for (PetscInt i = 0; i < x->n && !w->product; i++) a->lambda[i] /= w->unit;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -152,6 +155,15 @@ static PetscInt mode_plane(BCRWaves w, PetscInt r, PetscInt s)
 /* The real part of its eigenvalue */
 static double mode_value(BCRWaves w, PetscInt r, PetscInt s)
 {
+  if (w->product) {
+    const PetscInt e = w->line == 0 ? 1 : 0, f = w->line == 2 ? 1 : 2, line = w->firstsys + s;
+    double l[3];
+
+    l[w->line] = w->axis[w->line].lambda[r];
+    l[e] = w->axis[e].lambda[line % w->n[e]];
+    l[f] = w->axis[f].lambda[line / w->n[e]];
+    return BCRProductSymbol(w->mixed, l[0], l[1], l[2]);
+  }
   return w->axis[w->line].lambda[r] + w->sigma[s] + (w->times ? w->times[r] * w->timed[s] : 0);
 }
 
@@ -223,10 +235,10 @@ static PetscErrorCode modes_survey(BCRWaves w)
     PetscCall(PetscArraycpy(lambda, w->axis[w->line].lambda, n));
     BCRModesSort(n, lambda);
     w->lowest = lambda[0];
-    for (PetscInt k = 0; k < w->nsys && w->apart < 0; k++)
+    for (PetscInt k = 0; k < w->nsys && w->apart < 0 && !w->product; k++)
       BCRModesSurveyLine(n, lambda, w->sigma[k], 1, w->tau[0], BCR_MODES_LEAST * w->scale[0], &s);
     PetscCall(PetscFree(lambda));
-    if (w->apart >= 0) planes_survey(w, &s);
+    if (w->apart >= 0 || w->product) planes_survey(w, &s);
     else s.least /= w->scale[0];
     PetscCall(sum_ranks(w, MPI_MIN, 1, &s.least));
   } else {
@@ -254,7 +266,8 @@ static PetscErrorCode line_transform(BCRWaves w)
   WavesAxis *a = &w->axis[w->line];
 
   PetscFunctionBegin;
-  w->spectral = w->info.left > 0 || BCRAxisIsPeriodic(&w->x) || w->apart == w->line ? PETSC_TRUE : PETSC_FALSE;
+  w->spectral =
+    w->info.left > 0 || BCRAxisIsPeriodic(&w->x) || w->apart == w->line || w->product ? PETSC_TRUE : PETSC_FALSE;
   if (!w->spectral || w->x.n == 1 || w->apart == w->line || a->eigen) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(!w->x.lower || w->x.n <= BCR_EIGEN_MOST, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "The operator is numerically singular: %g of its eigenvalues are below %g of its size, and their "
@@ -346,7 +359,8 @@ static PetscErrorCode planes_create(BCRWaves w, const BCRWavesSpec *spec)
   if (x && x->times) PetscCall(BCRArenaGet(&w->arena, sizeof(double) * (size_t)w->planes, &w->times));
   for (PetscInt k = 0; k < w->planes; k++) {
     if (x && x->times) w->times[k] = (double)x->times[k];
-    w->scale[k] = BCRAxesPlaneSize(spec->dim, spec->axes, w->apart, k, spec->shift, spec->tau);
+    w->scale[k] = spec->mixed ? hypot(spec->shift, spec->tau) + BCRProductBound(spec->mixed)
+                              : BCRAxesPlaneSize(spec->dim, spec->axes, w->apart, k, spec->shift, spec->tau);
     largest = PetscMax(largest, w->scale[k]);
   }
   (void)frexp(largest, &exponent);
@@ -356,6 +370,8 @@ static PetscErrorCode planes_create(BCRWaves w, const BCRWavesSpec *spec)
     w->tau[k] = (x && x->imag ? (double)x->imag[k] : spec->tau) / w->unit;
     if (w->tau[k] != 0) w->imaginary = PETSC_TRUE;
   }
+  for (int set = 1; set < BCR_SETS && spec->mixed; set++) w->mixed[set] = (double)spec->mixed[set] / w->unit;
+  w->mixed[0] = spec->shift / w->unit;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -396,7 +412,7 @@ static PetscErrorCode level0_create(BCRWaves w, const BCRWavesSpec *spec)
   BCRCoreInfo info;
 
   PetscFunctionBegin;
-  if (w->comm != MPI_COMM_NULL || w->dim < 2 || w->imaginary || w->info.left > 0 || w->apart >= 0)
+  if (w->comm != MPI_COMM_NULL || w->dim < 2 || w->imaginary || w->info.left > 0 || w->apart >= 0 || w->product)
     PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < w->dim; d++)
     if (spec->axes[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
@@ -417,7 +433,8 @@ static PetscErrorCode pairs_create(BCRWaves w, const BCRWavesSpec *spec)
   BCRPairsInfo info;
 
   PetscFunctionBegin;
-  if (!spec->pairs || w->comm != MPI_COMM_NULL || w->info.left > 0 || w->apart >= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!spec->pairs || w->comm != MPI_COMM_NULL || w->info.left > 0 || w->apart >= 0 || w->product)
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRPairsCreate(spec->dim, spec->axes, spec->shift, spec->tau, w->stride, spec->options, spec->pairs));
   if (!*spec->pairs) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < 3; d++) PetscCall(BCRDttDestroy(&w->axis[d].dtt));
@@ -459,6 +476,7 @@ static PetscErrorCode waves_fill(BCRWaves w, const BCRWavesSpec *spec)
     PetscCallMPI(MPI_Comm_size(w->comm, &w->size));
   }
   w->dim = spec->dim;
+  w->product = spec->mixed ? PETSC_TRUE : PETSC_FALSE;
   w->apart = BCRAxesApart(spec->dim, spec->axes);
   w->planes = w->apart < 0 ? 1 : spec->axes[w->apart].n;
   w->line = axis_line(spec, w->apart, w->comm != MPI_COMM_NULL ? PETSC_TRUE : PETSC_FALSE);

@@ -1,12 +1,12 @@
 /*
   The box of an operator of either sign, or with a complex shift (Helmholtz): (Tx (+) Ty (+) Tz + shift + i tau) u = f on
-  the host (on a CUDA device plan SPECTRAL has it, where tau is zero), with
+  the host (on a CUDA device plan SPECTRAL has it), with
 
       level 0 as of a definite box, with pivoting in the lines over the separators      where its groups are definite,
       transforms along all axes but one, a tridiagonal line with pivoting along that for each mode      or
       transforms along all axes, a division by the eigenvalue of each mode:
 
-  the last where the line is periodic, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
+  the last where the line is periodic, for products of axes, and where eigenvalues are zero to BCR_MODES_LEAST: such modes are left out of
   right-hand side and solution, and what was left out is told. Planes that are not coupled (BCRAxesApart()) have their own
   eigenvalues, without a transform across them, and each is measured by its own size. On ranks lines are along the slabs' axis, and whole lines
   are brought together on one rank: elimination inside slabs would meet blocks that are singular though the box is not.
@@ -22,11 +22,12 @@
 typedef struct _n_BCRWaves *BCRWaves;
 
 typedef struct {
-  MPI_Comm comm;       /* MPI_COMM_NULL: no ranks */
-  PetscInt axis;       /* of the slabs */
-  PetscInt first, m;   /* rows of this rank along it; m may be 0 */
-  PetscInt dim;        /* 1 to 3 */
-  const BCRAxis *axes; /* [dim], of the whole box, without planes and weights */
+  MPI_Comm comm;          /* MPI_COMM_NULL: no ranks */
+  PetscInt axis;          /* of the slabs */
+  PetscInt first, m;      /* rows of this rank along it; m may be 0 */
+  PetscInt dim;           /* 1 to 3 */
+  const BCRAxis *axes;    /* [dim], of the whole box, without planes and weights */
+  const PetscReal *mixed; /* products of axes with a complex shift, as in BCRCoreCreateProduct(); NULL: none */
   double shift, tau;
   const BCRCoreOptions *options;
   BCRPairs

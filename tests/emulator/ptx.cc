@@ -813,6 +813,17 @@ void converts(const std::string &d)
   convert<D, double>(d, "f64");
 }
 
+/* What approximations in double precision give */
+static double upper_half(double x)
+{
+  u64 y;
+
+  std::memcpy(&y, &x, 8);
+  y &= 0xffffffff00000000u;
+  std::memcpy(&x, &y, 8);
+  return x;
+}
+
 void make_handlers()
 {
   integer<int16_t>("s16"), integer<uint16_t>("u16"), integer<int32_t>("s32"), integer<uint32_t>("u32"),
@@ -876,15 +887,8 @@ void make_handlers()
   {
     typedef double T;
 
-    OP("rcp.approx.ftz.f64", T, 1, [](double x) {
-      u64 y;
-      const double r = 1 / x;
-      std::memcpy(&y, &r, 8);
-      y &= 0xffffffff00000000u;
-      double z;
-      std::memcpy(&z, &y, 8);
-      return z;
-    }(a_)) /* its upper half */
+    OP("rcp.approx.ftz.f64", T, 1, upper_half(1 / a_))
+    OP("rsqrt.approx.ftz.f64", T, 1, upper_half(1 / std::sqrt(a_)))
   }
   handlers()["cvta.shared.u64"] = do_shared_to_generic;
   handlers()["cvta.to.shared.u64"] = do_generic_to_shared;

@@ -554,6 +554,84 @@ static PetscErrorCode all_ends(PetscBool quick)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_USE_COMPLEX)
+/* Times a phase, and with a complex shift in the rows' weights (half of them at a natural end, none in kept rows) */
+static PetscErrorCode complex_values(const Problem *p, DM da, double tau, double angle, Mat A)
+{
+  PetscInt lo[3], n[3], i[3];
+
+  PetscFunctionBegin;
+  PetscCall(MatZeroEntries(A));
+  PetscCall(fill(p, da, A));
+  PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &n[0], &n[1], &n[2]));
+  for (i[2] = lo[2]; i[2] < lo[2] + n[2]; i[2]++)
+    for (i[1] = lo[1]; i[1] < lo[1] + n[1]; i[1]++)
+      for (i[0] = lo[0]; i[0] < lo[0] + n[0]; i[0]++) {
+        const MatStencil row = {.i = i[0], .j = i[1], .k = i[2]};
+        PetscScalar v = (PetscReal)tau * PETSC_i;
+
+        for (int d = 0; d < p->dim; d++)
+          for (int s = 0; s < 2; s++) {
+            if (i[d] != (s ? p->n[d] - 1 : 0) || p->n[d] == 1) continue;
+            if (p->ends[2 * d + s] == 'n') v *= (PetscReal)0.5;
+            if (strchr("kK", p->ends[2 * d + s])) v = 0;
+          }
+        PetscCall(MatSetValuesStencil(A, 1, &row, 1, &row, &v, ADD_VALUES));
+      }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatScale(A, PetscExpComplex((PetscReal)angle * PETSC_i)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode run_complex(void)
+{
+  static const Problem problems[] = {
+    {2, {33, 31, 1}, "dddd",   {1, 1, 0},     0,    "complex elements, Dirichlet",    NULL, 0 },
+    {2, {19, 30, 1}, "nnnn",   {1, 1.3, 0},   0,    "complex elements, closed",       NULL, 0 },
+    {2, {12, 9, 1},  "ppnd",   {1, 1.3, 0},   0.2,  "complex elements, a ring",       NULL, 0 },
+    {2, {17, 14, 1}, "dncC",   {1, 1, 0},     -0.9, "complex elements, Helmholtz",    NULL, 0 },
+    {2, {12, 11, 1}, "kkkk",   {1, 1, 0},     0.1,  "complex elements, kept rows",    NULL, 0 },
+    {2, {12, 11, 1}, "KKKn",   {1, 1, 0},     0,    "complex elements, kept columns", NULL, 0 },
+    {2, {1, 17, 1},  "nnnd",   {1, 1, 0},     0.1,  "complex elements, a line",       NULL, 0 },
+    {3, {9, 8, 11},  "ddnnpp", {1, 0.7, 1.3}, 0,    "complex trilinear elements",     NULL, 0 },
+    {3, {5, 6, 7},   "nnnnnn", {1, 0.7, 1.3}, 0,    "complex trilinear, closed",      NULL, 0 },
+    {3, {8, 9, 7},   "bbbbbb", {0, 0, 0},     -1,   "complex HPCG",                   NULL, 27}
+  };
+  static const double tau[] = {0.3, -40, 0, 1e-3};
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); i++) {
+    Problem p = problems[i];
+    PetscInt most = 0;
+    char *text;
+    DM da;
+    Mat A;
+    PC pc;
+
+    for (int d = 0; d < p.dim; d++) most = PetscMax(most, p.n[d]);
+    if (most < 2 * (PetscInt)size) continue;
+    PetscCall(create(&p, &da, &A));
+    PetscCall(TestPC(PCBCRPOISSON, da, A, &pc));
+    PetscCall(PCSetFromOptions(pc));
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(tau); k++) {
+      const PetscBool singular = (PetscBool)(p.m == 0 && tau[k] == 0 && !strpbrk(p.ends, "dDCkKb"));
+
+      PetscCall(complex_values(&p, da, tau[k], 0.4 + (double)k, A));
+      PetscCall(PCSetUp(pc));
+      PetscCall(TestViewText((PetscObject)pc, &text));
+      Check(rank || (strstr(text, "fit exact") && (p.n[0] == 1 || strstr(text, "box stencil"))), "%s: PCView():\n%s",
+            p.what, text);
+      free(text);
+      PetscCall(compare(&p, da, A, pc, PETSC_FALSE, singular, "complex"));
+      if (!singular) PetscCall(compare(&p, da, A, pc, PETSC_TRUE, singular, "complex, transposed"));
+    }
+    PetscCall(TestDestroy(&pc, &A, &da));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   static const Problem problems[] = {
@@ -628,6 +706,9 @@ int main(int argc, char **argv)
     if (TestTurn() && most >= size) PetscCall(solve(&problems[i]));
   }
   if (size < 3) PetscCall(all_ends(quick));
+#if defined(PETSC_USE_COMPLEX)
+  PetscCall(run_complex());
+#endif
   for (int k = 0; k < 2; k++) { /* single, and mixed, which is double here */
     PetscCall(TestOptions(k ? "-pc_bcrpoisson_precision mixed" : "-pc_bcrpoisson_precision single", PETSC_TRUE));
     single = k ? PETSC_FALSE : PETSC_TRUE;

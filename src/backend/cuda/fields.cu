@@ -53,6 +53,57 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
   return bcr_done();
 }
 
+template <typename T, bool BACK>
+__global__ void scale_pairs(Strides s, T *v, double *box, ptrdiff_t part, Three w, const double *__restrict__ all)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i >= s.n[0]) return;
+  for (int k = blockIdx.z; k < s.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < s.n[1]; j += gridDim.y) {
+      T *const p = v + i * s.f[0] + j * s.f[1] + k * s.f[2];
+      double *const re = box + i * s.t[0] + j * s.t[1] + k * s.t[2], *const im = re + part;
+      double factor = 1;
+
+      if (w.w[0]) factor *= w.w[1][j] * w.w[2][k] * w.w[0][i];
+      if (all) factor *= all[i + (ptrdiff_t)s.n[0] * (j + (ptrdiff_t)s.n[1] * k)];
+      if (BACK) {
+        const T x = (T)(factor * *re), y = (T)(factor * *im);
+
+        p[0] = x, p[1] = y;
+      } else {
+        const T x = p[0], y = p[1];
+
+        *re = factor * (double)x, *im = factor * (double)y;
+      }
+    }
+  }
+}
+
+int BCRCudaScalePairs(BCRStream stream, const int n[3], int back, int single, void *v, const ptrdiff_t vs[3],
+                      double *box, const ptrdiff_t bs[3], ptrdiff_t part, const double *const w[3], const double *all)
+{
+  const dim3 grid = bcr_grid3(n);
+  Three three = {
+    {NULL, NULL, NULL}
+  };
+  Strides s;
+
+  for (int d = 0; d < 3; d++) {
+    if (w) three.w[d] = w[d];
+    s.n[d] = n[d];
+    s.f[d] = vs[d];
+    s.t[d] = bs[d];
+  }
+  if (back)
+    BCR_CUDA_TYPE(single,
+                  scale_pairs<T, true><<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(s, (T *)v, box, part, three, all));
+  else
+    BCR_CUDA_TYPE(single, scale_pairs<T, false>
+                  <<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(s, (T *)v, box, part, three, all));
+  return bcr_done();
+}
+
 /* in a fixed order, whatever the schedule of the blocks */
 static __device__ double block_sum(double v)
 {
@@ -157,6 +208,26 @@ int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const 
 {
   BCR_CUDA_TYPE(single, add_scaled<<<bcr_grid3(box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(
                           *box, (const T *)from, fs[0], fs[1], fs[2], (T *)u, value, factor));
+  return bcr_done();
+}
+
+template <typename T>
+__global__ void turn_rows(long n, const T *turn, const T *f, T *u)
+{
+  for (long i = blockIdx.x * (long)blockDim.x + threadIdx.x; i < n; i += (long)gridDim.x * blockDim.x) {
+    const T c = turn[2 * i], s = turn[2 * i + 1], x = f[2 * i], y = f[2 * i + 1];
+
+    u[2 * i] = c * x - s * y;
+    u[2 * i + 1] = c * y + s * x;
+  }
+}
+
+int BCRCudaTurn(BCRStream stream, long n, int single, const void *turn, const void *f, void *u)
+{
+  const unsigned blocks = bcr_blocks((ptrdiff_t)n, BCR_THREADS, 65535);
+
+  BCR_CUDA_TYPE(single,
+                turn_rows<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(n, (const T *)turn, (const T *)f, (T *)u));
   return bcr_done();
 }
 

@@ -19,9 +19,46 @@ __global__ void divide(BCRCudaBox b, BCRCudaSymbol s, T *u)
   }
 }
 
-int BCRCudaDivide(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, void *u)
+/* p + i tau as most (re + i im), most its larger part: squares of that might be no numbers */
+struct SymbolPair {
+  double most, re, im, square; /* square: re^2 + im^2, from 1 to 2 */
+};
+static __device__ __forceinline__ SymbolPair symbol_pair(const BCRCudaSymbol &s, double p)
 {
-  BCR_CUDA_TYPE(single, divide<<<bcr_grid3(box->n), BCR_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (T *)u));
+  const double most = fmax(fabs(p), fabs(s.tau)), re = p / most, im = s.tau / most;
+
+  return {most, re, im, re * re + im * im};
+}
+
+/* (x + i y) over the symbol and i tau */
+template <typename T>
+__global__ void divide_pairs(BCRCudaBox b, BCRCudaSymbol s, T *u, T *v)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+      const ptrdiff_t at = i * b.stride[0] + j * b.stride[1] + k * b.stride[2];
+      const SymbolLine l = symbol_line(s, 0, j, k);
+      const SymbolPair p = symbol_pair(s, symbol_value(s, l, 0, i));
+      const double norm = symbol_norm(s, l, 0, i), inv = norm / (p.most * p.square), x = (double)u[at],
+                   y = (double)v[at];
+      const bool left = norm == 0 || !(p.most * sqrt(p.square) > s.tol);
+
+      u[at] = left ? (T)0 : (T)(inv * (p.re * x + p.im * y));
+      v[at] = left ? (T)0 : (T)(inv * (p.re * y - p.im * x));
+    }
+  }
+}
+
+int BCRCudaDivide(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, void *u, void *v)
+{
+  const dim3 grid = bcr_grid3(box->n);
+
+  if (v)
+    BCR_CUDA_TYPE(single, divide_pairs<<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (T *)u, (T *)v));
+  else BCR_CUDA_TYPE(single, divide<<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (T *)u));
   return bcr_done();
 }
 
@@ -39,24 +76,28 @@ static __device__ void block_sums(double v[3], double *sum)
   if (threadIdx.x < 3) sum[threadIdx.x] = part[threadIdx.x][0];
 }
 
-/* Squares of what is left out, of all, and of all over the symbol, in the norm in which eigenvectors are orthogonal */
+/* Squares of what is left out, of all, and of all over the symbol, in the norm in which eigenvectors are orthogonal.
+   v: imaginary parts, or NULL */
 template <typename T>
-__global__ void __launch_bounds__(BCR_SUM_THREADS) left_rows(BCRCudaBox b, BCRCudaSymbol s, const T *u, double *partial)
+__global__ void __launch_bounds__(BCR_SUM_THREADS)
+  left_rows(BCRCudaBox b, BCRCudaSymbol s, const T *u, const T *v, double *partial)
 {
   const ptrdiff_t rows = (ptrdiff_t)b.n[1] * b.n[2];
   double sum[3] = {0, 0, 0};
 
   for (ptrdiff_t r = blockIdx.x; r < rows; r += gridDim.x) {
     const int j = (int)(r % b.n[1]), k = (int)(r / b.n[1]);
-    const T *v = u + j * b.stride[1] + k * b.stride[2];
+    const ptrdiff_t row = j * b.stride[1] + k * b.stride[2];
     const SymbolLine l = symbol_line(s, 0, j, k);
 
     for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) {
-      const double norm = fabs(symbol_norm(s, l, 0, i) / s.factor), p = symbol_value(s, l, 0, i),
-                   x = (double)v[i * b.stride[0]], f = norm != 0 ? norm * x * x : 0;
+      const ptrdiff_t at = row + i * b.stride[0];
+      const SymbolPair q = symbol_pair(s, symbol_value(s, l, 0, i)); /* tau is zero where numbers are real */
+      const double norm = fabs(symbol_norm(s, l, 0, i) / s.factor), p = q.most > 0 ? q.most * sqrt(q.square) : 0,
+                   x = (double)u[at], y = v ? (double)v[at] : 0, f = norm != 0 ? norm * (x * x + y * y) : 0;
 
       sum[1] += f;
-      if (fabs(p) > s.tol) sum[2] += f / (p * p);
+      if (p > s.tol) sum[2] += f / (p * p);
       else sum[0] += f;
     }
   }
@@ -83,12 +124,12 @@ static __global__ void __launch_bounds__(BCR_SUM_THREADS)
 }
 
 int BCRCudaLeftSums(BCRStream stream, const BCRCudaBox *box, const BCRCudaSymbol *symbol, int single, const void *u,
-                    double *partial, double sum[3])
+                    const void *v, double *partial, double sum[3])
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
 
-  BCR_CUDA_TYPE(single,
-                left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u, partial));
+  BCR_CUDA_TYPE(single, left_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, *symbol, (const T *)u,
+                                                                                      (const T *)v, partial));
   left_sums<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, 0, sum, NULL);
   return bcr_done();
 }

@@ -238,11 +238,11 @@ static PetscErrorCode core_create(const BCRPlanSpec *spec, BCRStream stream, BCR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Without interfaces; mixed, waves, share: of plan SPECTRAL */
+/* Without interfaces; mixed, waves, share, pair: of plan SPECTRAL */
 static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscBool waves,
                                         PetscReal shift, PetscBool singular, const PetscInt stride[],
-                                        const BCRCoreOptions *options, const BCRCoreShare *share, BCRStream stream,
-                                        BCRDeviceCore *core)
+                                        const BCRCoreOptions *options, const BCRCoreShare *share,
+                                        const BCRCorePair *pair, BCRStream stream, BCRDeviceCore *core)
 {
   const BCRPlanSpec spec = {.dim = dim,
                             .axis = axis,
@@ -253,10 +253,12 @@ static PetscErrorCode core_create_alone(PetscInt dim, const BCRAxis axis[], cons
                             .options = options,
                             .along = share ? share->axis : -1,
                             .mixed = mixed,
-                            .waves = waves};
+                            .waves = waves,
+                            .tau = pair ? pair->tau : 0};
 
   PetscFunctionBegin;
   PetscCall(core_create(&spec, stream, core));
+  if (pair) (*core)->part = pair->part;
   if (share) PetscCall(BCRDeviceShareCreate(*core, share));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,17 +268,19 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
                                    BCRDeviceCore *core)
 {
   PetscFunctionBegin;
-  PetscCall(core_create_alone(dim, axis, NULL, PETSC_FALSE, shift, singular, stride, options, NULL, stream, core));
+  PetscCall(
+    core_create_alone(dim, axis, NULL, PETSC_FALSE, shift, singular, stride, options, NULL, NULL, stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDeviceCoreCreateSpectral(PetscInt dim, const BCRAxis axis[], const PetscReal mixed[], PetscReal shift,
                                            PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options,
-                                           const BCRCoreShare *share, BCRStream stream, BCRDeviceCore *core)
+                                           const BCRCoreShare *share, const BCRCorePair *pair, BCRStream stream,
+                                           BCRDeviceCore *core)
 {
   PetscFunctionBegin;
   PetscCall(core_create_alone(dim, axis, mixed, mixed ? PETSC_FALSE : PETSC_TRUE, shift, singular, stride, options,
-                              share, stream, core));
+                              share, pair, stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

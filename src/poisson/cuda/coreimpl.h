@@ -41,10 +41,12 @@ typedef struct {
   int *mode; /* [n] mode that a place has; NULL: its number. Host */
 } BCRDeviceAcross;
 
-/* Plan SPECTRAL: an array of places of modes. v[1]: where transforms go that are not in place, NULL: there are none */
+/* Plan SPECTRAL: an array of places of modes. v[1]: where transforms go that are not in place, NULL: there are none. Complex
+   numbers: imaginary parts are `part` elements behind real ones */
 typedef struct {
   BCRCudaBox box;
   void *v[2];
+  ptrdiff_t part;
 } BCRDevicePlaces;
 
 /* Plan SPECTRAL on several ranks: each has rows rowoff[q] .. rowoff[q] + rows[q] - 1 along the plan's axis `along`, of all
@@ -63,6 +65,7 @@ struct _n_BCRDeviceCore {
   BCRPlanKind kind; /* plan->kind, of the tables */
   BCRPlanCuda cuda;
   PetscBool single, stale, input; /* input: work is where right-hand sides are made */
+  ptrdiff_t part;                 /* BCRCorePair; 0: numbers are real */
   size_t size;                    /* of an element */
   double factor;
   char name[64];
@@ -209,6 +212,13 @@ static inline void *BCRDeviceSeparators(BCRDeviceCore c)
 /* spectral.c */
 PETSC_INTERN PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceSpectralTransform, BCRDeviceSpectralDivide;
+/* Boxes of a field: complex numbers have two */
+static inline PetscInt BCRDeviceParts(BCRDeviceCore c)
+{
+  return c->plan->tau != 0 ? 2 : 1;
+}
+/* That part of an array of the caller, or of places */
+PETSC_INTERN void *BCRDeviceSpectralPart(BCRDeviceCore c, const void *v, PetscInt part);
 
 /* share.c: of several ranks, after the plan; rows here for rows of the share, and back; a number becomes the sum of all ranks' */
 PETSC_INTERN PetscErrorCode BCRDeviceShareCreate(BCRDeviceCore c, const BCRCoreShare *share);

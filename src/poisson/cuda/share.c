@@ -168,16 +168,16 @@ static void numbers(BCRDeviceCore c, PetscMPIInt from, PetscMPIInt end, int coun
   }
 }
 
-PetscErrorCode BCRDeviceShareExchange(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
-                                      void *u)
+/* Of one box, real or imaginary parts: from `at` to `next`. numbered: with the numbers that go with them */
+static PetscErrorCode exchange(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, PetscBool numbered, void *at,
+                               void *next)
 {
   const BCRPlan p = c->plan;
   BCRDeviceShare *s = c->share;
   const int from = stage->back ? 1 : 0, to = 1 - from;
-  const PetscBool left = stage->back && c->left && p->left_out ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool left = numbered && stage->back && c->left && p->left_out ? PETSC_TRUE : PETSC_FALSE;
   /* rows here may be the caller's, where nothing but axis `along` is transformed */
   const ptrdiff_t *here = p->dim > 1 ? c->places[0].box.stride : p->stride, *there = c->places[1].box.stride;
-  void *at = (void *)w->at, *next = !stage->back ? c->places[1].v[0] : p->dim > 1 ? c->places[0].v[0] : u;
   size_t used = 0;
   int nsend, nrecv;
   Piece own[2];
@@ -195,6 +195,18 @@ PetscErrorCode BCRDeviceShareExchange(BCRDeviceCore c, BCRStream stream, const B
     PetscCallBCRCuda(BCRCudaScaleCopy(stream, own[0].box.n, c->single, own[from].at, from ? there : here, c->single,
                                       own[to].at, to ? there : here, NULL, NULL));
   if (left) PetscCallBCRCuda(BCRCudaLeftLargest(stream, s->size, BCRDeviceLeftSums(c), p->symbol_size, c->left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceShareExchange(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
+                                      void *u)
+{
+  void *next = !stage->back ? c->places[1].v[0] : c->plan->dim > 1 ? c->places[0].v[0] : u;
+
+  PetscFunctionBegin;
+  for (PetscInt part = 0; part < BCRDeviceParts(c); part++)
+    PetscCall(exchange(c, stream, stage, part ? PETSC_FALSE : PETSC_TRUE, BCRDeviceSpectralPart(c, w->at, part),
+                       BCRDeviceSpectralPart(c, next, part)));
   w->at = next;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

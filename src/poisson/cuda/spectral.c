@@ -1,7 +1,7 @@
 /*
   Plan SPECTRAL on a CUDA device: transforms along all axes and a division by the symbol, for products of axes and for
   operators of either sign. Rows go to the work array, whose places of modes may be more than the modes, and back; the other
-  axes are transformed there.
+  axes are transformed there. Complex numbers are two such arrays, which the division alone couples.
 */
 #include "../../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -64,8 +64,10 @@ static PetscErrorCode spectral_space(BCRDeviceCore c)
   if (c->share) PetscCall(BCRDeviceShareSpace(c));
   for (int k = 0; k < (c->share ? 2 : 1); k++) {
     const BCRCudaBox *box = &c->places[k].box;
-    const size_t bytes = (size_t)PetscMax(box->n[2] * box->stride[2], box->n[1] * box->stride[1]) * c->size;
+    const ptrdiff_t places = PetscMax(box->n[2] * box->stride[2], box->n[1] * box->stride[1]);
+    const size_t bytes = (size_t)(BCRDeviceParts(c) * places) * c->size;
 
+    c->places[k].part = places;
     PetscCall(BCRDeviceArenaGet(&c->space, PetscMax(bytes, c->size), "the workspace", &c->places[k].v[0]));
     for (PetscInt d = 0; d < p->dim; d++)
       if (moves(p, d) && (!c->share || (d == last) == (k == 1)) && !c->places[k].v[1])
@@ -85,6 +87,7 @@ PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c)
   for (int set = 0; set < BCR_SETS; set++) s->c[set] = p->mixed[set];
   s->c[0] = p->singular ? 0 : p->shift + p->fixed;
   s->factor = c->factor;
+  s->tau = p->tau;
   s->tol = p->tol;
   s->removed = c->scalars;
   if (p->waves && p->left_out && !c->left)
@@ -109,6 +112,20 @@ static BCRDevicePlaces *places_of(BCRDeviceCore c, const void *v)
   return NULL;
 }
 
+void *BCRDeviceSpectralPart(BCRDeviceCore c, const void *v, PetscInt part)
+{
+  const BCRDevicePlaces *of = places_of(c, v);
+
+  return (char *)v + (size_t)(part * (of ? of->part : c->part)) * c->size;
+}
+
+/* In two dimensions both parts go in one launch, as if they were planes; numbers that are not side by side are packed, one box
+   at a time */
+static PetscBool parts_together(BCRDeviceCore c)
+{
+  return BCRDeviceParts(c) > 1 && c->plan->dim < 3 && c->plan->stride[0] == 1 ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* Of all places along axis d, of that array */
 static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const void *v)
 {
@@ -118,6 +135,10 @@ static BCRCudaLines place_lines(BCRDeviceCore c, PetscInt d, const void *v)
 
   l.na = n[d == 0 ? 1 : 0];
   l.nb = n[d == 2 ? 1 : 2];
+  if (parts_together(c)) {
+    l.nb = 2;
+    l.sb = of ? of->part : c->part;
+  }
   return l;
 }
 
@@ -137,16 +158,21 @@ PetscErrorCode BCRDeviceSpectralTransform(BCRDeviceCore c, BCRStream stream, con
                                           void *u)
 {
   const PetscInt d = stage->axis;
-  void *g = place_next(c, stage, w->at, u);
-  const BCRCudaLines from = place_lines(c, d, w->at), to = place_lines(c, d, g);
+  void *next = place_next(c, stage, w->at, u);
+  const BCRCudaLines from = place_lines(c, d, w->at), to = place_lines(c, d, next);
+  const PetscBool none =
+    (ptrdiff_t)from.na * from.nb > 0 ? PETSC_FALSE : PETSC_TRUE; /* a rank may have no rows, or no share */
 
   PetscFunctionBegin;
-  if ((ptrdiff_t)from.na * from.nb > 0) { /* a rank may have no rows, or no share */
+  for (PetscInt part = 0; part < (parts_together(c) ? 1 : BCRDeviceParts(c)) && !none; part++) {
+    const void *v = BCRDeviceSpectralPart(c, w->at, part);
+    void *g = BCRDeviceSpectralPart(c, next, part);
+
     if (d == 0 && c->roworder.mode)
-      PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, stage->back, &from, w->at, &to, g, NULL, 0));
-    else PetscCallBCRCuda(BCRDeviceTransform(c, stream, d, stage->back, &from, w->at, &to, g));
+      PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, stage->back, &from, v, &to, g, NULL, 0));
+    else PetscCallBCRCuda(BCRDeviceTransform(c, stream, d, stage->back, &from, v, &to, g));
   }
-  w->at = g;
+  w->at = next;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,6 +184,7 @@ PetscErrorCode BCRDeviceSpectralDivide(BCRDeviceCore c, BCRStream stream, const 
   const BCRCudaBox *box = &c->places[c->share ? 1 : 0].box;
   const PetscBool empty = (ptrdiff_t)box->n[0] * box->n[1] * box->n[2] > 0 ? PETSC_FALSE : PETSC_TRUE;
   double *sums = c->left && p->left_out ? BCRDeviceLeftSums(c) : NULL;
+  void *imaginary;
 
   PetscFunctionBegin;
   if (BCRPlanDividesWithin(p)) {
@@ -175,9 +202,10 @@ PetscErrorCode BCRDeviceSpectralDivide(BCRDeviceCore c, BCRStream stream, const 
   if (sums && c->share) sums += 3 * c->share->rank;
   if (sums && empty) PetscCallBCRCuda(BCRCudaZero(sums, 3 * sizeof(double), stream));
   if (empty) PetscFunctionReturn(PETSC_SUCCESS);
-  if (sums) PetscCallBCRCuda(BCRCudaLeftSums(stream, box, &c->symbol, c->single, w->at, c->left + 2, sums));
+  imaginary = BCRDeviceParts(c) > 1 ? BCRDeviceSpectralPart(c, w->at, 1) : NULL;
+  if (sums) PetscCallBCRCuda(BCRCudaLeftSums(stream, box, &c->symbol, c->single, w->at, imaginary, c->left + 2, sums));
   if (sums && !c->share) PetscCallBCRCuda(BCRCudaLeftLargest(stream, 1, sums, p->symbol_size, c->left));
-  PetscCallBCRCuda(BCRCudaDivide(stream, box, &c->symbol, c->single, (void *)w->at));
+  PetscCallBCRCuda(BCRCudaDivide(stream, box, &c->symbol, c->single, (void *)w->at, imaginary));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
