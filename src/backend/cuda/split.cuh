@@ -663,8 +663,8 @@ static __device__ __forceinline__ void split_scan(const SplitAsk<T> *ask, const 
 
 /* Warps for what is carried into every block, of the slots that this block owns: a lane for each of
    these and each block, of ROUNDS slots at a time. Where the lines go on on other ranks (BORDER) a lane has, for each slot, one of
-   its two modes if it is one of the first two, all of its slots wait together, and what the next ones need of memory is on its way
-   meanwhile: two loads one after the other take as long as the other rank */
+   its two modes if it is one of the first two, all of its slots wait together, and what the next ones need of memory comes into
+   the caches meanwhile (registers, which then have no room, took longer, h200_ranks_ends.csv) */
 template <typename T, class S, int ROUNDS, int BORDER>
 static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
@@ -745,8 +745,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
           now[r] = mode[r];
         }
         slots(more ? i : i + 1, more ? first + step : begin);
-        if (BORDER == 1) tables(more ? i : i + 1);
-        else ahead(more ? i : i + 1);
+        ahead(more ? i : i + 1);
         ring_border_wait<ROUNDS>(a.border, turn, now);
         __syncwarp();
 #pragma unroll
@@ -777,7 +776,7 @@ static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, 
       }
       __syncwarp();
       if (!BORDER) slots(more ? i : i + 1, more ? first + step : begin);
-      if (BORDER != 1) tables(more ? i : i + 1);
+      tables(more ? i : i + 1);
     }
   }
   if (k.pinned && k.count == 1) split_meet(a);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "split.cuh"
-#include <cstdlib>
 
 /* N2, columns of an item, segments of a block, its warps for chains, and how many blocks a
    multiprocessor should have registers for in double and in single precision (0: not for that).
@@ -32,10 +31,7 @@ static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t str
 template <typename T, class S>
 static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t stream, int *clusters)
 {
-  const auto kernel =
-    a.border.way == RING_WHOLE
-      ? split_lines<T, S, 0>
-      : (getenv("BCR_VARIANT") && atoi(getenv("BCR_VARIANT")) == 2 ? split_lines<T, S, 2> : split_lines<T, S, 1>);
+  const auto kernel = a.border.way == RING_WHOLE ? split_lines<T, S, 0> : split_lines<T, S, 1>;
   const size_t bytes = S::bytes(a);
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
