@@ -150,32 +150,55 @@ static inline void ring_line_weights(const BCRCudaRingLines *l, const RingBorder
 }
 
 /* With the carries Y_0 and V = v_(n+1) that a line has where both interface rows are zero, Y and V, right-hand sides of the
-   interfaces are their negatives: so much is missing for these rows to be zero. One thread, for number i of a plane; solutions
-   in the own interface row and in the one before */
-static __device__ __forceinline__ void ring_border(const RingBorder &b, ptrdiff_t i, double Y, double V, double *after,
-                                                   double *before)
+   interfaces are their negatives: so much is missing for these rows to be zero. In steps, for COUNT lines of a thread (modes
+   below 0 are none): ask, which reads of memory what is known; give, which stores the right-hand sides or sends them
+   to other ranks; wait for theirs; take, which finds the solutions in the own interface row and in the one before */
+static __device__ __forceinline__ ptrdiff_t ring_border_slot(const RingBorder &b)
 {
-  const int mode = b.mode[i];
-  const double interface = b.open[1] ? -b.gain * V : 0, previous = b.open[0] ? -b.gain * Y : 0;
-
-  *after = *before = 0;
-  if (mode < 0) return;
+  return b.way == RING_REDUCED && b.reduced.window.n ? window_slot(b.reduced.window) : 0;
+}
+static __device__ __forceinline__ void ring_border_ask(const RingBorder &b, int mode, BCRReducedMode *m)
+{
+  m->missing = 0;
+  m->mode = mode;
+  if (mode >= 0 && b.way == RING_REDUCED) reduced_ask(b.reduced, m);
+}
+static __device__ __forceinline__ void ring_border_give(const RingBorder &b, ptrdiff_t slot, double Y, double V,
+                                                        BCRReducedMode *m)
+{
+  if (m->mode < 0) return;
+  m->interface = b.open[1] ? -b.gain * V : 0;
+  m->previous = b.open[0] ? -b.gain * Y : 0;
   if (b.way == RING_ENDS) {
-    b.interface[-(ptrdiff_t)mode] = interface;
-    b.previous[mode] = previous;
-    return;
-  }
-  if (b.way == RING_GIVEN) {
-    *after = b.after[mode];
-    *before = b.before[mode];
-  } else {
-    const BCRCudaWindow &w = b.reduced.window;
+    b.interface[-(ptrdiff_t)m->mode] = m->interface;
+    b.previous[m->mode] = m->previous;
+  } else if (b.way == RING_REDUCED) reduced_give(b.reduced, slot, m);
+}
+template <int COUNT>
+static __device__ __forceinline__ void ring_border_wait(const RingBorder &b, ptrdiff_t slot, BCRReducedMode *m)
+{
+  const unsigned *const turn = b.reduced.window.turn;
 
-    if (w.n) {
-      window_put(w, window_slot(w), 0, mode, interface);
-      window_put(w, window_slot(w), 1, mode, previous);
+  for (unsigned looks = 1;; looks++) {
+    unsigned missing = 0;
+
+#pragma unroll
+    for (int r = 0; r < COUNT; r++) {
+      if (m[r].missing) reduced_look(b.reduced, slot, m + r);
+      missing |= m[r].missing;
     }
-    reduced(b.reduced, mode, interface, previous, after, before);
+    if (!missing || (looks % WINDOW_LOOKS == 0 && *(const volatile unsigned *)(turn + 2))) return;
+  }
+}
+static __device__ __forceinline__ void ring_border_take(const RingBorder &b, ptrdiff_t slot, const BCRReducedMode &m,
+                                                        double *after, double *before)
+{
+  *after = *before = 0;
+  if (m.mode < 0) return;
+  if (b.way == RING_REDUCED) reduced_take(b.reduced, slot, m, after, before);
+  if (b.way == RING_GIVEN) {
+    *after = b.after[m.mode];
+    *before = b.before[m.mode];
   }
   *after *= b.back;
   *before *= b.back;

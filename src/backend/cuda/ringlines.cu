@@ -6,7 +6,7 @@
   the line's segments, which go through shared memory, follow the carries Y_0 and V = v_(n+1) of the line, which its ends
   make of the whole line's E and B, and from those what comes into every segment. An end of weight 1/2 has half of its
   right-hand side. With ratios mu known by digits of 1 - mu (ring_line_table()) nothing is cancelled. The solution in an
-  interface row, where lines go on on other ranks, comes to these carries (ring_border()).
+  interface row, where lines go on on other ranks, comes to these carries (ringalgebra.cuh).
 */
 #include "ringalgebra.cuh"
 #include "ringlaunch.cuh"
@@ -188,8 +188,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   /* the block's first slot, its real part */
   const bool pin = a.pin && blockIdx.x == 0 && !(BORDER && a.border.way == RING_ENDS);
 
+  BCRReducedMode mode; /* of the line's first two threads */
+  const bool there = (ptrdiff_t)blockIdx.x * W + w < a.modes;
+  ptrdiff_t turn = 0;
+
   bcr_wait_before();
   bcr_go_after();
+  if (BORDER && s < 2) {
+    turn = ring_border_slot(a.border);
+    ring_border_ask(a.border, there ? a.border.mode[2 * slot + s] : -1, &mode);
+  }
   if (blockIdx.x == 0)
     for (int i = (int)threadIdx.x; i < a.ncount; i += (int)blockDim.x) a.count[i] = 0;
   ring_lines_get<T, L, FULL>(a, p, len, g);
@@ -247,10 +255,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
     double *const x = (double *)(sY + N * W) + w; /* after: real parts, imaginary ones; before */
 
     for (int c = s; c < 2; c += N) {
-      double after = 0, before = 0;
+      double after, before;
 
-      if ((ptrdiff_t)blockIdx.x * W + w < a.modes)
-        ring_border(a.border, 2 * slot + c, (double)(c ? Y.y : Y.x), (double)(c ? V.y : V.x), &after, &before);
+      if (c != s) ring_border_ask(a.border, there ? a.border.mode[2 * slot + c] : -1, &mode);
+      ring_border_give(a.border, turn, (double)(c ? Y.y : Y.x), (double)(c ? V.y : V.x), &mode);
+      ring_border_wait<1>(a.border, turn, &mode);
+      ring_border_take(a.border, turn, mode, &after, &before);
       x[c * W] = after;
       x[(2 + c) * W] = before;
     }
@@ -281,9 +291,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) ring_lines(RingLinesArgs<T> a
   }
   if (pin && !(BORDER && a.border.way == RING_GIVEN))
     ring_lines_mean<T, L, BORDER>(a, w == 0, s, len, (double *)ring_shared, g);
-  if ((ptrdiff_t)blockIdx.x * W + w < a.modes) ring_lines_put<T, L, FULL>(a, p, len, g);
-  if (!BORDER && a.sums)
-    ring_lines_sum<T, L>(a, (ptrdiff_t)blockIdx.x * W + w < a.modes, (int)slot, len, (double *)ring_shared, g);
+  if (there) ring_lines_put<T, L, FULL>(a, p, len, g);
+  if (!BORDER && a.sums) ring_lines_sum<T, L>(a, there, (int)slot, len, (double *)ring_shared, g);
   if (BORDER && a.border.reduced.window.n) window_done(a.border.reduced.window.turn);
 }
 

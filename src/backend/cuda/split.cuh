@@ -319,23 +319,26 @@ struct SplitBlock {
   bool pinned;   /* the first item has the singular line, as the real part of slot 0, of which means are found here */
 };
 
-/* m = mu^n, G = mu sum mu^(2 i) over i < n, as ring_powers(), for n that is known late */
-template <typename T>
-static __device__ __forceinline__ void split_powers(Cplx<T> mu, int n, Cplx<T> *m, Cplx<T> *G)
+/* m = mu^n, G = mu sum mu^(2 i) over i < n, as ring_powers(), for n that is known late; of COUNT lines side by side */
+template <int COUNT, typename T>
+static __device__ __forceinline__ void split_powers(const Cplx<T> *mu, int n, Cplx<T> *m, Cplx<T> *G)
 {
-  const Cplx<T> mu2 = times(mu, mu);
-  Cplx<T> p = {1, 1}, g = {0, 0};
-
+#pragma unroll
+  for (int r = 0; r < COUNT; r++) {
+    m[r] = {1, 1};
+    G[r] = {0, 0};
+  }
   for (int bit = 1 << (31 - __clz(n)); bit; bit /= 2) {
-    g = times_add(times(p, p), g, g);
-    p = times(p, p);
-    if (n & bit) {
-      g = times_add(mu2, g, mu);
-      p = times(p, mu);
+#pragma unroll
+    for (int r = 0; r < COUNT; r++) {
+      G[r] = times_add(times(m[r], m[r]), G[r], G[r]);
+      m[r] = times(m[r], m[r]);
+      if (n & bit) {
+        G[r] = times_add(times(mu[r], mu[r]), G[r], mu[r]);
+        m[r] = times(m[r], mu[r]);
+      }
     }
   }
-  *m = p;
-  *G = g;
 }
 
 /* What split_sum() takes, in warps that do not sum: a meeting, with other ranks two */
@@ -415,9 +418,10 @@ struct SplitWorker {
   /* m and G of the block's segments */
   __device__ __forceinline__ void powers(Cplx<T> *m, Cplx<T> *G) const
   {
+    const Cplx<T> one = mu;
     Cplx<T> p, g;
 
-    split_powers(mu, a.rows, &p, &g);
+    split_powers<1>(&one, a.rows, &p, &g);
 #pragma unroll
     for (int c = 0; c < S::SEGMENTS; c++) {
       const bool more = k.rank * S::SEGMENTS + c < a.more;
@@ -575,86 +579,204 @@ struct SplitWorker {
   }
 };
 
-/* A warp for what is carried into every block, of the slots that this block owns: a lane for each of
-   these and each block. Inclusive scans over blocks give E up to a block, and B from it on as it is
-   (R), with what a carry into the line adds to that (H) */
-template <typename T, class S>
+/* What a lane of split_chains() knows of a slot before E and B have come: its table, and its mode of the interfaces */
+template <typename T>
+struct SplitAsk {
+  Cplx<T> table[5];
+  int slot, number;
+  bool own;
+};
+/* What it has then: carries into its block, Y and V, and by how much they grow with those of the line, y and v: Y by P y, V by
+   g v + h y */
+template <typename T>
+struct SplitChain {
+  Cplx<T> Y, V, P, g, h;
+};
+
+/* Inclusive scans over blocks give E up to a block, and B from it on as it is (R), with what a carry into the line adds to that
+   (H); of ROUNDS slots side by side, as each step waits for the one before. m, G: split_powers() of the
+   block's rows; in: of each slot, E, and B owned C further; y, v: what is carried into the line */
+template <typename T, int ROUNDS>
+static __device__ __forceinline__ void split_scan(const SplitAsk<T> *ask, const Cplx<T> *m, const Cplx<T> *G,
+                                                  const Cplx<T> *const *in, int owned, int C, int c, int lane,
+                                                  SplitChain<T> *s, Cplx<T> *y, Cplx<T> *v)
+{
+  const Cplx<T> zero = {0, 0}, one = {1, 1};
+  const int base = lane - c;
+  Cplx<T> M[ROUNDS], E[ROUNDS], B[ROUNDS], end[ROUNDS], R[ROUNDS], H[ROUNDS];
+
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    M[r] = m[r];
+    E[r] = in[r][0];
+    B[r] = in[r][owned * C];
+  }
+  for (int d = 1; d < C; d *= 2) {
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      const Cplx<T> e = split_shuffle(E[r], lane - d), p = split_shuffle(M[r], lane - d);
+
+      if (c >= d) {
+        E[r] = times_add(M[r], e, E[r]);
+        M[r] = times(M[r], p);
+      }
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const Cplx<T> before = split_shuffle(E[r], lane - 1), p = split_shuffle(M[r], lane - 1);
+
+    end[r] = split_shuffle(E[r], base + C - 1);
+    s[r].Y = c ? before : zero;
+    s[r].P = c ? p : one;
+    R[r] = times_add(G[r], s[r].Y, B[r]);
+    H[r] = times(G[r], s[r].P);
+    M[r] = m[r];
+  }
+  for (int d = 1; d < C; d *= 2) {
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      const Cplx<T> f = split_shuffle(R[r], lane + d), h = split_shuffle(H[r], lane + d),
+                    g = split_shuffle(M[r], lane + d);
+
+      if (c + d < C) {
+        R[r] = times_add(M[r], f, R[r]);
+        H[r] = times_add(M[r], h, H[r]);
+        M[r] = times(M[r], g);
+      }
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const Cplx<T> mu = ask[r].table[0], ye = ask[r].table[1], yb = ask[r].table[2], ve = ask[r].table[3],
+                  vb = ask[r].table[4], total = split_shuffle(R[r], base), f = split_shuffle(R[r], lane + 1),
+                  h = split_shuffle(H[r], lane + 1), g = split_shuffle(M[r], lane + 1);
+
+    y[r] = times_add(yb, total, times(ye, end[r]));
+    v[r] = times_add(vb, total, times(ve, end[r]));
+    s[r].g = c < C - 1 ? g : one;
+    s[r].h = c < C - 1 ? times(mu, h) : zero;
+    s[r].Y = times_add(s[r].P, y[r], s[r].Y);
+    s[r].V = c < C - 1 ? times_add(s[r].g, v[r], times_add(s[r].h, y[r], times(mu, f))) : v[r];
+  }
+}
+
+/* Warps for what is carried into every block, of the slots that this block owns: a lane for each of
+   these and each block, of ROUNDS slots at a time. Where the lines go on on other ranks (BORDER) a lane has, for each slot, one of
+   its two modes if it is one of the first two, all of its slots wait together, and what the next ones need of memory comes into
+   the caches meanwhile (registers, which then have no room, took longer, h200_ranks_ends.csv) */
+template <typename T, class S, int ROUNDS, int BORDER>
 static __device__ __forceinline__ void split_chains(const SplitLinesArgs<T> &a, const SplitBlock<T> &k)
 {
   const int C = a.cluster, t = (int)threadIdx.x - S::WORKERS - 32, lane = t % 32, each = 32 / C, c = lane % C,
-            base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS);
-  const Cplx<T> zero = {0, 0}, one = {1, 1};
+            base = lane - c, rows = split_plane(a, (c + 1) * S::SEGMENTS) - split_plane(a, c * S::SEGMENTS),
+            begin = t / 32 * each, step = ROUNDS * S::CHAINS * each;
+  const ptrdiff_t turn = BORDER ? ring_border_slot(a.border) : 0;
+  SplitAsk<T> ask[ROUNDS];
+  BCRReducedMode mode[ROUNDS];
+  const auto place = [&](int i) { return (ptrdiff_t)(k.first + i * k.step) * S::SLOTS; };
+  /* slots, and numbers of modes, of item i from j on */
+  const auto slots = [&](int i, int j0) {
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      const int j = j0 + r * S::CHAINS * each + lane / C;
 
-  if (k.pinned) split_meet(a);
-  for (int i = 0; i < k.count; i++) {
-    const ptrdiff_t place = (ptrdiff_t)(k.first + i * k.step) * S::SLOTS;
-    const Cplx<T> *const tab = a.tab + place;
-
-    if (k.pinned && i == 1) split_meet(a);
-    for (int first = t / 32 * each; first < a.owned; first += S::CHAINS * each) {
-      const int j = first + lane / C;
-      const bool own = lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
-      const int slot = own ? j * C + k.rank : k.rank;
-      Cplx<T> table[5], m, G;
+      ask[r].own = i < k.count && lane < each * C && j < a.owned && j * C + k.rank < S::SLOTS;
+      ask[r].slot = ask[r].own ? j * C + k.rank : k.rank;
+      ask[r].number = BORDER && ask[r].own && c < 2 ? a.border.mode[2 * (place(i) + ask[r].slot) + c] : -1;
+    }
+  };
+  const auto tables = [&](int i) {
+    const Cplx<T> *const tab = a.tab + place(i < k.count ? i : 0);
 
 #pragma unroll
-      for (int e = 0; e < 5; e++) table[e] = tab[e * a.plane + slot];
-      const Cplx<T> mu = table[0], ye = table[1], yb = table[2], ve = table[3], vb = table[4];
+    for (int r = 0; r < ROUNDS; r++) {
+#pragma unroll
+      for (int e = 0; e < 5; e++) ask[r].table[e] = tab[e * a.plane + ask[r].slot];
+      if (BORDER) ring_border_ask(a.border, ask[r].number, &mode[r]);
+    }
+  };
 
-      split_powers(mu, rows, &m, &G);
-      if (first == t / 32 * each) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
+  /* these into the caches */
+  const auto ahead = [&](int i) {
+    const Cplx<T> *const tab = a.tab + place(i < k.count ? i : 0);
+    const BCRCudaBorderRows &b = a.border.reduced.rows;
 
-      const Cplx<T> *const in = k.in + ((i & 1) * 2 * a.owned + slot / C) * C + c;
-      Cplx<T> M = m, E = in[0], B = in[a.owned * C];
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      for (int e = 0; e < 9; e++)
+        if (e % C == c) asm volatile("prefetch.global.L1 [%0];" ::"l"(tab + e * a.plane + ask[r].slot));
+      for (int q = 0; q < 2 * b.nrow && ask[r].number >= 0; q++)
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(b.inverse + ask[r].number + (ptrdiff_t)q * b.n));
+    }
+  };
 
-      for (int d = 1; d < C; d *= 2) {
-        const Cplx<T> e = split_shuffle(E, lane - d), p = split_shuffle(M, lane - d);
+  if (k.pinned) split_meet(a);
+  if (begin >= a.owned) { /* none */
+    if (k.pinned) split_meet(a);
+    return;
+  }
+  slots(0, begin);
+  tables(0);
+  for (int i = 0; i < k.count; i++) {
+    if (k.pinned && i == 1) split_meet(a);
+    for (int first = begin; first < a.owned; first += step) {
+      const bool more = first + step < a.owned;
+      const Cplx<T> *in[ROUNDS];
+      SplitChain<T> s[ROUNDS];
+      Cplx<T> mu[ROUNDS], m[ROUNDS], G[ROUNDS], y[ROUNDS], v[ROUNDS];
+      BCRReducedMode now[ROUNDS];
+      int slot[ROUNDS];
 
-        if (c >= d) {
-          E = times_add(M, e, E);
-          M = times(M, p);
-        }
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) mu[r] = ask[r].table[0];
+      split_powers<ROUNDS>(mu, rows, m, G);
+      if (first == begin) cluster_bulk_wait(k.came + (i & 1), (unsigned)(i / 2 & 1));
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) {
+        slot[r] = ask[r].own ? ask[r].slot : -1;
+        in[r] = k.in + ((i & 1) * 2 * a.owned + ask[r].slot / C) * C + c;
       }
-      const Cplx<T> before = split_shuffle(E, lane - 1), p = split_shuffle(M, lane - 1),
-                    end = split_shuffle(E, base + C - 1), Y = c ? before : zero, P = c ? p : one;
-      Cplx<T> R = times_add(G, Y, B), H = times(G, P);
-
-      M = m;
-      for (int d = 1; d < C; d *= 2) {
-        const Cplx<T> f = split_shuffle(R, lane + d), h = split_shuffle(H, lane + d), g = split_shuffle(M, lane + d);
-
-        if (c + d < C) {
-          R = times_add(M, f, R);
-          H = times_add(M, h, H);
-          M = times(M, g);
+      split_scan<T, ROUNDS>(ask, m, G, in, a.owned, C, c, lane, s, y, v);
+      if (BORDER) {
+#pragma unroll
+        for (int r = 0; r < ROUNDS; r++) {
+          ring_border_give(a.border, turn, (double)(c ? y[r].y : y[r].x), (double)(c ? v[r].y : v[r].x), &mode[r]);
+          now[r] = mode[r];
         }
-      }
-      const Cplx<T> total = split_shuffle(R, base), f = split_shuffle(R, lane + 1), h = split_shuffle(H, lane + 1),
-                    g = split_shuffle(M, lane + 1);
-      Cplx<T> into = times_add(yb, total, times(ye, end)), from = times_add(vb, total, times(ve, end));
-
-      if (a.border.way != RING_WHOLE) {
-        double after = 0, before = 0; /* of one of the slot's two modes in each of the first two lanes */
-
-        if (own && c < 2)
-          ring_border(a.border, 2 * (place + slot) + c, (double)(c ? into.y : into.x), (double)(c ? from.y : from.x),
-                      &after, &before);
+        slots(more ? i : i + 1, more ? first + step : begin);
+        ahead(more ? i : i + 1);
+        ring_border_wait<ROUNDS>(a.border, turn, now);
         __syncwarp();
-        const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
-                      y = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
-                      *const t = tab + 5 * a.plane + slot;
+#pragma unroll
+        for (int r = 0; r < ROUNDS; r++) {
+          /* table from its sixth number on; after, before: solutions in rows of other ranks, of the slot's two modes in its first
+             two lanes */
+          const Cplx<T> *const open = a.tab + 5 * a.plane + place(i) + (slot[r] < 0 ? 0 : slot[r]);
+          double after, before;
 
-        into = times_add(t[0], x, times_add(t[a.plane], y, into));
-        from = times_add(t[2 * a.plane], x, times_add(t[3 * a.plane], y, from));
+          ring_border_take(a.border, turn, now[r], &after, &before);
+          __syncwarp();
+          const Cplx<T> x = {(T)__shfl_sync(0xffffffffu, after, base), (T)__shfl_sync(0xffffffffu, after, base + 1)},
+                        z = {(T)__shfl_sync(0xffffffffu, before, base), (T)__shfl_sync(0xffffffffu, before, base + 1)},
+                        dy = times_add(open[0], x, times(open[a.plane], z)),
+                        dv = times_add(open[2 * a.plane], x, times(open[3 * a.plane], z));
+
+          s[r].Y = times_add(s[r].P, dy, s[r].Y);
+          s[r].V = times_add(s[r].g, dv, times_add(s[r].h, dy, s[r].V));
+        }
       }
-      if (own) {
-        Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + slot;
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) {
+        Cplx<T> *const to = k.out + (i & 1) * 2 * S::SLOTS + slot[r];
 
-        cluster_send(times_add(P, into, Y), to, k.carry + (i & 1), c);
-        cluster_send(c < C - 1 ? times_add(g, from, times(mu, times_add(h, into, f))) : from, to + S::SLOTS,
-                     k.carry + (i & 1), c);
+        if (slot[r] < 0) continue;
+        cluster_send(s[r].Y, to, k.carry + (i & 1), c);
+        cluster_send(s[r].V, to + S::SLOTS, k.carry + (i & 1), c);
       }
       __syncwarp();
+      if (!BORDER) slots(more ? i : i + 1, more ? first + step : begin);
+      tables(more ? i : i + 1);
     }
   }
   if (k.pinned && k.count == 1) split_meet(a);
@@ -703,7 +825,7 @@ static __device__ __forceinline__ void split_copies(const SplitLinesArgs<T> &a, 
 
 /* A cluster takes every so many items, one after another. Nobody waits but for what is needed: E and
    B of item i + 2 are sent after all have the carries of item i, so that two buffers do */
-template <typename T, class S>
+template <typename T, class S, int BORDER>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesArgs<T> a)
 {
 #if __CUDA_ARCH__ >= 900
@@ -746,7 +868,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS) split_lines(SplitLinesA
       if (i > 0) before.up(i - 1);
     }
   } else if (warp == S::WORKERS / 32) split_copies<T, S>(a, k);
-  else split_chains<T, S>(a, k);
+  else split_chains<T, S, BORDER ? 2 : 1, BORDER>(a, k);
   __syncwarp();
   cluster_arrive(); /* others may go on reading until all blocks are here */
   cluster_wait();

@@ -31,7 +31,7 @@ static int split_planes_launch(const RingArgs<T> &a, int shift, cudaStream_t str
 template <typename T, class S>
 static int split_lines_launch(const SplitLinesArgs<T> &a, int grid, cudaStream_t stream, int *clusters)
 {
-  const auto kernel = split_lines<T, S>;
+  const auto kernel = a.border.way == RING_WHOLE ? split_lines<T, S, 0> : split_lines<T, S, 1>;
   const size_t bytes = S::bytes(a);
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
