@@ -7,7 +7,8 @@
   A peer: sine transforms of cuFFT and two transposes by the same transport (cuda_ranks_kernels.cu).
 
   mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host]
-  [-ends dcp] (of each axis: Dirichlet, cell-centred Neumann, periodic) [-reps 21] [-batch 10] [-peer 0]
+  [-ends dcpn] (of each axis: Dirichlet, cell-centred Neumann, periodic, node-centred Neumann, which wants a shift)
+  [-shift 0] [-reps 21] [-batch 10] [-peer 0]
   [-graph 0] weak: unknowns for each rank, and a row more between two of them where the last axis is
   between Dirichlet ends; slabs are along the last axis, as DMDA cuts them. A singular operator's
   residual is that of the right-hand side without its mean
@@ -25,6 +26,7 @@ static PetscMPIInt rank, size;
 static PetscInt reps = 21, batch = 10;
 static PetscBool peer = PETSC_TRUE, graph = PETSC_TRUE;
 static char ends[4] = "ddd";
+static PetscReal shift = 0;
 
 typedef struct {
   BCRSolver solver;
@@ -80,6 +82,12 @@ static void Around(char end, PetscInt i, PetscInt n, PetscInt before[1], PetscIn
   *diag = end == 'c' ? (double)(*before != 0) + (double)(*after != 0) : 2;
 }
 
+/* A node-centred end mirrors its neighbour */
+static double Mirrored(char end, PetscBool other)
+{
+  return end == 'n' && !other ? 2 : 1;
+}
+
 /* |f - A u| / (|A| |u| + |f|) in the largest norm; the rows beside a slab from the ranks that have them */
 static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], PetscBool singular, double *residual)
 {
@@ -106,7 +114,10 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], PetscB
       const PetscScalar *p = u + inner * (k + 1) + i;
       const PetscBool first = k == 0 && rank == 0 ? PETSC_TRUE : PETSC_FALSE,
                       last = k == rows - 1 && rank == size - 1 ? PETSC_TRUE : PETSC_FALSE;
-      double v = (ends[dim - 1] == 'c' ? 2 - (double)first - (double)last : 2) * p[0] - p[-inner] - p[inner];
+      const char end = ends[dim - 1];
+      double v = ((double)shift + (end == 'c' ? 2 - (double)first - (double)last : 2)) * p[0] -
+                 (end == 'n' && first ? 0 : Mirrored(end, last ? PETSC_FALSE : PETSC_TRUE) * p[-inner]) -
+                 (end == 'n' && last ? 0 : Mirrored(end, first ? PETSC_FALSE : PETSC_TRUE) * p[inner]);
 
       for (PetscInt d = 0; d < dim - 1; d++) {
         const PetscInt step = d ? nx : 1;
@@ -114,7 +125,8 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], PetscB
         double diag;
 
         Around(ends[d], d ? i / nx : i % nx, n[d], &low, &high, &diag);
-        v += diag * p[0] - (low ? p[low * step] : 0) - (high ? p[high * step] : 0);
+        v += diag * p[0] - (low ? Mirrored(ends[d], high ? PETSC_TRUE : PETSC_FALSE) * p[low * step] : 0) -
+             (high ? Mirrored(ends[d], low ? PETSC_TRUE : PETSC_FALSE) * p[high * step] : 0);
       }
       TestLargest(&all[0], fabs(f[inner * k + i] - (singular ? mean[0] / mean[1] : 0) - v));
       all[1] = PetscMax(all[1], fabs(p[0]));
@@ -122,7 +134,7 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], PetscB
     }
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  *residual = all[0] / (4. * (double)dim * all[1] + all[2]);
+  *residual = all[0] / ((4. * (double)dim + fabs((double)shift)) * all[1] + all[2]);
   PetscCall(PetscFree(f));
   PetscCall(PetscFree(u));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -209,13 +221,17 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   PetscCall(PetscMemzero(&op, sizeof(op)));
   op.dim = dim;
   op.scale = 1;
-  op.singular = PETSC_TRUE;
+  op.singular = shift == 0 ? PETSC_TRUE : PETSC_FALSE;
+  op.shift = shift;
   for (PetscInt d = 0; d < 3; d++) {
     op.axis[d].n = d < dim ? n[d] : 1;
     op.axis[d].a = 1;
     if (d >= dim) continue;
     for (int e = 0; e < 2; e++)
-      op.axis[d].end[e] = ends[d] == 'p' ? BCR_END_PERIODIC : ends[d] == 'c' ? BCR_END_CELL_NEUMANN : BCR_END_DIRICHLET;
+      op.axis[d].end[e] = ends[d] == 'p'   ? BCR_END_PERIODIC
+                          : ends[d] == 'c' ? BCR_END_CELL_NEUMANN
+                          : ends[d] == 'n' ? BCR_END_NEUMANN
+                                           : BCR_END_DIRICHLET;
     if (ends[d] == 'd') op.singular = PETSC_FALSE;
   }
   slab.start = FirstRow(N, rank);
@@ -324,6 +340,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-strong", text[1], sizeof(text[1]), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ends", ends, sizeof(ends), NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &shift, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peer", &peer, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &graph, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));

@@ -164,13 +164,7 @@ static PetscErrorCode cuda_info(BCRSolver s, BCRSolverInfo *info)
 
     info->tables += d->arena.bytes + BCRDeviceScaleBytes(s->comp[m].op.devscale);
   }
-  if (state->transport) {
-    BCRTransportInfo transport;
-
-    PetscCall(BCRTransportGetInfo(state->transport, &transport));
-    PetscCall(PetscSNPrintf(info->transport, sizeof(info->transport), "%s%s%s", BCRTransportName(transport.kind),
-                            transport.why[0] ? ", as " : "", transport.why));
-  }
+  if (state->transport) PetscCall(BCRTransportDescribe(state->transport, sizeof(info->transport), info->transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

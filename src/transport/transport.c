@@ -1,4 +1,5 @@
 #include "transport.h"
+#include <petsctime.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/agree.h"
   #include "../base/shared.h"
@@ -84,6 +85,7 @@ struct _n_Shared {
   Shared next;
   BCRNccl nccl; /* without its communicator where that has failed */
   PetscBool failed;
+  double start; /* BCRTransportInfo */
   unsigned char device[16];
   PetscMPIInt size, world[]; /* its ranks in MPI_COMM_WORLD */
 };
@@ -178,6 +180,7 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
   double any;
   const char *text = BCRNcclPossible();
   BCRNccl nccl = NULL;
+  PetscLogDouble begin, end;
 
   PetscFunctionBegin;
   why[0] = 0;
@@ -196,6 +199,7 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
   PetscCallMPI(MPI_Group_free(&everyone));
   PetscCall(SharedFind(t, world, device, &t->shared));
   memset(id, 0, sizeof(id));
+  PetscCall(PetscTime(&begin));
   for (int step = 0; step < 4 && !t->shared && !why[0]; step++) { /* all ranks go on, or none */
     if (step == 0 && !text && t->rank == 0) text = BCRNcclMakeId(id);
     if (step == 1) {
@@ -214,8 +218,15 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
   if (why[0]) {
     BCRNcclAbort(nccl);
     BCRNcclDestroy(&nccl);
-  } else if (!t->shared) PetscCall(SharedAdd(t, world, device, nccl, &t->shared));
-  if (t->shared) t->nccl = t->shared->nccl;
+  } else if (!t->shared) {
+    PetscCall(SharedAdd(t, world, device, nccl, &t->shared));
+    PetscCall(PetscTime(&end));
+    t->shared->start = end - begin;
+  }
+  if (t->shared) {
+    t->nccl = t->shared->nccl;
+    t->info.start = t->shared->start;
+  }
   PetscCall(PetscFree2(mine, world));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -655,6 +666,20 @@ PetscErrorCode BCRTransportGetInfo(BCRTransport t, BCRTransportInfo *info)
 {
   PetscFunctionBegin;
   *info = t->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportDescribe(BCRTransport t, size_t length, char text[])
+{
+  const BCRTransportInfo *info = &t->info;
+
+  PetscFunctionBegin;
+  if (info->kind == BCR_TRANSPORT_NCCL)
+    PetscCall(PetscSNPrintf(text, length, "%s, whose communicator took %.2g s to make, once for these ranks",
+                            BCRTransportName(info->kind), info->start));
+  else
+    PetscCall(
+      PetscSNPrintf(text, length, "%s%s%s", BCRTransportName(info->kind), info->why[0] ? ", as " : "", info->why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -30,6 +30,7 @@ typedef struct {
   char why[320];               /* auto: why it is not a faster one; else empty */
   size_t bytes_sent, messages; /* by this rank to others, since the last BCRTransportCount() */
   size_t workspace;            /* pinned bytes */
+  double start; /* seconds that NCCL's communicator took to make, for all transports between these ranks */
 } BCRTransportInfo;
 
 /* Collective. option: its name as the user gives it, for messages of errors; aware: MPI takes device pointers
@@ -76,3 +77,5 @@ PETSC_INTERN PetscErrorCode BCRTransportDestroy(BCRTransport *transport);
 /* NCCL is there; else why not */
 PETSC_INTERN PetscBool BCRTransportHaveNccl(const char **why);
 PETSC_INTERN const char *BCRTransportName(BCRTransportKind kind);
+/* The kind in words, why it is not a faster one, and how long it took to start, for PCView() */
+PETSC_INTERN PetscErrorCode BCRTransportDescribe(BCRTransport transport, size_t length, char text[]);

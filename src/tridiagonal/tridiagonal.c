@@ -302,8 +302,7 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
     BCRTransportInfo info;
 
     PetscCall(BCRTransportGetInfo(t->transport, &info));
-    PetscCall(PetscSNPrintf(t->info.transport, sizeof(t->info.transport), "%s%s%s", BCRTransportName(info.kind),
-                            info.why[0] ? ", as " : "", info.why));
+    PetscCall(BCRTransportDescribe(t->transport, sizeof(t->info.transport), t->info.transport));
     t->info.workspace += info.workspace;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
