@@ -29,6 +29,7 @@
 . -ksp_bcrpoisson_grid_processors (natural|px,py,pz) - as `-pc_bcrpoisson_grid_processors`
 . -ksp_bcrpoisson_otherwise type                    - as `-pc_bcrpoisson_otherwise`
 . -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
+. -ksp_bcrpoisson_axes_file name                    - as `-pc_bcrpoisson_axes_file`
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`
 . -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`

@@ -39,6 +39,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_grid_processors (natural|px,py,pz)       - ranks that number its rows box after box, see `PCBCRPoissonSetGridProcessors()`
 . -pc_bcrpoisson_otherwise type                           - `PC` that stands in where there is no grid or no operator of this kind, see `PCBCRPoissonSetOtherwise()`
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
+. -pc_bcrpoisson_axes_file name                           - text file with rows of its axes and numbers along them, see `PCBCRPoissonSetOperatorAxis()`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
 . -pc_bcrpoisson_scale s                                  - its scale

@@ -62,6 +62,7 @@ typedef struct {
   PetscInt directions; /* kept of a capacitance system, at most */
   PetscBool tune, graph;
   char *tunefile;              /* or NULL */
+  char *axesfile;              /* the file that axis and times below were read from, or NULL */
   PetscBool recursive;         /* three dimensions, given radix or schedule */
   PetscInt slabranks;          /* that share a slab; 0: automatic */
   PetscEnum isa;               /* index into BCRInstructionSets */
@@ -128,6 +129,15 @@ typedef struct {
 } PC_BCRPoisson;
 
 /* setup.c. Why devices have no way to solve this; NULL: they have */
+/* axesfile.c: arrays of the user's operator. Rows lower, diagonal, upper of each axis, and the numbers of
+   PCBCRPoissonSetOperatorTimes() */
+typedef struct {
+  PetscInt n[4];        /* rows of x, y, z, and numbers; 0: there are none */
+  PetscReal *values[4]; /* [3 n], [3 n], [3 n], [n] */
+  DMDirection along, of;
+} BCRAxesFile;
+PETSC_INTERN PetscErrorCode BCRAxesFileRead(PC pc, const char option[], const char name[], BCRAxesFile *file);
+PETSC_INTERN PetscErrorCode BCRAxesFileFree(BCRAxesFile *file);
 PETSC_INTERN const char *BCRPoissonHostOnly(const PC_BCRPoisson *bcr);
 
 /* Rows differ by a mask, and the extension is asked for */

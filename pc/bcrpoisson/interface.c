@@ -853,6 +853,9 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
 . diagonal - array of `n`: what it has on the diagonal
 - upper    - array of `n`: what it has in column i + 1, not positive; in the last row 0, or the first column's where the axis is periodic
 
+  Options Database Key:
+. -pc_bcrpoisson_axes_file name - a text file with a line "axis y", say, and a line "lower diagonal upper" for each row
+
   Level: intermediate
 
   Notes:
@@ -943,6 +946,9 @@ PetscErrorCode PCBCRPoissonGetOperatorAxis(PC pc, DMDirection axis, PetscInt *n,
 . of    - another one: the axis that is multiplied
 . n     - how many there are, the nodes of the `DMDA` along that axis; 0: none
 - times - array of `n`, positive
+
+  Options Database Key:
+. -pc_bcrpoisson_axes_file name - a text file with a line "times x z", for numbers along x that multiply z, and a line for each
 
   Level: intermediate
 

@@ -360,6 +360,45 @@ static PetscErrorCode set_refined(PC pc, PetscBool refined)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the file has, with the functions of users who have arrays */
+static PetscErrorCode take_axes(PC pc, const BCRAxesFile *f)
+{
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; ++d) {
+    const PetscInt n = f->n[d];
+    PetscReal *row;
+    PetscErrorCode ierr;
+
+    if (!n) continue;
+    PetscCall(PetscMalloc1(3 * (size_t)n, &row));
+    for (PetscInt i = 0; i < 3 * n; ++i) row[i / 3 + n * (i % 3)] = f->values[d][i];
+    ierr = set_operator_axis(pc, (DMDirection)d, n, row, row + n, row + 2 * (size_t)n);
+    PetscCall(PetscFree(row));
+    PetscCall(ierr);
+  }
+  if (f->n[3]) PetscCall(set_operator_times(pc, f->along, f->of, f->n[3], f->values[3]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode given_axes(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRAxesFile file;
+  char option[256];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(option, sizeof(option), "-%spc_bcrpoisson_axes_file (or -%sksp_bcrpoisson_axes_file)",
+                          BCRPrefix(pc), BCRPrefix(pc)));
+  PetscCall(BCRAxesFileRead(pc, option, bcr->axesfile, &file));
+  ierr = take_axes(pc, &file);
+  PetscCall(BCRAxesFileFree(&file));
+  PetscCall(ierr);
+  if (bcr->source != PCBCRPOISSON_OPERATOR_USER) BCROptionsChanged(pc, PETSC_FALSE);
+  bcr->source = PCBCRPOISSON_OPERATOR_USER;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #define AT(field)     offsetof(PC_BCRPoisson, field)
 #define METHODS(name) BCR_OPTION_METHODS(PCBCRPoisson, name)
 #define PLAN          BCR_OPTION_PLAN
@@ -401,6 +440,8 @@ static const BCROption table[] = {
    .words = BCRInstructionSets},
   BCR_PLACE_OPTIONS(PC_BCRPoisson, PCBCRPoisson),
   BCR_OTHERWISE_OPTION(PC_BCRPoisson, PCBCRPoisson),
+  {"axes_file", "File with arrays of the user's operator", BCR_OPTION_STRING, AT(axesfile), 0,
+   .setter = "PCBCRPoissonSetOperatorAxis", .given = given_axes},
   {"spacing", "Spacing of the user's operator along x,y,z, or one for all", BCR_OPTION_REAL, AT(spacing), 0,
    .setter = "PCBCRPoissonSetOperator", .max = 3, .count = AT(nspacing), .check = check_spacing,
    .given = given_spacing},

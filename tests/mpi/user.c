@@ -8,6 +8,7 @@
   error.
 */
 #include "tests/petsc/testing.h"
+#include <unistd.h>
 
 #define MOST 24
 
@@ -31,7 +32,7 @@ typedef struct {
 } Problem;
 
 static double worst = 0;
-static PetscInt solved = 0, singular = 0, timed = 0, mixed = 0, complex_ = 0;
+static PetscInt solved = 0, singular = 0, timed = 0, mixed = 0, complex_ = 0, byfile = 0;
 
 /* Cells of random widths, up to `contrast` times as wide as others, between ends as those of the uniform axes */
 static void RandomArrays(Axis *x, double contrast)
@@ -251,12 +252,79 @@ static PetscErrorCode Matrix(const Problem *p, DM da, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A file of rank 0 with that text, which all ranks get the name of, as an option */
+static PetscErrorCode AxesFile(MPI_Comm comm, const char prefix[], const char text[], char option[PETSC_MAX_PATH_LEN])
+{
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  if (rank == 0) {
+    char folder[PETSC_MAX_PATH_LEN / 2];
+    FILE *out;
+
+    PetscCall(PetscGetTmp(PETSC_COMM_SELF, folder, sizeof(folder)));
+    PetscCall(PetscSNPrintf(option, PETSC_MAX_PATH_LEN, "-%spc_bcrpoisson_axes_file %s/bcr_axes_%d", prefix, folder,
+                            (int)getpid()));
+    out = fopen(strchr(option, ' ') + 1, "w");
+    PetscCheck(out, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "%s", option);
+    (void)fputs(text, out);
+    (void)fclose(out);
+  }
+  PetscCallMPI(MPI_Bcast(option, PETSC_MAX_PATH_LEN, MPI_CHAR, 0, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AxesFileRemove(MPI_Comm comm, const char option[])
+{
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCallMPI(MPI_Barrier(comm));
+  if (rank == 0) (void)remove(strchr(option, ' ') + 1);
+  PetscCallMPI(MPI_Barrier(comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Arrays by a file that an option names, in place of calls */
+static PetscErrorCode SayByFile(const Problem *p, PC pc)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+  char option[PETSC_MAX_PATH_LEN], *text;
+  size_t length;
+  FILE *out = open_memstream(&text, &length);
+
+  PetscFunctionBegin;
+  PetscCheck(out, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
+  (void)fprintf(out, "# arrays of the test mpi/user\n\n");
+  for (PetscInt d = 0; d < p->dim; d++) {
+    const Axis *x = &p->axis[d];
+
+    if (x->arrays) (void)fprintf(out, "axis %c # rows\n", (char)('x' + d));
+    for (PetscInt i = 0; i < x->n && x->arrays; i++)
+      (void)fprintf(out, "  %.17g %.17g\t%.17g\n", (double)x->low[i], (double)x->diag[i], (double)x->up[i]);
+  }
+  if (p->along >= 0) (void)fprintf(out, "times %c %c\n", (char)('x' + p->along), (char)('x' + p->of));
+  for (PetscInt i = 0; p->along >= 0 && i < p->axis[p->along].n; i++)
+    (void)fprintf(out, "%.17g\n", (double)p->times[i]);
+  (void)fclose(out);
+  PetscCall(AxesFile(comm, "", text, option));
+  free(text);
+  PetscCall(TestOptions(option, PETSC_TRUE));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(TestOptions(option, PETSC_FALSE));
+  PetscCall(AxesFileRemove(comm, option));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What a user calls: spacing and ends of uniform axes, arrays of others, Robin values */
 static PetscErrorCode Say(const Problem *p, PC pc)
 {
   PCBCRPoissonEnd end[6] = {PCBCRPOISSON_DIRICHLET};
   PetscReal h[3] = {1, 1, 1}, robin[6] = {0};
-  PetscBool any = PETSC_FALSE;
+  const PetscBool file = TestUniform() < 0.5 ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool any = PETSC_FALSE, arrays = (PetscBool)(p->along >= 0);
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < p->dim; d++) {
@@ -274,10 +342,13 @@ static PetscErrorCode Say(const Problem *p, PC pc)
       robin[2 * d + s] = x->arrays ? 0 : x->robin[s];
       if (robin[2 * d + s] != 0) any = PETSC_TRUE;
     }
-    if (x->arrays) PetscCall(PCBCRPoissonSetOperatorAxis(pc, (DMDirection)d, x->n, x->low, x->diag, x->up));
+    arrays = (PetscBool)(arrays || x->arrays);
+    if (x->arrays && !file) PetscCall(PCBCRPoissonSetOperatorAxis(pc, (DMDirection)d, x->n, x->low, x->diag, x->up));
   }
   PetscCall(PCBCRPoissonSetOperator(pc, p->dim, h, end, p->shift, p->scale));
-  if (p->along >= 0)
+  if (file && arrays) PetscCall(SayByFile(p, pc));
+  if (file && arrays) byfile++;
+  if (p->along >= 0 && !file)
     PetscCall(
       PCBCRPoissonSetOperatorTimes(pc, (DMDirection)p->along, (DMDirection)p->of, p->axis[p->along].n, p->times));
   if (any) PetscCall(PCBCRPoissonSetOperatorRobin(pc, 2 * p->dim, robin));
@@ -417,6 +488,21 @@ static PetscErrorCode Solve(Problem *p)
 
 static PetscErrorCode Wrong(void)
 {
+  static const struct {
+    const char *text, *message; /* no text: no file */
+    PetscErrorCode error;
+  } files[] = {
+    {"",                            "cannot be opened",                    PETSC_ERR_FILE_OPEN      },
+    {"# nothing\n1 2 3\n",          "line 2: numbers of no axis",          PETSC_ERR_FILE_UNEXPECTED},
+    {"axis w\n",                    "line 1: this is no number",           PETSC_ERR_FILE_UNEXPECTED},
+    {"axis x\n0 2 -1\n-1 2\n",      "line 3: fewer than three",            PETSC_ERR_FILE_UNEXPECTED},
+    {"axis x\n0 2 -1 7\n",          "line 2: more than three",             PETSC_ERR_FILE_UNEXPECTED},
+    {"axis x\n0 2 -1\naxis x\n",    "line 3: what follows has been there", PETSC_ERR_FILE_UNEXPECTED},
+    {"axis x\n0 2 x\n",             "line 2: fewer than three",            PETSC_ERR_FILE_UNEXPECTED},
+    {"times x\n1\n",                "line 1: this is no number",           PETSC_ERR_FILE_UNEXPECTED},
+    {"times x y\n1 2\n",            "line 2: more than one",               PETSC_ERR_FILE_UNEXPECTED},
+    {"axis x\n0 2 -1\n-1 nan -1\n", "Row 1 of axis x",                     PETSC_ERR_ARG_OUTOFRANGE }
+  };
   const PetscReal h[] = {1, 1, 1}, nan[] = {(PetscReal)NAN, 0, 0, 0};
   const PetscReal low[] = {0, -1, -1, -1, -1, -1}, diag[] = {2, 2, 2, 2, 2, 2}, up[] = {-1, -1, -1, -1, -1, 0};
   const PCBCRPoissonEnd ends[] = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN, PCBCRPOISSON_PERIODIC,
@@ -481,6 +567,17 @@ static PetscErrorCode Wrong(void)
   PetscCall(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Y, 5, diag));
   CheckError(PCSetUp(pc), PETSC_ERR_ARG_SIZ, "6 nodes");
   PetscCall(PCBCRPoissonSetOperatorTimes(pc, DM_X, DM_Y, 0, NULL));
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) {
+    char option[PETSC_MAX_PATH_LEN];
+
+    PetscCall(AxesFile(PetscObjectComm((PetscObject)pc), "mine_", files[k].text, option));
+    if (!*files[k].text) PetscCall(AxesFileRemove(PetscObjectComm((PetscObject)pc), option));
+    PetscCall(TestOptions(option, PETSC_TRUE));
+    CheckError(PCSetFromOptions(pc), files[k].error, files[k].message);
+    PetscCall(TestOptions(option, PETSC_FALSE));
+    if (*files[k].text) PetscCall(AxesFileRemove(PetscObjectComm((PetscObject)pc), option));
+  }
 
   PetscCall(PCBCRPoissonSetOperator(pc, 2, h, ends, 0, 1));
   PetscCall(PCBCRPoissonSetOperatorRobin(pc, 6, robin));
@@ -619,6 +716,7 @@ int main(int argc, char **argv)
   if (rank == 0) {
     (void)printf("%d problems, %d of them singular, %d with numbers along an axis; largest backward error %.1e\n",
                  (int)solved, (int)singular, (int)timed, worst);
+    Check(byfile >= 3, "arrays of a file in %d problems", (int)byfile);
     Check(singular >= 3 && timed >= 3, "too few problems that are singular, or with numbers along an axis");
     Check(mixed >= 2 && (complex_ >= 2 || !PetscDefined(USE_COMPLEX)),
           "too few problems with products of axes (%d) or complex shifts (%d)", (int)mixed, (int)complex_);
