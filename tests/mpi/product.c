@@ -584,6 +584,45 @@ static PetscErrorCode complex_values(const Problem *p, DM da, double tau, double
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A shift so small that the constant is left out of right-hand sides: one that has a part in it is told */
+static PetscErrorCode left_out(void)
+{
+  const Problem p = {
+    2, {19, 12,  1},
+     "nnnn", {1,  1.3, 0},
+     0, "a complex shift next to nothing", NULL, 0
+  };
+  KSPConvergedReason reason;
+  PetscReal error;
+  Vec b, x;
+  DM da;
+  Mat A;
+  KSP ksp;
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(create(&p, &da, &A));
+  PetscCall(complex_values(&p, da, 2e-13, 0.7, A));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
+  PetscCall(KSPSetDM(ksp, da));
+  PetscCall(TestKSPSetDMInactive(ksp));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(TestUniformVec(b));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  Check(reason < 0, "%s: reason %d for a right-hand side with a part in the constant", p.what, (int)reason);
+  PetscCall(TestUniformVec(x));
+  PetscCall(MatMult(A, x, b));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
+  Check(reason > 0 && error <= (PetscReal)1e-12, "%s: reason %d, backward error %g", p.what, (int)reason,
+        (double)error);
+  PetscCall(TestDestroy(&ksp, &b, &x, &A, &da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode run_complex(void)
 {
   static const Problem problems[] = {
@@ -628,6 +667,7 @@ static PetscErrorCode run_complex(void)
     }
     PetscCall(TestDestroy(&pc, &A, &da));
   }
+  if (sizeof(PetscReal) == sizeof(double)) PetscCall(left_out());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

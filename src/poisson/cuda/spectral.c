@@ -90,7 +90,7 @@ PetscErrorCode BCRDeviceSpectralTables(BCRDeviceCore c)
   s->tau = p->tau;
   s->tol = p->tol;
   s->removed = c->scalars;
-  if (p->waves && p->left_out && !c->left)
+  if ((p->waves || p->tau != 0) && p->left_out && !c->left)
     PetscCall(BCRDeviceArenaGet(
       &c->space, (2 + 3 * BCR_CUDA_PARTIALS + 3 * (c->share ? c->share->size : 1)) * sizeof(double), "sums", &c->left));
   PetscCall(BCRDeviceCoreForget(c, c->stream));
