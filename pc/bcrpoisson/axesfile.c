@@ -30,7 +30,8 @@ static PetscErrorCode place_fault(const Place *p, const char what[])
 {
   PetscFunctionBegin;
   SETERRQ(PetscObjectComm((PetscObject)p->pc), PETSC_ERR_FILE_UNEXPECTED,
-          "%s %s, line %" PetscInt_FMT ": %s. It wants lines \"axis y\", with a row \"lower diagonal upper\" of that axis "
+          "%s %s, line %" PetscInt_FMT
+          ": %s. It wants lines \"axis y\", with a row \"lower diagonal upper\" of that axis "
           "in each line that follows, and \"times x z\", with a number for each row along x",
           p->option, p->name, p->line, what);
 }
