@@ -33,8 +33,7 @@
 #define BCR_FIT_SINGULAR 1e-12
 
 #define FIT_NONE \
-  "No separable operator near the preconditioning matrix is definite: it has off-diagonal entries of the same sign " \
-  "as " \
+  "No separable operator near the preconditioning matrix is definite: it has off-diagonal entries of the sign of " \
   "its diagonal (it is indefinite, or no Poisson operator), or its rows differ too much for this fit. Use " \
   "-pc_bcrpoisson_fit auto, or give another preconditioning matrix (second matrix of KSPSetOperators()), for example " \
   "the Laplacian alone"

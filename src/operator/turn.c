@@ -185,9 +185,10 @@ PetscErrorCode BCRTurnCreate(Mat P, BCRTurn *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the model has in the diagonal of a row, and its factor before the shift; 0: the row is a plane's */
+/* What the model has in the diagonal of a row, and its factor before the shift; 0: the row is a plane's.
+   symbol: of products of axes, Shifts */
 static double row_weight(const BCRRows *A, const BCROperator *op, const BCRModelAxis m[3], const PetscInt ix[3],
-                         double *diagonal)
+                         double symbol, double *diagonal)
 {
   double in[7], w = (double)op->scale;
 
@@ -195,8 +196,11 @@ static double row_weight(const BCRRows *A, const BCROperator *op, const BCRModel
     if (ix[d] < m[d].b || ix[d] >= m[d].b + m[d].n) return 0;
     w *= m[d].w[ix[d]];
   }
-  BCRModelRow(op, m, ix, in);
-  *diagonal = op->product ? w * PetscMax(fabs((double)op->shift), BCRProductBound(op->mixed)) : in[BCR_CENTRE];
+  if (op->product) *diagonal = w * symbol;
+  else {
+    BCRModelRow(op, m, ix, in);
+    *diagonal = in[BCR_CENTRE];
+  }
   if (op->left && op->rowscale) {
     const double s = (double)op->rowscale[BCRBoxNode(A, m, ix)];
 
@@ -247,7 +251,8 @@ static PetscErrorCode note_differ(const BCRRows *A, const BCRDiffer differ, unsi
 /* Shifts of the planes across an axis, or of the box (along < 0) */
 typedef struct {
   PetscInt along, n;
-  double *tau, *size;  /* [n] and what they are measured by, the diagonal before them */
+  double *tau, *size; /* [n] and what they are measured by, the diagonal before them */
+  double symbol; /* of products of axes, whose diagonals are not known here: a bound for them, over the rows' weights */
   PetscBool *known;    /* a row of this rank has told them */
   unsigned char *note; /* of this rank's nodes; NULL: no row differs */
 } Shifts;
@@ -266,7 +271,7 @@ static PetscErrorCode compare_shift(const BCRTurn *t, const BCRRows *A, PetscInt
         const double imag = (double)t->imag[c + A->dof * BCRNode(A, ix)];
         const int what = shifts->note ? shifts->note[BCRNode(A, ix)] : 0;
         double diagonal = 0, want;
-        const double w = row_weight(A, op, m, ix, &diagonal);
+        const double w = row_weight(A, op, m, ix, shifts->symbol, &diagonal);
         const PetscInt k = shifts->along < 0 || w == 0 ? 0 : ix[shifts->along] - m[shifts->along].b;
 
         if (what == NODE_MASK || (first && what)) continue;
@@ -351,7 +356,8 @@ static PetscErrorCode find_shifts(const BCRTurn *t, const BCRRows *A, PetscInt c
 
 PetscErrorCode BCRTurnShift(const BCRTurn *t, const BCRRows *A, PetscInt c, BCROperator *op)
 {
-  Shifts s = {.along = BCRAxesApart(op->dim, op->axis)};
+  Shifts s = {.along = BCRAxesApart(op->dim, op->axis),
+              .symbol = PetscMax(fabs((double)op->shift), BCRProductBound(op->mixed))};
   BCRModelAxis m[3];
   PetscErrorCode ierr;
 

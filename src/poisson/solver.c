@@ -143,6 +143,19 @@ PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The axes of the box of component c as cores have them, which know neither weights nor planes of boundary rows */
+static PetscErrorCode core_axes(const BCRComponent *c, BCRAxis axis[3])
+{
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; d++) {
+    axis[d] = *BCRComponentAxis(c, d);
+    axis[d].weight = NULL;
+    if (axis[d].n == 1) axis[d].a = 0;
+    PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A core of component c, all but its set-up: in double after corrections that would not
    do, else of the work precision */
 static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool fallback, BCRRanks *core)
@@ -174,13 +187,8 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, PetscBool 
 
   PetscFunctionBegin;
   options.precision = fallback ? BCR_DOUBLE : (s->mixed ? BCR_SINGLE : s->precision);
-  for (int d = 0; d < 3; d++) { /* what it does not know: weights, and planes of boundary rows */
-    stride[d] = (PetscInt)x->stride[d];
-    axis[d] = *BCRComponentAxis(c, d);
-    axis[d].weight = NULL;
-    if (axis[d].n == 1) axis[d].a = 0;
-    PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
-  }
+  for (int d = 0; d < 3; d++) stride[d] = (PetscInt)x->stride[d];
+  PetscCall(core_axes(c, axis));
   PetscCall(s->be->core_create(s, &spec, made, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -238,11 +246,7 @@ static PetscErrorCode waves_create(BCRSolver s, const BCRComponent *c, BCRWaves 
                              .pairs = component_bare(s, c) ? pairs : NULL};
 
   PetscFunctionBegin;
-  for (int d = 0; d < 3; d++) {
-    axis[d] = *BCRComponentAxis(c, d);
-    axis[d].weight = NULL;
-    if (axis[d].n == 1) axis[d].a = 0;
-  }
+  PetscCall(core_axes(c, axis));
   PetscCall(BCRWavesCreate(&spec, waves));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -49,12 +49,31 @@ static PetscErrorCode Compare(Mat A, PetscBool transpose, Vec b, Vec x, PetscRea
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Run(const Wave *w)
+/* One solve of b, against LU, by rows that differ and, not transposed, at most so many solves of the box (0: any number) */
+static PetscErrorCode Solved(KSP ksp, PC pc, Mat A, PetscBool transpose, Vec b, Vec x, PetscInt most, const char what[])
 {
   const PetscReal bound = sizeof(PetscReal) == 4 ? (PetscReal)1e-5 : (PetscReal)1e-12;
   PetscReal error, difference;
   KSPConvergedReason reason;
   PetscInt rows, solves;
+
+  PetscFunctionBegin;
+  PetscCall(transpose ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
+  PetscCall(Compare(A, transpose, b, x, &error, &difference));
+  if (print)
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d rows, %d solves, %g, %g\n", what, (int)rows, (int)solves,
+                          (double)error, (double)difference));
+  Check(reason > 0 && rows > 0 && error <= bound && difference <= 1e3 * bound &&
+          (transpose || most == 0 || solves <= most),
+        "%s: reason %d, %d rows, %d solves, backward error %g, difference %g", what, (int)reason, (int)rows,
+        (int)solves, (double)error, (double)difference);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Run(const Wave *w)
+{
   Vec x, b;
   KSP ksp;
   PC pc;
@@ -67,22 +86,14 @@ static PetscErrorCode Run(const Wave *w)
   PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   for (int k = 0; k < 4; k++) {
     const PetscBool transpose = (PetscBool)(k == 2);
+    char what[128];
 
     if (k == 3) PetscCall(MatScale(A, Number(-2, w->tau != 0 ? .7 : 0)));
     PetscCall(TestUniformVec(b));
     PetscCall(VecScale(b, Number(1, w->tau))); /* not real */
-    PetscCall(transpose ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
-    PetscCall(KSPGetConvergedReason(ksp, &reason));
-    PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
-    PetscCall(Compare(A, transpose, b, x, &error, &difference));
-    if (print)
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D %d, what %d, k2 %g, tau %g, solve %d: %d rows, %d solves, %g, %g\n",
-                            (int)w->c.dim, (int)w->c.n, (int)w->c.what, (double)w->k2, (double)w->tau, k, (int)rows,
-                            (int)solves, (double)error, (double)difference));
-    Check(reason > 0 && rows > 0 && error <= bound && difference <= 1e3 * bound && (transpose || solves <= w->c.most),
-          "%d-D %d, what %d, k2 %g, tau %g, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g",
-          (int)w->c.dim, (int)w->c.n, (int)w->c.what, (double)w->k2, (double)w->tau, k, (int)reason, (int)rows,
-          (int)solves, (double)error, (double)difference);
+    (void)snprintf(what, sizeof(what), "%d-D %d, what %d, k2 %g, tau %g, solve %d", (int)w->c.dim, (int)w->c.n,
+                   (int)w->c.what, (double)w->k2, (double)w->tau, k);
+    PetscCall(Solved(ksp, pc, A, transpose, b, x, w->c.most, what));
   }
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
@@ -160,11 +171,8 @@ static PetscErrorCode Damped(void)
    real diagonal, and masks, with nothing but a diagonal; definite, or of either sign. Solved directly, against LU */
 static PetscErrorCode Layers(PetscInt dim, PetscInt along, PetscReal shift)
 {
-  const PetscReal bound = sizeof(PetscReal) == 4 ? (PetscReal)1e-5 : (PetscReal)1e-12;
   const PetscInt n[3] = {dim == 2 ? 19 : 9, dim == 2 ? 23 : 11, dim == 2 ? 1 : 8}, e = along ? 0 : 1;
-  PetscReal error, difference;
-  KSPConvergedReason reason;
-  PetscInt first[3], count[3], at[3], rows, solves;
+  PetscInt first[3], count[3], at[3];
   Vec x, b;
   KSP ksp;
   PC pc;
@@ -210,26 +218,15 @@ static PetscErrorCode Layers(PetscInt dim, PetscInt along, PetscReal shift)
   PetscCall(TestKSPCreate(A, KSPPREONLY, &ksp, &pc));
   PetscCall(PCSetDM(pc, da));
   for (int k = 0; k < 3; k++) {
+    char what[128];
+
     PetscCall(TestUniformVec(b));
-    PetscCall(k == 1 ? KSPSolveTranspose(ksp, b, x) : KSPSolve(ksp, b, x));
-    PetscCall(KSPGetConvergedReason(ksp, &reason));
-    PetscCall(PCBCRPoissonGetCapacitanceSolves(pc, &rows, &solves));
-    PetscCall(Compare(A, (PetscBool)(k == 1), b, x, &error, &difference));
-    if (print)
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d-D, layers along %d, shift %g, solve %d: %d rows, %d solves, %g, %g\n",
-                            (int)dim, (int)along, (double)shift, k, (int)rows, (int)solves, (double)error,
-                            (double)difference));
-    Check(reason > 0 && rows > 0 && error <= bound && difference <= 1e3 * bound,
-          "%d-D, layers along %d, shift %g, solve %d: reason %d, %d rows, %d solves, backward error %g, difference %g",
-          (int)dim, (int)along, (double)shift, k, (int)reason, (int)rows, (int)solves, (double)error,
-          (double)difference);
+    (void)snprintf(what, sizeof(what), "%d-D, layers along %d, shift %g, solve %d", (int)dim, (int)along, (double)shift,
+                   k);
+    PetscCall(Solved(ksp, pc, A, (PetscBool)(k == 1), b, x, 0, what));
     if (k == 1) PetscCall(MatScale(A, Number(-2, .7)));
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
+  PetscCall(TestDestroy(&ksp, &x, &b, &A, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -328,7 +328,7 @@ static PetscErrorCode LongWaves(PetscInt count)
     PetscCall(Solve(&p, (PetscBool)(p.dim == 2 && k % 3 == 0)));
   }
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &vectors));
-  Check(size > 1 || device || vectors || 6 * level0 > count, "level 0 had %d of %d boxes with a few waves", (int)level0,
+  Check(size > 1 || device || vectors || 4 * level0 > count, "level 0 had %d of %d boxes with a few waves", (int)level0,
         (int)count);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,6 +10,21 @@ struct Strides {
   ptrdiff_t f[3], t[3];
 };
 
+static Three factors(const double *const w[3])
+{
+  return {
+    {w ? w[0] : NULL, w ? w[1] : NULL, w ? w[2] : NULL}
+  };
+}
+static Strides strides(const int n[3], const ptrdiff_t f[3], const ptrdiff_t t[3])
+{
+  return {
+    {n[0], n[1], n[2]},
+    {f[0], f[1], f[2]},
+    {t[0], t[1], t[2]}
+  };
+}
+
 template <typename A, typename B>
 __global__ void scale_copy(Strides s, const A *from, B *to, Three w, const double *__restrict__ all)
 {
@@ -31,18 +46,10 @@ int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const vo
                      int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
 {
   const dim3 grid = bcr_grid3(n);
-  Three three = {
-    {NULL, NULL, NULL}
-  };
-  Strides s;
+  const Three three = factors(w);
+  const Strides s = strides(n, fs, ts);
   cudaStream_t cudastream = bcr_stream(stream);
 
-  for (int d = 0; d < 3; d++) {
-    if (w) three.w[d] = w[d];
-    s.n[d] = n[d];
-    s.f[d] = fs[d];
-    s.t[d] = ts[d];
-  }
   if (from_single && to_single)
     scale_copy<<<grid, BCR_THREADS, 0, cudastream>>>(s, (const float *)from, (float *)to, three, all);
   else if (from_single)
@@ -84,17 +91,9 @@ int BCRCudaScalePairs(BCRStream stream, const int n[3], int back, int single, vo
                       double *box, const ptrdiff_t bs[3], ptrdiff_t part, const double *const w[3], const double *all)
 {
   const dim3 grid = bcr_grid3(n);
-  Three three = {
-    {NULL, NULL, NULL}
-  };
-  Strides s;
+  const Three three = factors(w);
+  const Strides s = strides(n, vs, bs);
 
-  for (int d = 0; d < 3; d++) {
-    if (w) three.w[d] = w[d];
-    s.n[d] = n[d];
-    s.f[d] = vs[d];
-    s.t[d] = bs[d];
-  }
   if (back)
     BCR_CUDA_TYPE(single,
                   scale_pairs<T, true><<<grid, BCR_THREADS, 0, bcr_stream(stream)>>>(s, (T *)v, box, part, three, all));
@@ -151,11 +150,8 @@ int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *
                double *partial, double *sum)
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
-  Three three = {
-    {NULL, NULL, NULL}
-  };
+  const Three three = factors(w);
 
-  for (int d = 0; d < 3 && w; d++) three.w[d] = w[d];
   BCR_CUDA_TYPE(single,
                 sum_rows<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, (const T *)u, three, partial));
   sum_partials<<<1, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>((int)blocks, partial, sum);
