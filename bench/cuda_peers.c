@@ -1,6 +1,6 @@
 static char help[] = "Poisson on one CUDA device through PETSc, beside peers, all with vectors on the device:\n\
-  ksp     KSPSolve() and PCApply() of PCBCRPOISSON (KSPPREONLY, a MATSHELL, -pc_bcrpoisson_operator user), beside the core's own time, a copy\n\
-          of the vector and a solver by cuFFT; set-up, the first and again\n\
+  ksp     KSPSolve() and PCApply() of PCBCRPOISSON (KSPPREONLY, a MATSHELL, -pc_bcrpoisson_operator user), beside the core's own time and a\n\
+          copy of the vector; set-up, the first and again (cuFFT: cuda_poisson -peers)\n\
   matrix  an assembled matrix on (2^k + 1)^2, (2^k + 1)^3 nodes, boundary rows kept: KSPPREONLY with PCBCRPOISSON, CG with PCMG and with GAMG\n\
   var     variable coefficients on the same nodes: CG with PCBCRPOISSON and with PCMG; rho of ksp tutorial ex29, a smooth coefficient\n\
   tune    PCApply() with the defaults and with what -pc_bcrpoisson_tune finds, for the automatic plan and radices 2 and 4\n\
@@ -17,10 +17,6 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
   #include <petsctime.h>
   #include "cuda_bench.h"
 
-int PeerCreate(int dim, int n, void **peer);
-int PeerSolve(void *peer, const double *f, double *u);
-void PeerDestroy(void *peer);
-
 static PetscInt reps = 9;
 static PetscReal rtol = 1e-8;
 
@@ -29,7 +25,6 @@ typedef struct {
   PC pc;
   Vec b, x;
   BCRDeviceCore core;
-  void *peer;
   double *f, *u;
   size_t bytes;
   BCRStream stream;
@@ -57,10 +52,6 @@ static int run_core(void *c)
 static int run_copy(void *c)
 {
   return BCRCudaCopy(((Run *)c)->u, ((Run *)c)->f, ((Run *)c)->bytes, ((Run *)c)->stream);
-}
-static int run_peer(void *c)
-{
-  return PeerSolve(((Run *)c)->peer, ((Run *)c)->f, ((Run *)c)->u);
 }
 
 static PetscErrorCode Row(const char name[], PetscInt dim, PetscInt n, const char solver[], double time, double copy,
@@ -112,23 +103,6 @@ static PetscErrorCode Arrays(Run *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* |b - A x| / |b| by hand on the device's own residual kernel is in cuda_poisson; here solutions
-   are compared with each other */
-static PetscErrorCode Difference(Vec x, Vec y, double *difference)
-{
-  PetscReal a, b;
-  Vec d;
-
-  PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(x, &d));
-  PetscCall(VecWAXPY(d, -1, y, x));
-  PetscCall(VecNorm(d, NORM_2, &a));
-  PetscCall(VecNorm(y, NORM_2, &b));
-  PetscCall(VecDestroy(&d));
-  *difference = (double)(a / b);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Vectors, and matrices, on the device */
 static PetscErrorCode Grid(PetscInt dim, PetscInt n, DM *da)
 {
@@ -150,20 +124,17 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
   Run r;
   DM da;
   Mat A;
-  Vec y;
   BCRAxis axis[3];
   BCRCoreOptions options;
   const PetscInt stride[3] = {1, n, n * n}, rows = dim == 3 ? n * n * n : n * n;
-  double copy, ksp, pc, core, peer, setup[3], difference = -1;
+  double copy, ksp, pc, core, setup[3];
   PetscLogDouble t0, t1;
-  int error;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(Grid(dim, n, &da));
   PetscCall(DMCreateGlobalVector(da, &r.b));
   PetscCall(VecDuplicate(r.b, &r.x));
-  PetscCall(VecDuplicate(r.b, &y));
   PetscCall(VecSetRandom(r.b, NULL));
   PetscCall(VecSet(r.x, 0));
   PetscCall(Stream(&r.stream));
@@ -190,7 +161,6 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
   }
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
   PetscCall(BenchDeviceMedian(r.stream, run_ksp, &r, 2, reps, &ksp));
-  PetscCall(VecCopy(r.x, y));
   PetscCall(BenchDeviceMedian(r.stream, run_pc, &r, 2, reps, &pc));
   PetscCall(PetscMemzero(axis, sizeof(axis)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
@@ -207,24 +177,12 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
   PetscCall(Row("ksp", dim, n, "KSPSolve", ksp, copy, setup[2], -1, 1, "set-up again"));
   PetscCall(Row("ksp", dim, n, "PCApply", pc, copy, -1, -1, -1, ""));
   PetscCall(Row("ksp", dim, n, "core", core, copy, -1, -1, -1, "as a graph"));
-  error = PeerCreate((int)dim, (int)n, &r.peer);
-  if (error) printf("# cuFFT: not run at n = %d (%d: -1 no library, 2 no room, 3 no plan)\n", (int)n, error);
-  else {
-    r.stream = NULL;
-    PetscCall(BenchDeviceMedian(r.stream, run_peer, &r, 2, reps, &peer));
-    PetscCall(PetscObjectStateIncrease((PetscObject)r.x));
-    PetscCall(Difference(r.x, y, &difference));
-    PetscCall(Row("ksp", dim, n, "cuFFT", peer, copy, -1, difference, -1,
-                  "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
-    PeerDestroy(r.peer);
-  }
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
   PetscCall(BCRDeviceCoreDestroy(&r.core));
   PetscCall(KSPDestroy(&r.ksp));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&r.b));
   PetscCall(VecDestroy(&r.x));
-  PetscCall(VecDestroy(&y));
   PetscCall(DMDestroy(&da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,6 +9,7 @@
                      along them that multiply the last of the other axes, whose residual is not taken; of cases that name none) [-shift 0] [-graph]
                      (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions)
                      [-recursive] [-spectral] (transforms along all axes and a division, as of box stencils and indefinite operators)
+                     [-peers] (rows of the same by cuFFT, where it can, cuda_poisson_kernels.h, and what the faster one takes over the core's time)
 
   Operators that are singular, of Neumann and periodic ends and without a shift, are solved as such: the residual is
   that of the right-hand side without the mean that the solve has removed.
@@ -20,6 +21,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "cuda_bench.h"
+  #include "cuda_poisson_kernels.h"
   #include "src/backend/cuda/fields.h"
   #include "src/backend/cuda/gemm.h"
   #include "src/poisson/plan.h"
@@ -27,6 +29,7 @@
 
 typedef struct {
   BCRDeviceCore core;
+  Peer peer; /* NULL: the core */
   BCRStream stream;
   void *f, *u;
   size_t bytes;
@@ -38,7 +41,10 @@ static PetscErrorCode launch(void *context, BCRStream stream)
 {
   Run *r = (Run *)context;
 
-  return BCRDeviceCoreSolve(r->core, stream, r->f, r->u);
+  PetscFunctionBegin;
+  if (r->peer) PetscCallBCRCuda(PeerSolve(r->peer, stream, r->f, r->u));
+  else PetscCall(BCRDeviceCoreSolve(r->core, stream, r->f, r->u));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static int run_solve(void *context)
@@ -251,6 +257,42 @@ static PetscErrorCode Products(Run *r, PetscBool single, PetscInt reps, double *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same box by cuFFT, in each form that it has */
+static PetscErrorCode Peers(Run *r, PetscInt dim, const PetscInt n[3], const BCRAxis axis[], const char ends[],
+                            PetscBool single, PetscInt reps, double solve, double copy)
+{
+  static const char *const forms[PEER_FORMS] = {[PEER_LINES] = "lines", [PEER_DIVISION] = "division"};
+  const int size[3] = {(int)n[0], (int)n[1], (int)n[2]};
+  double best = 0;
+
+  PetscFunctionBeginUser;
+  for (int form = 0; form < PEER_FORMS; form++) {
+    PetscLogDouble t0, t1;
+    double ms, error;
+    int e;
+
+    PetscCall(PetscTime(&t0));
+    e = PeerCreate((int)dim, size, ends, (int)single, form, &r->peer);
+    PetscCall(PetscTime(&t1));
+    if (e == 1) continue;
+    if (e) {
+      printf("# cuFFT, %s: not run (%d: -1 no library, 2 no room, 3 no plan)\n", forms[form], e);
+      continue;
+    }
+    PetscCallBCRCuda(BCRCudaZero(r->u, r->bytes, r->stream));
+    PetscCall(BenchDeviceMedian(r->stream, run_solve, r, 3, reps, &ms));
+    PetscCall(BackwardError(r, dim, n, axis, ends, 0, single, &error));
+    printf("cuda_poisson,poisson%dd-%s,%dx%dx%d,%d,-,%s,cufft-%s%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, ends,
+           size[0], size[1], size[2], size[0], single ? "single" : "double", forms[form], r->graph ? "-graph" : "", ms,
+           copy, ms / copy, 1e3 * (t1 - t0), error, r->graph && r->graphs.failed ? "no graph: kernels one by one" : "");
+    if (best == 0 || ms < best) best = ms;
+    PetscCall(BCRDeviceGraphsReset(&r->graphs));
+    PeerDestroy(&r->peer);
+  }
+  if (best > 0) printf("# cuFFT takes %.2f times as long\n", best / solve);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Three dimensions by what users have at their ends, in both precisions */
 static PetscErrorCode CasesDefault(size_t length, char text[])
 {
@@ -275,7 +317,7 @@ static PetscErrorCode CasesDefault(size_t length, char text[])
 typedef struct {
   BCRCoreOptions options;
   char ends[4];
-  PetscBool single, graph, spectral;
+  PetscBool single, graph, spectral, peers;
   PetscReal shift, ratio;
   PetscInt reps;
 } Settings;
@@ -356,7 +398,7 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
     }
   }
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, o->reps, o->reps, &copy));
-  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, o->reps, &solve));
+  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, PetscMin(3, o->reps), o->reps, &solve));
   if (strchr(ends, 't')) error = NAN;
   else PetscCall(BackwardError(&r, dim, n, axis, ends, (double)o->shift, single, &error));
   PetscCall(Products(&r, single, o->reps, &products, &flops)); /* which overwrite u */
@@ -374,6 +416,8 @@ static PetscErrorCode CaseRun(const Settings *o, char **s)
       "cuda_poisson,poisson%dd-%s,%dx%dx%d,%d,-,%s,gemm,1,%.4f,%.4f,%.2f,,,\"%.1f Tflop/s; of the solve %.0f %%\"\n",
       (int)dim, ends, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", products, copy,
       products / copy, 1e-9 * flops / products, 100 * products / solve);
+  PetscCall(BCRDeviceGraphsReset(&r.graphs));
+  if (o->peers && o->shift == 0) PetscCall(Peers(&r, dim, n, axis, ends, single, o->reps, solve, copy));
   fflush(stdout);
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
   PetscCall(BCRDeviceCoreDestroy(&r.core));
@@ -407,6 +451,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spectral", &o.spectral, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-header", &header, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &o.graph, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &o.peers, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-recursive", &o.options.recursive, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-radix", &o.options.radix, NULL));
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-schedule", o.options.schedule, &nschedule, NULL));
