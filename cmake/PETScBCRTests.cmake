@@ -22,8 +22,9 @@ if(PETSCBCR_PETSC_CUDA)
 endif()
 
 # what a run needs: MPI as root, with more ranks than cores, in containers too; one rank on its own starts no daemon
-# (and tests that run side by side get folders of their own, below, since without a daemon they would share one)
-set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
+# (and tests that run side by side get folders of their own, below, since without a daemon they would share one). Ranks that wait leave
+# their core to others, and are bound to none: mpiexec binds the ranks of each test to the same first cores, which think that these are theirs
+set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
 
 # LD_PRELOAD of it makes the CUDA backend run on the host
 if(PETSCBCR_EMULATOR)
