@@ -5,6 +5,7 @@
   double, for single precision too.
 */
 #include "boxlaunch.cuh"
+#include "count.cuh"
 #include "product.cuh"
 
 enum {
@@ -16,6 +17,13 @@ enum {
   BOX_DOUBLE = 160,
   BOX_SINGLE = 128
 };
+
+static __device__ __forceinline__ double warp_sum(double s)
+{
+#pragma unroll
+  for (int step = BCR_WARP / 2; step; step /= 2) s += __shfl_xor_sync(0xffffffffu, s, step);
+  return s;
+}
 
 /* A line loses its mean, of all blocks of the cluster; right: of right-hand sides, whose ends may count half. The warp whose
    lane has the line's mode has a column with each lane (own: this is that warp), x of this one. sum: shared */
@@ -30,8 +38,7 @@ static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean 
   if (own) {
     double s = here ? (right && ((row == 0 && p.half[0]) || (row == p.n - 1 && p.half[1])) ? 0.5 : 1) * *x : 0;
 
-#pragma unroll
-    for (int step = BCR_WARP / 2; step; step /= 2) s += __shfl_xor_sync(0xffffffffu, s, step);
+    s = warp_sum(s);
     if (lane == 0) *sum = s;
   }
   __syncwarp();
@@ -48,20 +55,55 @@ static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean 
   __syncwarp();
 }
 
+/* The constant that the solution of the whole box has to lose: what other modes than the constant one add up to at nodes that
+   are ends. This block's part goes to mean.sums; the plane of the constant mode adds up all, in the same order in every
+   warp. lines: the solution of the plane, this thread's column from here on. warps: shared. All planes but that one have begun
+   before it and wait for none, so that it waits for planes that end */
+template <int KIND, int W>
+static __device__ double box_constant(const BCRCudaBoxMean &mean, const BCRCudaProducts &m, int plane, bool here,
+                                      const double *lines, double *warps)
+{
+  const int l = threadIdx.x % W, apart = blockDim.x / W, lane = threadIdx.x % BCR_WARP;
+  const bool constant = plane == mean.plane;
+  double s = 0;
+
+  if (mean.weights[plane] == 0) return 0;
+#pragma unroll 8
+  for (int j = threadIdx.x / W; j < m.n; j += apart)
+    if (here) s += lines[product_at<W>(product_row<KIND>(m, 0, j), l)];
+  s = warp_sum(s);
+  if (lane == 0) warps[threadIdx.x / BCR_WARP] = s;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int w = 1; w < (int)blockDim.x / BCR_WARP; w++) s += warps[w];
+    mean.sums[plane * gridDim.x + blockIdx.x] = s * mean.weights[plane];
+  }
+  bcr_stored(mean.count);
+  if (!constant) return 0;
+  bcr_await(mean.count, mean.parts * gridDim.x);
+  s = 0;
+#pragma unroll 4
+  for (int q = lane; q < (int)(gridDim.x * gridDim.y); q += BCR_WARP) s += __ldcg(mean.sums + q);
+  return warp_sum(s) * mean.factor;
+}
+
 template <typename T, int KIND, int W>
 __global__ void __launch_bounds__(BOX_MODES, 2)
   box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, BCRCudaBoxMean mean, T *u)
 {
   constexpr int G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
   extern __shared__ __align__(16) char sm[];
-  __shared__ double sums[2];
+  __shared__ double sums[2], warps[BOX_MODES / BCR_WARP];
   double *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
   const int rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
+  /* the plane of the constant mode is the last to begin where it waits for others */
+  const int plane = mean.weights ? (blockIdx.y + mean.plane + 1) % gridDim.y : blockIdx.y;
   const bool here = (int)threadIdx.x % W < p.n - rank * W,
-             pinned = mean.pin >= 0 && (int)blockIdx.y == mean.plane; /* the whole cluster */
+             pinned = mean.pin >= 0 && plane == mean.plane; /* the whole cluster */
+  double constant = 0;
 
   bcr_wait_before();
-  u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
+  u += plane * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
 #pragma unroll 1
   for (int synthesis = 0; synthesis < 2; synthesis++) {
@@ -79,9 +121,9 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     double *x = own ? lines + product_at<W>(product_row<KIND>(m, 1, mean.pin), k % W) : NULL;
 
     if (pinned) box_mean<W>(p, mean, rank, own, true, sums, x);
-    cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n,
-                                           E, [&](int, int i) -> double & { return line(i); });
-    if (pinned && mean.solution) {
+    cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)plane * BCR_CUDA_SEP_TAB * n, E,
+                                           [&](int, int i) -> double & { return line(i); });
+    if (pinned) {
       cluster_wait();
       box_mean<W>(p, mean, rank, own, false, sums + 1, x);
       cluster_arrive();
@@ -98,9 +140,27 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
       }
     }
   }
+  if (mean.weights) constant = box_constant<KIND, W>(mean, m, plane, here, lines, warps);
+  if (pinned && mean.weights) {
+    for (int j = threadIdx.x / W; j < n; j += blockDim.x / W)
+      lines[product_at<W>(product_row<KIND>(m, 0, j), threadIdx.x % W)] -= constant;
+    cluster_wait();
+    cluster_arrive(); /* all of the cluster have looked at the count */
+  }
   product_store<T, KIND, W>(m, 1, here, lines, u, p.ld);
   bcr_go_after();
   cluster_wait();
+  if (pinned && mean.weights && rank == 0 && threadIdx.x == 0) *mean.count = 0;
+}
+
+static int box_blocks(const BCRCudaBoxPlanes *p, int W)
+{
+  return (p->n + W - 1) / W;
+}
+/* columns of a block */
+static int box_width(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m)
+{
+  return m->n <= PRODUCT_NARROW && p->n <= RANKS * BOX_W / 2 ? BOX_W / 2 : BOX_W;
 }
 
 template <typename T, int KIND, int W>
@@ -108,7 +168,7 @@ static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCR
                   cudaStream_t stream, int *fits)
 {
   const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * W + 2 * BOX_MODES) * sizeof(double);
-  const int ranks = (p->n + W - 1) / W, threads = 32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS);
+  const int ranks = box_blocks(p, W), threads = 32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS);
   const auto kernel = box_products<T, KIND, W>;
   cudaError_t e;
 
@@ -122,8 +182,8 @@ template <typename T, int KIND>
 static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
                   cudaStream_t stream, int *fits)
 {
-  return m->n <= PRODUCT_NARROW && p->n <= RANKS * BOX_W / 2 ? launch<T, KIND, BOX_W / 2>(p, m, mean, u, stream, fits)
-                                                             : launch<T, KIND, BOX_W>(p, m, mean, u, stream, fits);
+  return box_width(p, m) == BOX_W ? launch<T, KIND, BOX_W>(p, m, mean, u, stream, fits)
+                                  : launch<T, KIND, BOX_W / 2>(p, m, mean, u, stream, fits);
 }
 template <typename T>
 static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean &mean, void *u,
@@ -141,6 +201,11 @@ int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, i
   if (m->n <= (single ? BOX_SINGLE : BOX_DOUBLE))
     BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, {}, NULL, NULL, &fits));
   return fits;
+}
+
+int BCRCudaBoxProductBlocks(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m)
+{
+  return box_blocks(p, box_width(p, m));
 }
 
 int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, const BCRCudaBoxMean *mean,

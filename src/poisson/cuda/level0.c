@@ -71,6 +71,58 @@ static PetscErrorCode lines_tables(BCRDeviceCore c, BCRCudaSepRows *r, double co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Half of what mode m of an axis has at ends that are nodes and mirrors: its sum over all nodes, but for the constant, as with
+   half of these it is zero */
+static double ends_half(const BCRAxis *axis, PetscInt m)
+{
+  BCRAxisModes modes;
+  double half = 0;
+
+  (void)BCRAxisModesDescribe(axis->n, axis->end[0], axis->end[1], &modes);
+  for (int e = 0; e < 2; e++) {
+    PetscInt64 num, den;
+    long double c, s;
+
+    if (!(BCREndGetRule(axis->end[e]).weight < 1)) continue;
+    (void)BCRAxisModesGetPhase(&modes, m, e ? axis->n - 1 : 0, &num, &den);
+    BCRUnit(num, 2 * den, &c, &s);
+    half += 0.5 * (double)c;
+  }
+  return half;
+}
+
+/* What planes on chip add to the mean of a singular operator's solution, where other modes than the constant one do */
+static PetscErrorCode product_mean(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const BCRAxis *y = &p->axis[p->across];
+  BCRCudaBoxMean *mean = &c->planesmean;
+  const size_t n = (size_t)BCRCudaBoxProductBlocks(&c->planes, &c->matrix[p->blocks]) * (size_t)p->nplanes;
+  double *weights;
+  void *count;
+
+  PetscFunctionBegin;
+  mean->weights = NULL;
+  if (!p->singular || (BCRPlanAddsUp(y) && BCRPlanAddsUp(&p->axis[p->blocks]))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(p->nplanes, &weights));
+  mean->parts = 0;
+  for (PetscInt k = 0; k < p->nplanes; k++) {
+    const PetscInt m = BCRDevicePlaneMode(c, k);
+
+    weights[k] = m == p->constant[p->across] ? (double)y->n : ends_half(y, m);
+    if (weights[k] != 0) mean->parts++;
+  }
+  mean->factor = 1 / ((double)p->n[0] * (double)p->n[1] * (double)p->n[2]);
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->nplanes, weights, &mean->weights));
+  PetscCall(PetscFree(weights));
+  PetscCall(BCRDeviceArenaGet(&c->tables, n * sizeof(double), "tables", &mean->sums));
+  PetscCallBCRCuda(BCRCudaZero(mean->sums, n * sizeof(double), c->stream));
+  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
+  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
+  mean->count = (int *)count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
@@ -93,13 +145,13 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
     while (BCRDevicePlaneMode(c, r.pinplane) != p->constant[p->across]) r.pinplane++;
     c->planesmean.pin = r.pin;
     c->planesmean.plane = r.pinplane;
-    c->planesmean.solution = BCRPlanMeanInLines(p);
     c->planesmean.removed = c->scalars;
     c->planesmean.removedfactor =
       p->norm[p->blocks][r.pin] * (BCRDeviceAcrossDoubles(c) ? 0.5 : 1) * p->norm[p->across][p->constant[p->across]];
   }
   PetscCall(lines_tables(c, &r, x->a, p->lambda[p->blocks], p->norm[p->blocks], &tab));
   c->planes.tab = tab;
+  PetscCall(product_mean(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,28 +182,17 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const BCRDeviceOrder *o = &c->roworder;
   const PetscInt nk = o->count;
-  BCRAxisModes modes;
   double *ends;
   void *count;
 
   PetscFunctionBegin;
-  (void)BCRAxisModesDescribe(x->n, x->end[0], x->end[1], &modes);
   PetscCall(PetscCalloc1(3 * nk, &ends));
   for (PetscInt k = 0; k < nk; k++) {
     const int m = o->mode[k];
     const double delta = m > 0 ? x->a * p->lambda[0][m] / y->a : 0;
-    double both = 0; /* half of the mode's values there */
+    const double both = m > 0 ? ends_half(x, m) : 0;
 
     if (m <= 0) continue;
-    for (int e = 0; e < 2; e++) {
-      PetscInt64 num, den;
-      long double c, s;
-
-      if (!(BCREndGetRule(x->end[e]).weight < 1)) continue;
-      (void)BCRAxisModesGetPhase(&modes, m, e ? x->n - 1 : 0, &num, &den);
-      BCRUnit(num, 2 * den, &c, &s);
-      both += 0.5 * (double)c;
-    }
     ends[k] = both * unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
     for (int e = 0; e < 2; e++) { /* the end row, of which the right-hand sides' sum has half */
       const double reach = (double)p->separators.gapend[e] * 2 * asinh(0.5 * sqrt(delta));
