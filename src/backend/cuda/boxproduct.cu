@@ -5,8 +5,8 @@
   double, for single precision too.
 */
 #include "boxlaunch.cuh"
-#include "count.cuh"
 #include "product.cuh"
+#include "window.cuh"
 
 enum {
   BOX_W = 32,      /* columns of a block; half as many where there are PRODUCT_NARROW modes at most */
@@ -55,36 +55,57 @@ static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean 
   __syncwarp();
 }
 
-/* The constant that the solution of the whole box has to lose: what other modes than the constant one add up to at nodes that
-   are ends. This block's part goes to mean.sums; the plane of the constant mode adds up all, in the same order in every
-   warp. lines: the solution of the plane, this thread's column from here on. warps: shared. All planes but that one have begun
-   before it and wait for none, so that it waits for planes that end */
-template <int KIND, int W>
-static __device__ double box_constant(const BCRCudaBoxMean &mean, const BCRCudaProducts &m, int plane, bool here,
-                                      const double *lines, double *warps)
+/* Where ends are nodes other modes than the constant one have sums, and the solution of the whole box has to lose their mean,
+   too. What the lines of a block add to the sum, before they are transformed back: each warp's, of this thread's line, of
+   `rows` numbers, goes to warps, in shared memory */
+template <typename Line>
+static __device__ __forceinline__ void box_lines_sum(const BCRCudaBoxMean &mean, int k, int n, int rows, Line line,
+                                                     double *warps)
 {
-  const int l = threadIdx.x % W, apart = blockDim.x / W, lane = threadIdx.x % BCR_WARP;
-  const bool constant = plane == mean.plane;
+  const double weight = k < n ? mean.modes[k] : 0;
   double s = 0;
 
-  if (mean.weights[plane] == 0) return 0;
+  if (weight != 0) {
 #pragma unroll 8
-  for (int j = threadIdx.x / W; j < m.n; j += apart)
-    if (here) s += lines[product_at<W>(product_row<KIND>(m, 0, j), l)];
-  s = warp_sum(s);
-  if (lane == 0) warps[threadIdx.x / BCR_WARP] = s;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int w = 1; w < (int)blockDim.x / BCR_WARP; w++) s += warps[w];
-    mean.sums[plane * gridDim.x + blockIdx.x] = s * mean.weights[plane];
+    for (int i = 0; i < rows; i++) s += line(i);
   }
-  bcr_stored(mean.count);
-  if (!constant) return 0;
-  bcr_await(mean.count, mean.parts * gridDim.x);
+  s = warp_sum(s * weight);
+  if (k % BCR_WARP == 0) warps[k / BCR_WARP] = s;
+}
+/* One thread: the block's sum is there for the plane of the constant mode to take */
+static __device__ __forceinline__ void box_tell(const BCRCudaBoxMean &mean, int plane, const double *warps)
+{
+  double s = 0;
+
+  for (int w = 0; w < (int)blockDim.x / BCR_WARP; w++) s += warps[w];
+  window_store(mean.sums + plane * gridDim.x + blockIdx.x, s * mean.weights[plane]);
+}
+/* That plane: the mean that these sums make, added up in the same order in each of its blocks. All other planes have begun
+   before it and wait for none */
+static __device__ double box_constant(const BCRCudaBoxMean &mean, double *warps)
+{
+  constexpr int BATCH = 4; /* on their way at a time */
+  const int parts = gridDim.x * gridDim.y;
+  double s = 0;
+
+  for (int q0 = threadIdx.x; q0 < parts; q0 += BATCH * blockDim.x) {
+    double v[BATCH];
+
+#pragma unroll
+    for (int q = 0; q < BATCH; q++) v[q] = window_load(mean.sums + min(q0 + q * (int)blockDim.x, parts - 1));
+#pragma unroll
+    for (int q = 0; q < BATCH; q++) {
+      if (q0 + q * (int)blockDim.x >= parts) break;
+      while (!window_there(v[q])) v[q] = window_load(mean.sums + q0 + q * blockDim.x);
+      s += v[q];
+    }
+  }
+  s = warp_sum(s);
+  if (threadIdx.x % BCR_WARP == 0) warps[threadIdx.x / BCR_WARP] = s;
+  __syncthreads();
   s = 0;
-#pragma unroll 4
-  for (int q = lane; q < (int)(gridDim.x * gridDim.y); q += BCR_WARP) s += __ldcg(mean.sums + q);
-  return warp_sum(s) * mean.factor;
+  for (int w = 0; w < (int)blockDim.x / BCR_WARP; w++) s += warps[w];
+  return s * mean.factor;
 }
 
 template <typename T, int KIND, int W>
@@ -100,7 +121,6 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
   const int plane = mean.weights ? (blockIdx.y + mean.plane + 1) % gridDim.y : blockIdx.y;
   const bool here = (int)threadIdx.x % W < p.n - rank * W,
              pinned = mean.pin >= 0 && plane == mean.plane; /* the whole cluster */
-  double constant = 0;
 
   bcr_wait_before();
   u += plane * p.plane + rank * W + threadIdx.x % W;
@@ -110,6 +130,7 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     double c[G][MT][W / 8][4];
 
     __syncthreads();
+    if (synthesis && mean.weights && k == 0) box_tell(mean, plane, warps);
     product_multiply<KIND, MT, W>(m, m.table[synthesis], first, lines, c);
     __syncthreads();
     product_keep<KIND, MT, W>(m, synthesis, first, c, lines);
@@ -123,7 +144,8 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
     if (pinned) box_mean<W>(p, mean, rank, own, true, sums, x);
     cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)plane * BCR_CUDA_SEP_TAB * n, E,
                                            [&](int, int i) -> double & { return line(i); });
-    if (pinned) {
+    if (mean.weights) box_lines_sum(mean, k, n, min(W, p.n - rank * W), line, warps);
+    else if (pinned) {
       cluster_wait();
       box_mean<W>(p, mean, rank, own, false, sums + 1, x);
       cluster_arrive();
@@ -140,17 +162,18 @@ __global__ void __launch_bounds__(BOX_MODES, 2)
       }
     }
   }
-  if (mean.weights) constant = box_constant<KIND, W>(mean, m, plane, here, lines, warps);
   if (pinned && mean.weights) {
-    for (int j = threadIdx.x / W; j < n; j += blockDim.x / W)
-      lines[product_at<W>(product_row<KIND>(m, 0, j), threadIdx.x % W)] -= constant;
+    const double constant = box_constant(mean, warps);
+
+    for (int j = k / W; j < n; j += blockDim.x / W) lines[product_at<W>(product_row<KIND>(m, 0, j), k % W)] -= constant;
     cluster_wait();
-    cluster_arrive(); /* all of the cluster have looked at the count */
+    cluster_arrive(); /* all of the cluster have taken the sums */
   }
   product_store<T, KIND, W>(m, 1, here, lines, u, p.ld);
   bcr_go_after();
   cluster_wait();
-  if (pinned && mean.weights && rank == 0 && threadIdx.x == 0) *mean.count = 0;
+  if (pinned && mean.weights && rank == 0)
+    for (int q = k; q < (int)(gridDim.x * gridDim.y); q += blockDim.x) window_clear(mean.sums + q);
 }
 
 static int box_blocks(const BCRCudaBoxPlanes *p, int W)

@@ -37,15 +37,14 @@ BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m
    BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
 /* A singular operator's line, of mode pin of that plane (pin -1: not singular): its right-hand side loses its mean, which
    times removedfactor goes to removed, and so does its solution. weights: NULL, or, where ends are nodes and other modes
-   have sums, too, [planes] the sum over all planes of the box of what each of these modes is there. Then each block of a
-   plane leaves what it adds to the sum of the solution in sums, [planes][blocks of a plane], zero before and where weights
-   are; count, zero before and after, is how many have (parts planes do), and the plane of the constant, which is the last to begin, waits
-   for all and takes the mean, the sum times factor, from what it stores */
+   have sums, too, [planes] the sum over all planes of the box of what each of these modes is there, and modes: [m->n] the
+   same along the axis of the product. Then each block of a plane leaves what it adds to the sum of the solution in sums,
+   [planes][blocks of a plane], BCR_CUDA_NOTHING before and after, and the plane of the constant mode, which is the last to
+   begin, takes from what it stores the mean, these sums times factor */
 typedef struct {
   int pin, plane;
   double removedfactor, *removed, factor, *sums;
-  const double *weights;
-  int *count, parts;
+  const double *weights, *modes;
 } BCRCudaBoxMean;
 /* planes that the device has room for at a time */
 BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single);

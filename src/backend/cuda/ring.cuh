@@ -36,7 +36,6 @@
 */
 #pragma once
 
-#include "count.cuh"
 #include "fft.cuh"
 #include "ring.h"
 #include <type_traits>
@@ -271,6 +270,28 @@ static __device__ __forceinline__ void ring_put_pairs(Cplx<T> *p, int step, bool
 
 /* ---- order ---- */
 
+/* each warp by itself, until the counter has come to `value` */
+static __device__ __forceinline__ void ring_wait(const int *counter, int value)
+{
+  if (threadIdx.x % 32 == 0) {
+    int v;
+
+    for (;;) {
+      asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(counter) : "memory");
+      if (v >= value) break;
+#if __CUDA_ARCH__ >= 700
+      __nanosleep(20);
+#endif
+    }
+  }
+  __syncwarp();
+}
+/* what the block has stored can be read */
+static __device__ __forceinline__ void ring_stored(int *counter)
+{
+  __syncthreads();
+  if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+}
 /* What the warp has read can be written anew. It has used all of it (a transform went over it), so that the loads have
    ended: nothing has to be released, which would wait for the stores before it */
 static __device__ __forceinline__ void ring_read(int *counter)
@@ -758,16 +779,16 @@ static __device__ __forceinline__ void ring_rows(const RingArgs<T> &a, int plane
     ring_transform<T, X, X::PASSES - 1, 0>(v, sm, roots, row, t, across, ta);
     if constexpr (ENDS && X::NODES)
       if (x.node) ring_sums<T, X, 1>(v, &last, sm, firsts + across * X::FIRSTS, roots, x.cosines, false, across, ta);
-    if (plane >= a.planes.d) bcr_await(read - a.planes.d, a.columns * a.columnwarps);
+    if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.columns * a.columnwarps);
 #pragma unroll
     for (int m = 0; m < X::E; m++) ring_put(s + (ptrdiff_t)(ta + m * X::G) * half, v[m], stays);
     if (x.cosines && ta == 0) ring_put(s + (ptrdiff_t)X::N * half, last, stays);
-    bcr_stored(stored);
+    ring_stored(stored);
   } else {
     const bool here = task * lines + row < a.pairs;
     T *u = a.u + plane * a.uplane;
 
-    bcr_await(stored, a.columns);
+    ring_wait(stored, a.columns);
 #pragma unroll
     for (int m = 0; m < X::E; m++) v[m] = ring_get(s + (ptrdiff_t)(ta + m * X::G) * half, stays);
     if (x.cosines && ta == 0) last = ring_get(s + (ptrdiff_t)X::N * half, stays);
@@ -864,7 +885,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
 
     c.h = (c.tangled ? (T)0.5 : (T)1) * a.scale;
     c.h1 = alone ? (T)0 : c.h / root2;
-    bcr_await(stored, a.rows);
+    ring_wait(stored, a.rows);
 #pragma unroll
     for (int m = 0; m < H; m++) c.get(ring_get(s0 + m * Y::G, stays), ring_get(s1 + m * Y::G, stays), v[m], v[m + H]);
     if (y.cosines && t == 0) {
@@ -907,7 +928,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
       if (y.node) ring_sums<T, Y, 0>(v, &last, sm, firsts, roots, y.cosines, true, line, t);
     if (y.mixed) ring_cosines<T, Y, 0>(v, sm, roots, line, t);
     if (y.fourth) ring_fourth_back<T, Y>(v, roots, false, t);
-    if (plane >= a.planes.d) bcr_await(read - a.planes.d, a.rows * a.rowwarps);
+    if (plane >= a.planes.d) ring_wait(read - a.planes.d, a.rows * a.rowwarps);
     if (here) {
       RingColumn<T> c(tangled, x.cell, x.fourth, rootsx, a.half, a.fourth, q0, q1);
 
@@ -928,7 +949,7 @@ static __device__ __forceinline__ void ring_columns(const RingArgs<T> &a, int pl
         if (!alone) ring_put(s1 + N, z1, stays);
       }
     }
-    bcr_stored(stored);
+    ring_stored(stored);
   }
 }
 

@@ -95,31 +95,38 @@ static double ends_half(const BCRAxis *axis, PetscInt m)
 static PetscErrorCode product_mean(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  const BCRAxis *y = &p->axis[p->across];
+  const PetscInt axis[2] = {p->across, p->blocks};
+  const size_t blocks = (size_t)BCRCudaBoxProductBlocks(&c->planes, &c->matrix[p->blocks]),
+               bytes = blocks * (size_t)p->nplanes * sizeof(double);
   BCRCudaBoxMean *mean = &c->planesmean;
-  const size_t n = (size_t)BCRCudaBoxProductBlocks(&c->planes, &c->matrix[p->blocks]) * (size_t)p->nplanes;
-  double *weights;
-  void *count;
+  const double *sums[2];
+  char *nothing;
 
   PetscFunctionBegin;
   mean->weights = NULL;
-  if (!p->singular || (BCRPlanAddsUp(y) && BCRPlanAddsUp(&p->axis[p->blocks]))) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(p->nplanes, &weights));
-  mean->parts = 0;
-  for (PetscInt k = 0; k < p->nplanes; k++) {
-    const PetscInt m = BCRDevicePlaneMode(c, k);
+  if (!p->singular || (BCRPlanAddsUp(&p->axis[axis[0]]) && BCRPlanAddsUp(&p->axis[axis[1]])))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (int i = 0; i < 2; i++) {
+    const BCRAxis *a = &p->axis[axis[i]];
+    double *w;
 
-    weights[k] = m == p->constant[p->across] ? (double)y->n : ends_half(y, m);
-    if (weights[k] != 0) mean->parts++;
+    PetscCall(PetscMalloc1(a->n, &w));
+    for (PetscInt k = 0; k < a->n; k++) {
+      const PetscInt m = i ? k : BCRDevicePlaneMode(c, k);
+
+      w[k] = m == p->constant[axis[i]] ? (double)a->n : ends_half(a, m);
+    }
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, a->n, w, &sums[i]));
+    PetscCall(PetscFree(w));
   }
+  mean->weights = sums[0];
+  mean->modes = sums[1];
   mean->factor = 1 / ((double)p->n[0] * (double)p->n[1] * (double)p->n[2]);
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->nplanes, weights, &mean->weights));
-  PetscCall(PetscFree(weights));
-  PetscCall(BCRDeviceArenaGet(&c->tables, n * sizeof(double), "tables", &mean->sums));
-  PetscCallBCRCuda(BCRCudaZero(mean->sums, n * sizeof(double), c->stream));
-  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
-  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
-  mean->count = (int *)count;
+  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &mean->sums));
+  PetscCall(PetscMalloc1(bytes, &nothing));
+  memset(nothing, BCR_CUDA_NOTHING, bytes);
+  PetscCallBCRCuda(BCRCudaPut(mean->sums, nothing, bytes, c->stream));
+  PetscCall(PetscFree(nothing));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
