@@ -718,9 +718,8 @@ static void stages_spectral(BCRPlan p, double N)
 PetscBool BCRPlanMeanInLines(BCRPlan p)
 {
   if (!p->singular || !p->limits.cuda || p->open[0] || p->open[1]) return PETSC_FALSE;
-  if (p->kind == BCR_PLAN_BOX_PRODUCT)
-    return BCRPlanAddsUp(&p->axis[p->blocks]) && BCRPlanAddsUp(&p->axis[p->across]) ? PETSC_TRUE : PETSC_FALSE;
-  return BCRPlanIsRing(p->kind) || (p->kind == BCR_PLAN_LEVEL0 && p->dim == 2) ? PETSC_TRUE : PETSC_FALSE;
+  if (p->kind == BCR_PLAN_BOX_PRODUCT || BCRPlanIsRing(p->kind)) return PETSC_TRUE;
+  return p->kind == BCR_PLAN_LEVEL0 && p->dim == 2 ? PETSC_TRUE : PETSC_FALSE;
 }
 
 PetscBool BCRPlanMeanOfRanks(BCRPlan p)

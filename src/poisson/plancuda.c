@@ -508,6 +508,25 @@ static const char *cuda_split(BCRPlan p)
   return why;
 }
 
+/* Small planes between node-centred Neumann ends, for which folds and sums beside the transform take longer than products: on an
+   H200 65^3 takes 0.59 of the time by products, 97^3 0.93, 129^3 1.09 (bench/results/h200_means.csv) */
+static PetscBool ring_products(BCRPlan p)
+{
+  const PetscInt most = 100; /* unknowns of an axis */
+  PetscBool cosines = PETSC_FALSE;
+
+  for (int e = 0; e < 2; e++) {
+    BCRCudaRingAxis ends;
+
+    if (p->n[p->ring.axis[e]] > most) return PETSC_FALSE;
+    (void)ring_ends(&p->axis[p->ring.axis[e]], &ends);
+    if (ends.ends == BCR_CUDA_RING_COSINES) cosines = PETSC_TRUE;
+  }
+  return cosines;
+}
+
+static const char *cuda_box_product(BCRPlan p);
+
 /* Lines along the last axis if they can be, and first of all by tables: planes are one piece of memory then */
 static const char *cuda_ring(BCRPlan p)
 {
@@ -526,7 +545,10 @@ static const char *cuda_ring(BCRPlan p)
   (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
   (void)ring_product(p);
   p->general = general[way];
-  return p->general && ring_open(p) ? "lines that go on on other ranks are not by tables" : NULL;
+  if (p->general && ring_open(p)) return "lines that go on on other ranks are not by tables";
+  return ring_products(p) && !p->excluded[BCR_PLAN_BOX_PRODUCT] && !cuda_box_product(p)
+           ? "products in planes on chip are faster between such ends"
+           : NULL;
 }
 
 /* Planes and lines take one pass for two transforms and the division */

@@ -18,7 +18,7 @@
    with radix 16 at level 0, with planes through the second-level cache or with divided
    transforms, of singular operators at level 0; boxes by the number of their general axes */
 static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nsixteen = 0, nring = 0, nsplit = 0, nrings = 0,
-                nmean = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, npair = 0,
+                nmean = 0, nchip = 0, nspectral = 0, nclusters = 0, nmoves = 0, nmoved = 0, nwaves = 0, npair = 0,
                 ngeneral[4] = {0};
 static PetscBool spectral = PETSC_FALSE; /* device: by transforms along all axes */
 
@@ -707,6 +707,7 @@ int main(int argc, char **argv)
 #endif
           if (info.kind == BCR_PLAN_RING) nring++;
           if (info.kind == BCR_PLAN_LEVEL0 && b.singular) nmean++;
+          if (info.kind == BCR_PLAN_BOX_PRODUCT && b.singular) nchip++;
           if (info.kind == BCR_PLAN_SPLIT) nsplit++;
           if (info.kind == BCR_PLAN_SPLIT || info.kind == BCR_PLAN_BOX || info.kind == BCR_PLAN_BOX_PRODUCT)
             nclusters++;
@@ -785,8 +786,8 @@ int main(int argc, char **argv)
   if (ran >= 500 && step == 1 && (ngeneral[2] < 10 || ngeneral[3] < 10 || nrings < 20)) failed++;
   if (device)
     printf("radix 16 at level 0: %d, planes through the cache: %d, planes with divided "
-           "transforms: %d, singular at level 0: %d\n",
-           (int)nsixteen, (int)nring, (int)nsplit, (int)nmean);
+           "transforms: %d, singular at level 0: %d, in planes on chip: %d\n",
+           (int)nsixteen, (int)nring, (int)nsplit, (int)nmean, (int)nchip);
   if (spectral)
     printf("transforms along all axes: %d, lines of either sign by eigenvectors: %d, complex shifts: %d\n",
            (int)nspectral, (int)nwaves, (int)npair);

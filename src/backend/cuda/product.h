@@ -36,13 +36,20 @@ BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m
    axis, of m (its width aside), a line of p->n unknowns along x for each mode, and back; p as for
    BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
 /* A singular operator's line, of mode pin of that plane (pin -1: not singular): its right-hand side loses its mean, which
-   times removedfactor goes to removed; and its solution, if that is given */
+   times removedfactor goes to removed, and so does its solution. weights: NULL, or, where ends are nodes and other modes
+   have sums, too, [planes] the sum over all planes of the box of what each of these modes is there, and modes: [m->n] the
+   same along the axis of the product. Then each block of a plane leaves what it adds to the sum of the solution in sums,
+   [planes][blocks of a plane], BCR_CUDA_NOTHING before and after, and the plane of the constant mode, which is the last to
+   begin, takes from what it stores the mean, these sums times factor */
 typedef struct {
-  int pin, plane, solution;
-  double removedfactor, *removed;
+  int pin, plane;
+  double removedfactor, *removed, factor, *sums;
+  const double *weights, *modes;
 } BCRCudaBoxMean;
 /* planes that the device has room for at a time */
 BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single);
+/* blocks of a plane */
+BCR_CUDA_API int BCRCudaBoxProductBlocks(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m);
 BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m,
                                    const BCRCudaBoxMean *mean, int single, void *u);
 

@@ -71,6 +71,65 @@ static PetscErrorCode lines_tables(BCRDeviceCore c, BCRCudaSepRows *r, double co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Half of what mode m of an axis has at ends that are nodes and mirrors: its sum over all nodes, but for the constant, as with
+   half of these it is zero */
+static double ends_half(const BCRAxis *axis, PetscInt m)
+{
+  BCRAxisModes modes;
+  double half = 0;
+
+  (void)BCRAxisModesDescribe(axis->n, axis->end[0], axis->end[1], &modes);
+  for (int e = 0; e < 2; e++) {
+    PetscInt64 num, den;
+    long double c, s;
+
+    if (!(BCREndGetRule(axis->end[e]).weight < 1)) continue;
+    (void)BCRAxisModesGetPhase(&modes, m, e ? axis->n - 1 : 0, &num, &den);
+    BCRUnit(num, 2 * den, &c, &s);
+    half += 0.5 * (double)c;
+  }
+  return half;
+}
+
+/* What planes on chip add to the mean of a singular operator's solution, where other modes than the constant one do */
+static PetscErrorCode product_mean(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt axis[2] = {p->across, p->blocks};
+  const size_t blocks = (size_t)BCRCudaBoxProductBlocks(&c->planes, &c->matrix[p->blocks]),
+               bytes = blocks * (size_t)p->nplanes * sizeof(double);
+  BCRCudaBoxMean *mean = &c->planesmean;
+  const double *sums[2];
+  char *nothing;
+
+  PetscFunctionBegin;
+  mean->weights = NULL;
+  if (!p->singular || (BCRPlanAddsUp(&p->axis[axis[0]]) && BCRPlanAddsUp(&p->axis[axis[1]])))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  for (int i = 0; i < 2; i++) {
+    const BCRAxis *a = &p->axis[axis[i]];
+    double *w;
+
+    PetscCall(PetscMalloc1(a->n, &w));
+    for (PetscInt k = 0; k < a->n; k++) {
+      const PetscInt m = i ? k : BCRDevicePlaneMode(c, k);
+
+      w[k] = m == p->constant[axis[i]] ? (double)a->n : ends_half(a, m);
+    }
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, a->n, w, &sums[i]));
+    PetscCall(PetscFree(w));
+  }
+  mean->weights = sums[0];
+  mean->modes = sums[1];
+  mean->factor = 1 / ((double)p->n[0] * (double)p->n[1] * (double)p->n[2]);
+  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &mean->sums));
+  PetscCall(PetscMalloc1(bytes, &nothing));
+  memset(nothing, BCR_CUDA_NOTHING, bytes);
+  PetscCallBCRCuda(BCRCudaPut(mean->sums, nothing, bytes, c->stream));
+  PetscCall(PetscFree(nothing));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
@@ -93,13 +152,13 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
     while (BCRDevicePlaneMode(c, r.pinplane) != p->constant[p->across]) r.pinplane++;
     c->planesmean.pin = r.pin;
     c->planesmean.plane = r.pinplane;
-    c->planesmean.solution = BCRPlanMeanInLines(p);
     c->planesmean.removed = c->scalars;
     c->planesmean.removedfactor =
       p->norm[p->blocks][r.pin] * (BCRDeviceAcrossDoubles(c) ? 0.5 : 1) * p->norm[p->across][p->constant[p->across]];
   }
   PetscCall(lines_tables(c, &r, x->a, p->lambda[p->blocks], p->norm[p->blocks], &tab));
   c->planes.tab = tab;
+  PetscCall(product_mean(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,28 +189,17 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const BCRDeviceOrder *o = &c->roworder;
   const PetscInt nk = o->count;
-  BCRAxisModes modes;
   double *ends;
   void *count;
 
   PetscFunctionBegin;
-  (void)BCRAxisModesDescribe(x->n, x->end[0], x->end[1], &modes);
   PetscCall(PetscCalloc1(3 * nk, &ends));
   for (PetscInt k = 0; k < nk; k++) {
     const int m = o->mode[k];
     const double delta = m > 0 ? x->a * p->lambda[0][m] / y->a : 0;
-    double both = 0; /* half of the mode's values there */
+    const double both = m > 0 ? ends_half(x, m) : 0;
 
     if (m <= 0) continue;
-    for (int e = 0; e < 2; e++) {
-      PetscInt64 num, den;
-      long double c, s;
-
-      if (!(BCREndGetRule(x->end[e]).weight < 1)) continue;
-      (void)BCRAxisModesGetPhase(&modes, m, e ? x->n - 1 : 0, &num, &den);
-      BCRUnit(num, 2 * den, &c, &s);
-      both += 0.5 * (double)c;
-    }
     ends[k] = both * unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
     for (int e = 0; e < 2; e++) { /* the end row, of which the right-hand sides' sum has half */
       const double reach = (double)p->separators.gapend[e] * 2 * asinh(0.5 * sqrt(delta));
