@@ -483,6 +483,7 @@ static __global__ void __launch_bounds__(THREADS) lines(A a, int n, Tables<T> t)
         a.put(i0 + u, y);
       }
   }
+  mean = END == 'p' && a.constant() ? behind[0] / (T)n : 0; /* what rounding has left of the sum of y on a ring */
 #pragma unroll
   for (int q = 0; q < M; q++) { /* u behind the last row */
     const T e = t.end[a.mode(q)];
@@ -500,7 +501,7 @@ static __global__ void __launch_bounds__(THREADS) lines(A a, int n, Tables<T> t)
     for (int u = 0; u < U; u++)
       if (i0 - u >= 0) {
 #pragma unroll
-        for (int q = 0; q < M; q++) behind[q] = mu[q] * (v[u][q] + behind[q]);
+        for (int q = 0; q < M; q++) behind[q] = mu[q] * (v[u][q] - (q ? 0 : mean) + behind[q]);
         a.store(i0 - u, behind);
       }
   }

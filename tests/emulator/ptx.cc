@@ -257,20 +257,21 @@ char *shared_at(Warp &w, u64 address, size_t bytes)
          std::to_string(offset + bytes - 1));
   return b.shared.data() + offset;
 }
-char *at(Warp &w, Space space, u64 address, size_t bytes)
+char *at(Warp &w, Space space, u64 address, size_t bytes) /* bytes: a power of two */
 {
   if (space == SHARED) {
     char *p = shared_at(w, address, bytes);
 
-    if (address % bytes) fail("an address of shared memory that is not aligned to " + std::to_string(bytes) + " bytes");
+    if (address & (bytes - 1))
+      fail("an address of shared memory that is not aligned to " + std::to_string(bytes) + " bytes");
     return p;
   }
   char *p = (char *)address;
 
-  if (p >= w.block->cluster->grid->low && p + bytes <= w.block->cluster->grid->high && address % bytes == 0 &&
+  if (p >= w.block->cluster->grid->low && p + bytes <= w.block->cluster->grid->high && (address & (bytes - 1)) == 0 &&
       space != LOCAL)
     return p;
-  if (address % bytes) fail("an address that is not aligned to " + std::to_string(bytes) + " bytes");
+  if (address & (bytes - 1)) fail("an address that is not aligned to " + std::to_string(bytes) + " bytes");
   if (space == LOCAL || space == GENERIC) {
     if (p >= w.local.data() && p + bytes <= w.local.data() + w.local.size()) return p;
     const std::vector<char> &q = w.block->cluster->grid->parameters;
@@ -295,20 +296,29 @@ char *at(Warp &w, Space space, u64 address, size_t bytes)
   fail(text);
 }
 
-void do_load(Warp &w, const Inst &i, Mask m)
+/* T: unsigned, of i.bytes */
+template <typename T>
+void load(Warp &w, const Inst &i, Mask m)
 {
   const u64 *a = w.slot(i.s[0]);
 
   lanes_of(m, [&](int l) {
-    const char *p = at(w, i.space, a[l] + (u64)i.offset[0], (size_t)i.n * i.bytes);
+    const char *p = at(w, i.space, a[l] + (u64)i.offset[0], i.n * sizeof(T));
 
     for (int k = 0; k < i.n; k++) {
-      u64 x = 0;
+      T x;
 
-      std::memcpy(&x, p + (size_t)k * i.bytes, i.bytes);
+      std::memcpy(&x, p + k * sizeof(T), sizeof(T));
       if (i.d[k] >= 0) w.slot(i.d[k])[l] = x;
     }
   });
+}
+void do_load(Warp &w, const Inst &i, Mask m)
+{
+  if (i.bytes == 8) load<u64>(w, i, m);
+  else if (i.bytes == 4) load<uint32_t>(w, i, m);
+  else if (i.bytes == 2) load<uint16_t>(w, i, m);
+  else load<uint8_t>(w, i, m);
 }
 void do_load_signed(Warp &w, const Inst &i, Mask m) /* of fewer bytes than the register */
 {
@@ -320,15 +330,23 @@ void do_load_signed(Warp &w, const Inst &i, Mask m) /* of fewer bytes than the r
                                                        : (u64)(int64_t)(int32_t)w.slot(i.d[k])[l]);
     });
 }
-void do_store(Warp &w, const Inst &i, Mask m)
+template <typename T>
+void store(Warp &w, const Inst &i, Mask m)
 {
   const u64 *a = w.slot(i.s[0]);
 
   lanes_of(m, [&](int l) {
-    char *p = at(w, i.space, a[l] + (u64)i.offset[0], (size_t)i.n * i.bytes);
+    char *p = at(w, i.space, a[l] + (u64)i.offset[0], i.n * sizeof(T));
 
-    for (int k = 0; k < i.n; k++) std::memcpy(p + (size_t)k * i.bytes, &w.slot(i.s[1 + k])[l], i.bytes);
+    for (int k = 0; k < i.n; k++) std::memcpy(p + k * sizeof(T), &w.slot(i.s[1 + k])[l], sizeof(T));
   });
+}
+void do_store(Warp &w, const Inst &i, Mask m)
+{
+  if (i.bytes == 8) store<u64>(w, i, m);
+  else if (i.bytes == 4) store<uint32_t>(w, i, m);
+  else if (i.bytes == 2) store<uint16_t>(w, i, m);
+  else store<uint8_t>(w, i, m);
 }
 template <typename T, int OP>
 void do_atomic(Warp &w, const Inst &i, Mask m)
