@@ -24,7 +24,7 @@
 /* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of
    column pair threadIdx.x % W. Loads and stores: load(j) gives the pair at point j, store(k, v, w)
    takes mode k of both */
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN = 0>
 struct Columns {
   static constexpr int L = Sine<N, A>::L, CLASSES = Sine<N, A>::CLASSES, NT = W * Sine<N, A>::TASKS,
                        BYTES = CLASSES * L * W * 2 * (int)sizeof(T);
@@ -42,11 +42,11 @@ struct Columns {
       const int p = IDLE ? min(task, Sine<N, A>::FIRST - 1) : task;
       Cplx<T> x[A];
 
-      if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1)>(p, load, x);
+      if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1), EVEN>(p, load, x);
       if (LOAD_SHARED) __syncthreads();
       if (task < Sine<N, A>::FIRST)
-        sine_first<T, N, A, IDLE && A == 16, !IDLE>(p, x, roots,
-                                                    [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+        sine_first<T, N, A, IDLE && A == 16, !IDLE, EVEN>(p, x, roots,
+                                                          [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     }
     __syncthreads();
     {
@@ -56,7 +56,7 @@ struct Columns {
       sine_second<T, N, A, IDLE && A == 16, !IDLE>(
         r, s, roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
       if (STORE_SHARED) __syncthreads();
-      if (task < Sine<N, A>::SECOND) sine_store<T, N, A, (HALF & 2)>(r, s, x, store);
+      if (task < Sine<N, A>::SECOND) sine_store<T, N, A, (HALF & 2), EVEN>(r, s, x, store);
     }
   }
 };
@@ -77,17 +77,17 @@ static __device__ __forceinline__ void halves_store(T *u, ptrdiff_t s, int half,
 }
 
 /* HALVES: out of place, where that is faster (in place, what is written in part has been read before) */
-template <typename T, int N, int A, int W, int MINB, int HALVES>
+template <typename T, int N, int A, int W, int MINB, int EVEN, int HALVES>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const int a = blockIdx.x * 2 * W + threadIdx.x % W;
   const bool va = a < p.nx, vb = a + W < p.nx;
   /* columns beyond the last one repeat others: no predicates */
-  const T *g = f + blockIdx.y * p.fplane + (va ? a : p.nx - 1) - p.frow;
+  const T *g = f + blockIdx.y * p.fplane + (va ? a : p.nx - 1) - (EVEN ? 0 : p.frow);
   const int other = vb ? W : 0;
 
-  u += blockIdx.y * p.uplane + a - p.urow;
+  u += blockIdx.y * p.uplane + a - (EVEN ? 0 : p.urow);
   auto load = [&](int j) { return Cplx<T>{g[j * p.frow], g[j * p.frow + other]}; };
   auto store = [&](int k, T v, T w) {
     if (va) u[k * p.urow] = v;
@@ -97,20 +97,20 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   if constexpr (HALVES) {
     typedef Sine<N, A> S;
     constexpr int L = S::L;
-    static_assert(W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1,
+    static_assert(!EVEN && W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1,
                   "tasks are points, then classes, in pairs but for the last one");
     const int task = threadIdx.x / W, half = task & 1;
     const bool pair = task > 1, here = half ? vb : va; /* first task of the two is not class 0, which is shorter */
     Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
     Cplx<T> x[A];
 
-    sine_load<T, N, A, 0>(task, load, x);
-    sine_first<T, N, A, 0, 1>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+    sine_load<T, N, A, 0, 0>(task, load, x);
+    sine_first<T, N, A, 0, 1, 0>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     __syncthreads();
     sine_second<T, N, A, 0, 1>(
       task, 0, (const T *)p.roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
     if (task == S::SECOND - 1) { /* half a warp */
-      sine_store<T, N, A, 0>(task, 0, x, store);
+      sine_store<T, N, A, 0, 0>(task, 0, x, store);
       return;
     }
     u += half ? W : 0;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
       if (m < A / 2) halves_store(u, p.urow, half, k, 1, m > 0 || pair, here, -v.y, v.x);
       else halves_store(u, p.urow, half, 2 * N - k, -1, pair, here, v.y, -v.x);
     }
-  } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
+  } else Columns<T, N, A, W, EVEN>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
 
 /* Odd lengths N of lines that are convolutions (chirp.cuh), of length L, which is at least N - 1:
@@ -195,7 +195,7 @@ struct Rows {
   {
     const int i = min((int)threadIdx.x / S::FIRST, PAIRS - 1); /* idle threads do what others do */
 
-    sine_load<T, N, A, 0>(
+    sine_load<T, N, A, 0, 0>(
       threadIdx.x % S::FIRST,
       [&](int j) {
         return Cplx<T>{load(i, j), load(i + PAIRS, j)};
@@ -211,8 +211,8 @@ struct Rows {
       Cplx<T> *y = (Cplx<T> *)sm + task * CLASSES;
 
       if (task < PAIRS)
-        sine_first<T, N, A, A == 16, 0>(threadIdx.x % S::FIRST, x, roots,
-                                        [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+        sine_first<T, N, A, A == 16, 0, 0>(threadIdx.x % S::FIRST, x, roots,
+                                           [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
@@ -226,7 +226,7 @@ struct Rows {
         r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
-        sine_store<T, N, A, 0>(r, s, z, [&](int k, T v, T w) {
+        sine_store<T, N, A, 0, 0>(r, s, z, [&](int k, T v, T w) {
           m[k] = v;
           m[PAIRS * PITCH + k] = w;
         });

@@ -9,9 +9,10 @@
 extern "C" {
 #endif
 
-/* Three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes */
+/* Three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes; even: the
+   columns' are cosine transforms, of N + 1 unknowns, first and last one halved before */
 typedef struct {
-  int N, L, nx, nb; /* length of the transform, of that by which it is done; columns, planes of them */
+  int N, L, nx, nb, even; /* length of the transform, of that by which it is done; columns, planes of them */
   ptrdiff_t frow, fplane, urow,
     uplane;                  /* elements of f, u from row to row of the transformed axis, from plane to plane */
   const void *roots, *chirp; /* BCRCudaBoxRoots() of L, BCRCudaBoxChirp(), in the work type */

@@ -3,6 +3,9 @@
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream)
 {
+  if (p->even && p->N == 128) return columns_launch<double, 128, 16, 16, 4, 1>(p, f, u, stream);
+  if (p->even && p->N == 256) return columns_launch<double, 256, 16, 16, 2, 1>(p, f, u, stream);
+  if (p->even) return columns_launch<double, 512, 16, 8, 2, 1>(p, f, u, stream);
   if (p->N == 128) return columns_launch<double, 128, 16, 16, 4>(p, f, u, stream);
   if (p->N == 256) return columns_launch<double, 256, 16, 16, 2>(p, f, u, stream);
   return columns_launch<double, 512, 16, 8, 2>(p, f, u, stream);

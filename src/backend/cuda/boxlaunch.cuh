@@ -10,16 +10,16 @@
 
 #include "box.cuh"
 
-template <typename T, int N, int A, int W, int MINB, int HALVES = 0>
+template <typename T, int N, int A, int W, int MINB, int EVEN = 0, int HALVES = 0>
 static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream)
 {
+  const auto kernel = box_columns<T, N, A, W, MINB, EVEN, HALVES>;
   const int bytes = Columns<T, N, A, W>::BYTES;
   const dim3 grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB, HALVES>,
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
+  kernel<<<grid, Columns<T, N, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 

@@ -97,8 +97,9 @@ struct _n_BCRDeviceCore {
   PetscInt ndrows, ldd;
   void *D, *D2, *extra; /* separators; D2: where their transform is not in place; what strips' first separators get */
   const int *extraof;
-  double *septab, *border; /* border: BCRCudaSepLines */
-  BCRCudaBoxPlanes planes; /* BOX_PRODUCT */
+  double *septab, *border;     /* border: BCRCudaSepLines */
+  const double *meanweight[3]; /* BCRPlanMeanOfPlanes(): of rows, planes and numbers in the sum; NULL: there are none */
+  BCRCudaBoxPlanes planes;     /* BOX_PRODUCT */
   BCRCudaBoxMean planesmean;
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
@@ -165,13 +166,23 @@ static inline PetscBool BCRDeviceAcrossDoubles(BCRDeviceCore c)
 {
   return BCRDeviceDoubles(c->plan->acrossby);
 }
+/* what the way back makes of a mode along axis d; the way there doubles modes of both ends, too */
+static inline double BCRDeviceGain(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt mode)
+{
+  const PetscBool ends = by == BCR_TRANSFORM_COLUMNS && c->modes[d].cosine && (mode == 0 || mode == c->modes[d].P)
+                           ? PETSC_TRUE
+                           : PETSC_FALSE;
+
+  return BCRDeviceDoubles(by) && !ends ? 2 : 1;
+}
 /* Plane k: its shift, and by what its solution is to be multiplied */
 static inline void BCRDevicePlaneNumbers(BCRDeviceCore c, PetscInt k, double *shift, double *scale)
 {
-  const PetscInt mode = c->plan->across >= 0 ? BCRDevicePlaneMode(c, k) : 0;
+  const PetscInt across = c->plan->across, mode = across >= 0 ? BCRDevicePlaneMode(c, k) : 0;
 
   *shift = BCRPlanPlaneShift(c->plan, mode);
-  *scale = c->factor * (BCRDeviceAcrossDoubles(c) ? 0.25 : 1) * BCRPlanPlaneNorm(c->plan, mode);
+  *scale = c->factor * BCRPlanPlaneNorm(c->plan, mode);
+  if (BCRDeviceAcrossDoubles(c)) *scale *= 0.5 / BCRDeviceGain(c, across, c->plan->acrossby, mode);
 }
 
 /* The lines along axis d of an array with such strides */

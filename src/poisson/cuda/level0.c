@@ -31,11 +31,12 @@ static PetscErrorCode border_tables(BCRDeviceCore c)
   if (!c->plan->open[0] && !c->plan->open[1]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc2(all, &of, all, &gain));
   for (PetscInt b = 0; b < planes; b++) {
-    const PetscInt first = c->plan->across >= 0 ? c->plan->n[0] * BCRDevicePlaneMode(c, b) : 0;
+    const PetscInt across = c->plan->across, mode = across >= 0 ? BCRDevicePlaneMode(c, b) : 0;
+    const double plane = across >= 0 ? BCRDeviceGain(c, across, c->plan->acrossby, mode) : 1;
 
     for (PetscInt k = 0; k < nk; k++) {
-      of[b * nk + k] = o->mode[k] < 0 ? -1 : o->mode[k] + (int)first;
-      gain[b * nk + k] = o->gain[k] * (BCRDeviceAcrossDoubles(c) ? 2 : 1);
+      of[b * nk + k] = o->mode[k] < 0 ? -1 : o->mode[k] + (int)(c->plan->n[0] * mode);
+      gain[b * nk + k] = o->gain[k] * plane;
     }
   }
   PetscCall(put_ints(c, all, of, &c->sep.of));
@@ -222,6 +223,28 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   PetscCall(PetscFree(weights));
   if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
     PetscCall(ends_tables(c, scale, c->sep.sumfactor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Weights of the mean of planes: what modes along the axis across add up to, over what the constant does */
+static PetscErrorCode planes_mean_tables(BCRDeviceCore c)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt d = p->across;
+  PetscInt n = 0;
+  double *w;
+
+  PetscFunctionBegin;
+  if (!BCRPlanMeanOfPlanes(p)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt e = 0; e < 3; e++) n = PetscMax(n, p->n[e]);
+  PetscCall(PetscMalloc1(n, &w));
+  for (PetscInt i = 0; i < n; i++) w[i] = 1;
+  for (PetscInt e = 0; e < 3; e++)
+    if (e != d) PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[e], w, &c->meanweight[e]));
+  for (PetscInt i = 1; 2 * i < p->n[d]; i++)
+    w[i] = BCRDeviceGain(c, d, p->acrossby, 2 * i) / (BCRDeviceGain(c, d, p->acrossby, 0) * (double)p->n[d]);
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], w, &c->meanweight[d]));
+  PetscCall(PetscFree(w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -442,6 +465,7 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   l->subplane = 0;
   PetscCall(separators_tables(c));
   PetscCall(mean_tables(c, &shape));
+  PetscCall(planes_mean_tables(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
