@@ -746,9 +746,9 @@ static void plan_stages(BCRPlan p)
 {
   /* a device takes the mean from the plane of the constant mode, where all others add up to zero, or from planes of even
      modes; hosts sum in level 0 */
-  const PetscBool planemeans = BCRPlanMeanOfPlanes(p),
-                  mean = planemeans || (p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) &&
-                                        BCRPlanAddsUp(&p->axis[p->across]))
+  const PetscBool planes_mean = BCRPlanMeanOfPlanes(p),
+                  mean = planes_mean || (p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) &&
+                                         BCRPlanAddsUp(&p->axis[p->across]))
                            ? PETSC_TRUE
                            : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
@@ -835,9 +835,8 @@ static void plan_stages(BCRPlan p)
         stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
         if (mean)
-          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE,
-                    (planemeans ? 0.5 * N : N / (double)p->nplanes) + 2 * N / (double)p->nplanes,
-                    (planemeans ? 0.5 * N : N / (double)p->nplanes) + N / (double)p->nplanes);
+          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, (planes_mean ? 2 : 3) * N / (double)p->nplanes,
+                    (planes_mean ? 1 : 2) * N / (double)p->nplanes);
         if (p->across >= 0)
           stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
                     N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));

@@ -75,6 +75,10 @@ typedef struct {
      p (8 - p)/2 in row p = 1, 2, ... of a regular group, those of the tables in others. A column that is a node and a mirror
      has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
   double *sums;
+  /* device, substitution of whole rows: plain sums over planes of the solution times a weight [planes] each, a number for
+     each block of planes with one, others are zero for good. NULL: not wanted */
+  const double *planeweight;
+  double *planesums;
   int shape;          /* BCR_LEVEL0_128x7, ... */
   const void *before; /* open[0]: solution in the row before the first */
   int early;          /* the transforms that follow, or came before, have a multiprocessor each */
@@ -117,6 +121,9 @@ BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, i
 BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                          void *extra);
 BCR_CUDA_API int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D);
+/* how many planesums has; what they add up to, over the plane's unknowns, is taken out of the first plane, of n rows */
+BCR_CUDA_API int BCRCudaLevel0RowsSums(const BCRCudaLevel0 *p);
+BCR_CUDA_API int BCRCudaLevel0RowsMean(BCRStream stream, const BCRCudaLevel0 *p, int single, int n, void *u);
 
 #if defined(__cplusplus)
 }

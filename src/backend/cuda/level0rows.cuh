@@ -33,6 +33,7 @@ struct RowsShared {
   T ex[2][3][8][NW];
   /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
   int far, steps[3];
+  double sum[32 * NW]; /* of a thread's columns of the solution */
 };
 
 template <typename T>
@@ -99,6 +100,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
                        p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
+  const bool sums = BACK && p.planesums && p.planeweight[blockIdx.z] != 0;
   /* carry: what the separator before has from its left, BACK = 0 */
   T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
@@ -147,6 +149,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   };
 
   load_rows(first);
+  if (sums) s.sum[threadIdx.x] = 0;
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
     T v = m * m;
@@ -252,6 +255,13 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         }
       }
       if (has_sep(g)) store(u + (ptrdiff_t)(row_of(g) + h) * p.ldu, seps + (g & 1) * CH);
+      if (sums && has_sep(g)) {
+        T v = 0;
+
+#pragma unroll
+        for (int i = 0; i < K; i++) v += K * lane + i < mine ? right[i] : (T)0;
+        s.sum[threadIdx.x] += v;
+      }
     }
     __syncwarp();
     if (g + 1 < last) {
@@ -434,6 +444,16 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
         for (int r = 0; r < R; r++) x[r][i] = v[r];
       }
+      if (sums) {
+        T v = 0;
+
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+#pragma unroll
+          for (int r = 0; r < R; r++) v += K * lane + i < mine && (R == 7 || r < h) ? x[r][i] : (T)0;
+        }
+        s.sum[threadIdx.x] += v;
+      }
       T *to = u + (ptrdiff_t)row_of(g) * p.ldu;
 
 #pragma unroll
@@ -450,6 +470,17 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         }
       }
       __syncwarp();
+    }
+  }
+  if (sums) {
+    double v = s.sum[threadIdx.x];
+
+    for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
+    if (lane == 0) s.sum[threadIdx.x] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int q = 1; q < nw; q++) v += s.sum[32 * q];
+      p.planesums[blockIdx.z * gridDim.y + blockIdx.y] = p.planeweight[blockIdx.z] * v;
     }
   }
   if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
@@ -487,4 +518,27 @@ __global__ void __launch_bounds__(32 * NW, MINB)
     rows_irregular<T, NW, BACK>(p, s, f, u, S, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
   }
   if (!BACK) bcr_go_after();
+}
+
+/* The first plane, of n rows, loses what count sums add up to, times factor: each block adds them up by itself, in one order */
+template <typename T>
+__global__ void __launch_bounds__(256)
+  rows_mean(const __grid_constant__ BCRCudaLevel0 p, int count, int n, double factor, T *u)
+{
+  __shared__ double part[8];
+  double v = 0;
+
+  for (int i = threadIdx.x; i < count; i += blockDim.x) v += p.planesums[i];
+  for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
+  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
+  __syncthreads();
+  v = 0;
+  for (int q = 0; q < 8; q++) v += part[q];
+  v *= factor;
+  for (int r = blockIdx.x; r < n; r += gridDim.x)
+    for (int i = threadIdx.x; i < p.nx; i += blockDim.x) {
+      T *to = u + (ptrdiff_t)r * p.ldu + i;
+
+      *to = (T)((double)*to - v);
+    }
 }

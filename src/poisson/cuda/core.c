@@ -460,23 +460,19 @@ PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
 
 static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
-  const double *const *weight = NULL;
   double *sum = c->scalars + 2, n = 1;
-  BCRCudaBox box, summed; /* which loses the mean; of which it is */
   PetscBool some;
+  BCRCudaBox box;
   size_t at;
   void *v;
 
   PetscFunctionBegin;
-  if (BCRPlanMeanOfPlanes(c->plan)) { /* planes of even modes; that of the constant is the first one */
-    box = summed = BCRDeviceCoreBox(c);
-    box.n[stage->axis] = 1;
-    summed.n[stage->axis] = (summed.n[stage->axis] + 1) / 2;
-    summed.stride[stage->axis] *= 2;
-    weight = c->meanweight;
-    v = u;
-  } else if (c->kind == BCR_PLAN_FOURIER &&
-             stage->axis >= 0) { /* the line of the constant modes, before it is transformed back */
+  if (BCRPlanMeanOfPlanes(c->plan)) {
+    PetscCallBCRCuda(BCRCudaLevel0RowsMean(stream, &w->level0, c->single, (int)c->plan->n[c->plan->blocks], u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (c->kind == BCR_PLAN_FOURIER &&
+      stage->axis >= 0) { /* the line of the constant modes, before it is transformed back */
     const PetscBool work = w->at == c->work ? PETSC_TRUE : PETSC_FALSE;
     ptrdiff_t stride = 1;
 
@@ -494,10 +490,9 @@ static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRSta
     (void)BCRDeviceCoreMean(c, &box, &at);
     v = (char *)u + at;
   }
-  if (!weight) summed = box;
   for (int d = 0; d < 3; d++) n *= c->share ? (double)c->plan->n[d] : box.n[d];
   some = box.n[0] && box.n[1] && box.n[2] ? PETSC_TRUE : PETSC_FALSE;
-  if (some) PetscCallBCRCuda(BCRCudaSum(stream, &summed, c->single, v, weight, c->scalars + 8, sum));
+  if (some) PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, v, NULL, c->scalars + 8, sum));
   else PetscCallBCRCuda(BCRCudaZero(sum, sizeof(double), stream));
   if (c->share) PetscCall(BCRDeviceShareSum(c, stream, sum));
   if (some) PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, v, v, sum, -1 / n));

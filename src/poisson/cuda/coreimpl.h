@@ -97,9 +97,8 @@ struct _n_BCRDeviceCore {
   PetscInt ndrows, ldd;
   void *D, *D2, *extra; /* separators; D2: where their transform is not in place; what strips' first separators get */
   const int *extraof;
-  double *septab, *border;     /* border: BCRCudaSepLines */
-  const double *meanweight[3]; /* BCRPlanMeanOfPlanes(): of rows, planes and numbers in the sum; NULL: there are none */
-  BCRCudaBoxPlanes planes;     /* BOX_PRODUCT */
+  double *septab, *border; /* border: BCRCudaSepLines */
+  BCRCudaBoxPlanes planes; /* BOX_PRODUCT */
   BCRCudaBoxMean planesmean;
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */

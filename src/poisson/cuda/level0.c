@@ -226,25 +226,26 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Weights of the mean of planes: what modes along the axis across add up to, over what the constant does */
+/* Weights of planes in the mean: what modes along the axis across add up to, over what the constant does */
 static PetscErrorCode planes_mean_tables(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
   const PetscInt d = p->across;
-  PetscInt n = 0;
+  size_t bytes;
   double *w;
 
   PetscFunctionBegin;
+  c->level0.planesums = NULL;
   if (!BCRPlanMeanOfPlanes(p)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt e = 0; e < 3; e++) n = PetscMax(n, p->n[e]);
-  PetscCall(PetscMalloc1(n, &w));
-  for (PetscInt i = 0; i < n; i++) w[i] = 1;
-  for (PetscInt e = 0; e < 3; e++)
-    if (e != d) PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[e], w, &c->meanweight[e]));
-  for (PetscInt i = 1; 2 * i < p->n[d]; i++)
-    w[i] = BCRDeviceGain(c, d, p->acrossby, 2 * i) / (BCRDeviceGain(c, d, p->acrossby, 0) * (double)p->n[d]);
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], w, &c->meanweight[d]));
+  PetscCall(PetscCalloc1(p->n[d], &w));
+  w[0] = 1;
+  for (PetscInt k = 2; k < p->n[d]; k += 2)
+    w[k] = BCRDeviceGain(c, d, p->acrossby, k) / (BCRDeviceGain(c, d, p->acrossby, 0) * (double)p->n[d]);
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], w, &c->level0.planeweight));
   PetscCall(PetscFree(w));
+  bytes = (size_t)BCRCudaLevel0RowsSums(&c->level0) * sizeof(double);
+  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &c->level0.planesums));
+  PetscCallBCRCuda(BCRCudaZero(c->level0.planesums, bytes, c->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
