@@ -735,6 +735,7 @@ PetscBool BCRPlanMeanOfPlanes(BCRPlan p)
 {
   const BCRAxis *y = p->across >= 0 ? &p->axis[p->across] : NULL;
 
+  if (p->singular && p->limits.cuda && p->kind == BCR_PLAN_BOX) return PETSC_TRUE;
   return p->singular && p->limits.cuda && !p->open[0] && !p->open[1] && p->kind == BCR_PLAN_LEVEL0_ROWS && !y->lower &&
              BCREndGetRule(y->end[0]).weight < 1 && BCREndGetRule(y->end[1]).weight < 1
            ? PETSC_TRUE
@@ -791,6 +792,8 @@ static void plan_stages(BCRPlan p)
                      in = p->kind == BCR_PLAN_BOX_PRODUCT ? p->blocks : p->box.in;
       const BCRTransformKind by = p->kind == BCR_PLAN_BOX_PRODUCT ? BCR_TRANSFORM_PRODUCT : BCR_TRANSFORM_SINE;
 
+      if (back && planes_mean)
+        stage_add(p, BCR_STAGE_MEAN, across, PETSC_FALSE, 2 * N / (double)p->n[across], N / (double)p->n[across]);
       stage_add(p, BCR_STAGE_ACROSS, across, b, 2 * N,
                 N / (double)p->n[across] *
                   transform_flops(p, p->kind == BCR_PLAN_BOX_PRODUCT ? p->acrossby : by, across));
@@ -1033,9 +1036,10 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_BOX_PASSES:
     PetscCall(PetscSNPrintf(
       text, size,
-      "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
-      p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
-      p->label[p->box.in], p->label[p->box.line]));
+      "%ssine transform along %c, planes of its modes %s: %ssine transform along %c, a line along %c for each mode",
+      BCREndIsZero(p->axis[p->box.across].end[0]) ? "" : "co", p->label[p->box.across],
+      p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
+      BCREndIsZero(p->axis[p->box.in].end[0]) ? "" : "co", p->label[p->box.in], p->label[p->box.line]));
     break;
   case BCR_PLAN_SPLIT:
     PetscCall(PetscSNPrintf(

@@ -256,13 +256,15 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
 
   memset(pass, 0, sizeof(*pass));
   memset(planes, 0, sizeof(*planes));
-  pass->N = pass->L = (int)p->n[across] + 1;
+  pass->even = node_ends(&p->axis[across], 1);
+  pass->N = pass->L = (int)p->n[across] + (pass->even ? -1 : 1);
   pass->nx = (int)p->n[0];
   pass->nb = (int)p->n[3 - across];
   pass->frow = pass->urow = p->stride[across];
   pass->fplane = pass->uplane = p->stride[3 - across];
   planes->kind = p->box.kind;
-  planes->N = (int)p->n[in] + 1;
+  planes->even = node_ends(&p->axis[in], 1);
+  planes->N = (int)p->n[in] + (planes->even ? -1 : 1);
   planes->n = (int)p->n[line] - (p->open[1] ? 1 : 0);
   planes->planes = (int)p->n[across];
   planes->ld = p->stride[3 - across];
@@ -283,12 +285,20 @@ enum {
   BOX_WAIT_LENGTH = 128
 };
 
+/* There are transforms by classes of these lengths */
 static PetscBool box_axis(BCRPlan p, PetscInt d)
 {
-  return node_ends(&p->axis[d], -1) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt N = node_ends(&p->axis[d], -1) ? p->n[d] + 1 : (node_ends(&p->axis[d], 1) ? p->n[d] - 1 : 0);
+
+  return p->limits.cuda->box((int)N) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Sine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
+static PetscBool box_sines(BCRPlan p, PetscInt d)
+{
+  return node_ends(&p->axis[d], -1);
+}
+
+/* Sine or cosine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
    the device is asked once */
 static const char *box_find(BCRPlan p)
 {
@@ -322,6 +332,7 @@ static const char *box_find(BCRPlan p)
 
     if (!box_axis(p, ways[w].across) || !box_axis(p, ways[w].in)) continue;
     if (ways[w].kind == BCR_CUDA_BOX_ROWS && p->n[ways[w].in] > BOX_ROWS_MOST) continue;
+    if (ways[w].kind != BCR_CUDA_BOX_SLABS && (!box_sines(p, ways[w].across) || !box_sines(p, ways[w].in))) continue;
     if (open && (ways[w].line != p->along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     p->box.kind = ways[w].kind;
     p->box.across = ways[w].across;
@@ -416,7 +427,7 @@ static const char *ring_sizes(BCRPlan p, PetscBool split, int way)
 {
   const PetscInt y = way ? 2 : 1, z = 3 - y;
   PetscBool *asked = split ? &p->split.asked : &p->ring.asked[way], *fits = split ? &p->split.fits : &p->ring.fits[way];
-  int classes = 0;
+  int sines = 0;
 
   p->ring.axis[0] = 0;
   p->ring.axis[1] = y;
@@ -434,11 +445,10 @@ static const char *ring_sizes(BCRPlan p, PetscBool split, int way)
     if (!ring_ends(a, &ends)) return "an axis of the planes has a node-centred and a cell-centred end";
     if (split && ends.ends != BCR_CUDA_RING_PERIODIC && ends.ends != BCR_CUDA_RING_CELL)
       return "an axis of the planes is not periodic, nor cell-centred of one kind";
-    if (ends.ends == BCR_CUDA_RING_SINES && !(n & (n + 1))) classes++;
-    if (ends.ends == BCR_CUDA_RING_COSINES && !ring_open(p) && p->limits.cuda->box((int)n - 1)) classes++;
+    if (ends.ends == BCR_CUDA_RING_SINES && !(n & (n + 1))) sines++;
   }
   /* one run each on an H200: 511^3 in 4.75 ms by planes through the cache, in 2.73 without; 63^3 in 0.052 and 0.047 */
-  if (classes == 2) return "sines and cosines of such lengths have kernels that are faster";
+  if (sines == 2) return "sines of such lengths have kernels that are faster";
   if (!*asked) {
     BCRCudaRing r;
 
@@ -510,6 +520,18 @@ static const char *cuda_split(BCRPlan p)
   return why;
 }
 
+static const char *cuda_box_product(BCRPlan p), *cuda_level0_rows(BCRPlan p);
+
+/* Transforms by classes, which take less than planes through the cache with running sums (h200_planes.csv), and another plan
+   that has them */
+static PetscBool ring_classes(BCRPlan p)
+{
+  return !p->product && !ring_open(p) && box_axis(p, p->ring.axis[0]) && box_axis(p, p->ring.axis[1]) &&
+             (!cuda_box_product(p) || !cuda_level0_rows(p))
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
 /* Lines along the last axis if they can be, and first of all by tables: planes are one piece of memory then */
 static const char *cuda_ring(BCRPlan p)
 {
@@ -527,6 +549,7 @@ static const char *cuda_ring(BCRPlan p)
   way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
   (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
   (void)ring_product(p);
+  if (ring_classes(p)) return "cosines of such lengths have kernels that are faster";
   p->general = general[way];
   return p->general && ring_open(p) ? "lines that go on on other ranks are not by tables" : NULL;
 }

@@ -187,9 +187,9 @@ static void box_mean(Box *b, PetscInt number)
 static void box_classes(Box *b)
 {
   static const PetscInt sizes[3][6] = {
-    {33,  65,  129, 129, 257, 300},
+    {257, 65,  129, 129, 300, 33 },
     {129, 129, 129, 129, 257, 513},
-    {17,  23,  24,  31,  33,  40 }
+    {17,  24,  33,  129, 129, 129}
   };
   static const BCREnd ends[][2] = {
     {BCR_END_NEUMANN,      BCR_END_NEUMANN     },

@@ -322,13 +322,13 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
   for (int q = 0; q < M; q++) {
     double power = mu[q], sum = mu[q];
 
-    mK[q] = PK[q] = PT[q] = 0;
-    mT[q] = 1;
+    PK[q] = PT[q] = 0;
+    mK[q] = mT[q] = 1;
 #pragma unroll
     for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
-      if (1 << i == K) {
-        mK[q] = power;
-        PK[q] = sum;
+      if (K >> i & 1) {
+        PK[q] += mK[q] * mK[q] * sum;
+        mK[q] *= power;
       }
       if (1 << i <= K && (tail >> i & 1)) {
         PT[q] += mT[q] * mT[q] * sum;
@@ -431,7 +431,7 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
 
 /* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the
    other. left: columns from this thread's first one on */
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN>
 static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -442,7 +442,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   if (left < 1) u -= 1 - left;
-  Columns<T, N, A, W>::template transform<0, 1, 1, 0>(
+  Columns<T, N, A, W, EVEN>::template transform<0, 1, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{u[j * ld], u[j * ld + other]};
@@ -453,7 +453,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
     });
   __syncthreads();
 }
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN>
 static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -463,7 +463,7 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   __syncthreads();
-  Columns<T, N, A, W>::template transform<1, 0, 1, 0>(
+  Columns<T, N, A, W, EVEN>::template transform<1, 0, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{m[j * PITCH], left > W ? m[j * PITCH + W] : (T)0};
@@ -474,25 +474,93 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
     });
 }
 
+/* The first mode's line loses the mean of its right-hand sides, of all blocks of the cluster; line: the rows of this one */
+template <typename T>
+static __device__ void slab_mean(const BCRCudaBoxPlanes &p, int first, int rows, double *sum, T *line)
+{
+  const int lane = threadIdx.x;
+  const auto weight = [&](int i) {
+    return (p.half[0] && first + i == 0) || (p.half[1] && first + i == p.n - 1) ? 0.5 : 1.;
+  };
+
+  if (lane < BCR_WARP) {
+    double s = 0;
+
+    for (int i = lane; i < rows; i += BCR_WARP) s += weight(i) * (double)line[i];
+#pragma unroll
+    for (int q = BCR_WARP / 2; q; q /= 2) s += __shfl_xor_sync(0xffffffffu, s, q);
+    if (lane == 0) *sum = s;
+  }
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
+  if (lane < BCR_WARP) {
+    double s = 0;
+
+    for (int q = 0; q < (int)gridDim.x; q++) s += cluster_read(sum, q);
+    s /= p.n - 0.5 * (p.half[0] + p.half[1]);
+    if (first == 0 && lane == 0) *p.removed = s * p.removedfactor;
+    for (int i = lane; i < rows; i += BCR_WARP) line[i] = (T)((double)line[i] - s);
+  }
+  __syncthreads();
+}
+
+/* A block's part of the plain sum of a plane: between two nodes that are mirrors the first mode adds up to N + 1, other even ones
+   to one, of which the transform makes two but of the last one. v: of this thread's mode */
+static __device__ void slab_sum(const BCRCudaBoxPlanes &p, int modes, double v, double *part)
+{
+  const int k = threadIdx.x;
+
+  part[k] = k >= modes || k % 2 ? 0 : (k == 0 ? modes : (k == modes - 1 ? 1 : 2)) * v;
+  __syncthreads();
+  if (k < BCR_WARP) {
+    double s = 0;
+
+    for (int i = k; i < (int)blockDim.x; i += BCR_WARP) s += part[i];
+#pragma unroll
+    for (int q = BCR_WARP / 2; q; q /= 2) s += __shfl_xor_sync(0xffffffffu, s, q);
+    if (k == 0) p.planesums[blockIdx.y * gridDim.x + blockIdx.x] = p.planeweight[blockIdx.y] * s;
+  }
+}
+
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
-template <typename T, int N, int A, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB, int EVEN>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, M = (N - 2 + NT) / NT;
-  static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES, "modes go where classes have been");
+  constexpr int K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, MODES = EVEN ? N + 1 : N - 1,
+                M = (MODES - 1 + NT) / NT;
+  static_assert((EVEN ? N + 1 : N) * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES,
+                "modes go where classes have been");
+  static_assert(!EVEN || M == 1, "a thread for each mode");
   const int rank = blockIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
   T *line[M];
 
 #pragma unroll
-  /* there is no mode 0 */
+  /* there is no mode 0, or nothing is written there */
   for (int q = 0; q < M; q++)
-    line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0) * PITCH;
-  u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - p.ld;
-  slab_analysis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
-  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1),
-                            (T *)(sm + Columns<T, N, A, W>::BYTES), [&](int q, int i) -> T & { return line[q][i]; });
-  slab_synthesis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
+    line[q] = (T *)sm + ((int)threadIdx.x + q * NT < MODES ? threadIdx.x + q * NT + !EVEN : 0) * PITCH;
+  u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - (EVEN ? 0 : p.ld);
+  slab_analysis<T, N, A, W, EVEN>((const T *)p.roots, u, p.ld, left);
+  if constexpr (EVEN) {
+    __shared__ double mean;
+
+    if (p.removed && blockIdx.y == 0) slab_mean(p, rank * K, min(K, p.n - rank * K), &mean, (T *)sm);
+  }
+  cluster_lines<T, K, N + EVEN, M>(p, MODES, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * MODES,
+                                   (T *)(sm + Columns<T, N, A, W>::BYTES),
+                                   [&](int q, int i) -> T & { return line[q][i]; });
+  if constexpr (EVEN) {
+    __shared__ double part[NT];
+
+    if (p.planesums && p.planeweight[blockIdx.y] != 0) {
+      double v = 0;
+
+      for (int i = 0; (int)threadIdx.x < MODES && i < min(K, p.n - rank * K); i++) v += (double)line[0][i];
+      slab_sum(p, MODES, v, part);
+    }
+  }
+  slab_synthesis<T, N, A, W, EVEN>((const T *)p.roots, u, p.ld, left);
   cluster_wait();
 }
 

@@ -15,6 +15,11 @@ int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaS
 }
 int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
+  if (p->even && p->kind == BCR_CUDA_BOX_SLABS && p->N == 128)
+    return slabs_launch<float, 128, 16, BCR_BOX_EVEN_PAIRS, 5, 1>(p, u, stream, fits);
+  if (p->even && p->kind == BCR_CUDA_BOX_SLABS && p->N == 256)
+    return slabs_launch<float, 256, 16, BCR_BOX_EVEN_PAIRS, 3, 1>(p, u, stream, fits);
+  if (p->even) return fits ? (*fits = 0) : (int)cudaErrorNotSupported;
   if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 128) return slabs_launch<float, 128, 16, 16, 5>(p, u, stream, fits);
   if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<float, 256, 16, 16, 3>(p, u, stream, fits);
   if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<float, 128, 16, 16, 5>(p, u, stream, fits);

@@ -69,11 +69,12 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, args...);
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
-template <typename T, int N, int A, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB, int EVEN = 0>
 static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
-  return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT,
-                        Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), stream, fits, *p, (T *)u);
+  return cluster_launch(box_slabs<T, N, A, W, MINB, EVEN>, (p->n + 2 * W - 1) / (2 * W), p->planes,
+                        Columns<T, N, A, W>::NT, Columns<T, N, A, W>::BYTES + 2 * (N + EVEN) * sizeof(T), stream, fits,
+                        *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int A, int MINB>
 static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)

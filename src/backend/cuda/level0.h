@@ -121,9 +121,7 @@ BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, i
 BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                          void *extra);
 BCR_CUDA_API int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D);
-/* how many planesums has; what they add up to, over the plane's unknowns, is taken out of the first plane, of n rows */
-BCR_CUDA_API int BCRCudaLevel0RowsSums(const BCRCudaLevel0 *p);
-BCR_CUDA_API int BCRCudaLevel0RowsMean(BCRStream stream, const BCRCudaLevel0 *p, int single, int n, void *u);
+BCR_CUDA_API int BCRCudaLevel0RowsBlocks(const BCRCudaLevel0 *p); /* of a plane */
 
 #if defined(__cplusplus)
 }

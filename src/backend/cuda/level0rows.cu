@@ -22,8 +22,7 @@ int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *
   return nw <= ROWS_WARPS && (nw == 1 || p->halo <= 2 * last); /* a warp takes what two others leave */
 }
 
-/* blocks of a plane */
-static int rows_blocks(const BCRCudaLevel0 *p)
+int BCRCudaLevel0RowsBlocks(const BCRCudaLevel0 *p)
 {
   return p->strips + (p->g0 > 0) + (p->g1 < p->ng);
 }
@@ -32,9 +31,9 @@ template <typename T, int NW, int BACK>
 static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
   constexpr int MINB = NW > 4 ? 1 : resident<T>(NW) / NW;
-  const int nw = warps(p->nx), irregular = rows_blocks(p) - p->strips;
+  const int nw = warps(p->nx), irregular = BCRCudaLevel0RowsBlocks(p) - p->strips;
   const size_t bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
-  const dim3 grid(1, (unsigned)rows_blocks(p), (unsigned)p->planes);
+  const dim3 grid(1, (unsigned)BCRCudaLevel0RowsBlocks(p), (unsigned)p->planes);
   cudaError_t e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>,
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
@@ -59,18 +58,4 @@ int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, 
 {
   return single ? rows_launch<float, 1>(p, u, u, D, NULL, bcr_stream(stream))
                 : rows_launch<double, 1>(p, u, u, D, NULL, bcr_stream(stream));
-}
-
-int BCRCudaLevel0RowsSums(const BCRCudaLevel0 *p)
-{
-  return p->planes * rows_blocks(p);
-}
-
-int BCRCudaLevel0RowsMean(BCRStream stream, const BCRCudaLevel0 *p, int single, int n, void *u)
-{
-  const int blocks = (n + 3) / 4;
-
-  BCR_CUDA_TYPE(single, rows_mean<<<blocks, 256, 0, bcr_stream(stream)>>>(*p, BCRCudaLevel0RowsSums(p), n,
-                                                                          1. / ((double)p->nx * n), (T *)u));
-  return bcr_done();
 }

@@ -519,26 +519,3 @@ __global__ void __launch_bounds__(32 * NW, MINB)
   }
   if (!BACK) bcr_go_after();
 }
-
-/* The first plane, of n rows, loses what count sums add up to, times factor: each block adds them up by itself, in one order */
-template <typename T>
-__global__ void __launch_bounds__(256)
-  rows_mean(const __grid_constant__ BCRCudaLevel0 p, int count, int n, double factor, T *u)
-{
-  __shared__ double part[8];
-  double v = 0;
-
-  for (int i = threadIdx.x; i < count; i += blockDim.x) v += p.planesums[i];
-  for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
-  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
-  __syncthreads();
-  v = 0;
-  for (int q = 0; q < 8; q++) v += part[q];
-  v *= factor;
-  for (int r = blockIdx.x; r < n; r += gridDim.x)
-    for (int i = threadIdx.x; i < p.nx; i += blockDim.x) {
-      T *to = u + (ptrdiff_t)r * p.ldu + i;
-
-      *to = (T)((double)*to - v);
-    }
-}

@@ -156,6 +156,26 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Weights of planes in the mean: what modes along axis d add up to, over what the constant does; blocks: of a plane */
+PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks)
+{
+  const PetscInt n = c->plan->n[d];
+  size_t bytes;
+  double *w;
+
+  PetscFunctionBegin;
+  c->nplanesums = n * blocks;
+  bytes = (size_t)c->nplanesums * sizeof(double);
+  PetscCall(PetscCalloc1(n, &w));
+  w[0] = 1;
+  for (PetscInt k = 2; k < n; k += 2) w[k] = BCRDeviceGain(c, d, by, k) / (BCRDeviceGain(c, d, by, 0) * (double)n);
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->planeweight));
+  PetscCall(PetscFree(w));
+  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &c->planesums));
+  PetscCallBCRCuda(BCRCudaZero(c->planesums, bytes, c->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Nothing of the tables stays */
 static PetscErrorCode tables_free(BCRDeviceCore c)
 {
@@ -165,6 +185,8 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
   c->work = c->ringmodes = NULL;
+  c->planesums = NULL;
+  c->planeweight = NULL;
   PetscCall(PetscArrayzero(c->places, 2));
   c->left = NULL;
   c->ringsums = NULL;
@@ -182,7 +204,10 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   case BCR_PLAN_BOX:
   case BCR_PLAN_BOX_PASSES:
     if (!c->box) PetscCall(BCRDeviceBoxCreate(c->plan, c->stream, &c->box));
-    PetscCall(BCRDeviceBoxSetUp(c->box, c->factor));
+    if (BCRPlanMeanOfPlanes(c->plan) && !c->planesums)
+      PetscCall(BCRDeviceMeanTables(c, c->plan->box.across, BCR_TRANSFORM_COLUMNS, BCRDeviceBoxBlocks(c->box)));
+    PetscCall(
+      BCRDeviceBoxSetUp(c->box, c->factor, c->plan->singular ? c->scalars : NULL, c->planeweight, c->planesums));
     break;
   case BCR_PLAN_SPLIT:
   case BCR_PLAN_RING:
@@ -468,7 +493,10 @@ static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRSta
 
   PetscFunctionBegin;
   if (BCRPlanMeanOfPlanes(c->plan)) {
-    PetscCallBCRCuda(BCRCudaLevel0RowsMean(stream, &w->level0, c->single, (int)c->plan->n[c->plan->blocks], u));
+    box = BCRDeviceCoreBox(c);
+    box.n[stage->axis] = 1;
+    for (int d = 0; d < 3; d++) n *= box.n[d];
+    PetscCallBCRCuda(BCRCudaAddSum(stream, &box, c->single, u, (int)c->nplanesums, c->planesums, -1 / n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (c->kind == BCR_PLAN_FOURIER &&

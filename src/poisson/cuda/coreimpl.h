@@ -103,6 +103,11 @@ struct _n_BCRDeviceCore {
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
 
+  /* BCRPlanMeanOfPlanes(): weights of planes, plain sums times these by blocks, on the device */
+  const double *planeweight;
+  double *planesums;
+  PetscInt nplanesums;
+
   /* RING, SPLIT */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
@@ -245,6 +250,7 @@ static inline double *BCRDeviceLeftSums(BCRDeviceCore c)
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
 PETSC_INTERN void *BCRDeviceRingModes(BCRDeviceCore c, void *u); /* where modes are, u the solution's place */
+PETSC_INTERN PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks);
 /* core.c: c->rows for the lines along axis d, without modes */
 PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 

@@ -226,29 +226,6 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Weights of planes in the mean: what modes along the axis across add up to, over what the constant does */
-static PetscErrorCode planes_mean_tables(BCRDeviceCore c)
-{
-  const BCRPlan p = c->plan;
-  const PetscInt d = p->across;
-  size_t bytes;
-  double *w;
-
-  PetscFunctionBegin;
-  c->level0.planesums = NULL;
-  if (!BCRPlanMeanOfPlanes(p)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscCalloc1(p->n[d], &w));
-  w[0] = 1;
-  for (PetscInt k = 2; k < p->n[d]; k += 2)
-    w[k] = BCRDeviceGain(c, d, p->acrossby, k) / (BCRDeviceGain(c, d, p->acrossby, 0) * (double)p->n[d]);
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->n[d], w, &c->level0.planeweight));
-  PetscCall(PetscFree(w));
-  bytes = (size_t)BCRCudaLevel0RowsSums(&c->level0) * sizeof(double);
-  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &c->level0.planesums));
-  PetscCallBCRCuda(BCRCudaZero(c->level0.planesums, bytes, c->stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Numbers of the groups' modes, for each plane and kind of group: level0.h. steps of l: doublings after
    which mu^K is below rounding */
 static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
@@ -466,7 +443,11 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   l->subplane = 0;
   PetscCall(separators_tables(c));
   PetscCall(mean_tables(c, &shape));
-  PetscCall(planes_mean_tables(c));
+  if (BCRPlanMeanOfPlanes(p)) {
+    PetscCall(BCRDeviceMeanTables(c, p->across, p->acrossby, BCRCudaLevel0RowsBlocks(l)));
+    l->planeweight = c->planeweight;
+    l->planesums = c->planesums;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
