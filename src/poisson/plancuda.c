@@ -527,7 +527,7 @@ static const char *cuda_box_product(BCRPlan p), *cuda_level0_rows(BCRPlan p);
 static PetscBool ring_classes(BCRPlan p)
 {
   return !p->product && !ring_open(p) && box_axis(p, p->ring.axis[0]) && box_axis(p, p->ring.axis[1]) &&
-             (!cuda_box_product(p) || !cuda_level0_rows(p))
+             p->acrossby == BCR_TRANSFORM_COLUMNS && (!cuda_box_product(p) || !cuda_level0_rows(p))
            ? PETSC_TRUE
            : PETSC_FALSE;
 }

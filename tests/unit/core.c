@@ -187,7 +187,7 @@ static void box_mean(Box *b, PetscInt number)
 static void box_classes(Box *b)
 {
   static const PetscInt sizes[3][6] = {
-    {257, 65,  129, 129, 300, 33 },
+    {257, 65,  129, 129, 513, 33 },
     {129, 129, 129, 129, 257, 513},
     {17,  24,  33,  129, 129, 129}
   };
