@@ -13,6 +13,7 @@
 
 #include "box.h"
 #include "cluster.cuh"
+#include "planemean.cuh"
 #include "seplines.h"
 #include "reduced.cuh"
 #include "sines.cuh"
@@ -88,7 +89,15 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   const int other = vb ? W : 0;
 
   u += blockIdx.y * p.uplane + a - (EVEN ? 0 : p.urow);
-  auto load = [&](int j) { return Cplx<T>{g[j * p.frow], g[j * p.frow + other]}; };
+  auto load = [&](int j) {
+    Cplx<T> v = {g[j * p.frow], g[j * p.frow + other]};
+
+    if (EVEN && j == 0 && p.mean) {
+      v.x = (T)((double)v.x - *p.mean);
+      v.y = (T)((double)v.y - *p.mean);
+    }
+    return v;
+  };
   auto store = [&](int k, T v, T w) {
     if (va) u[k * p.urow] = v;
     if (vb) u[k * p.urow + W] = w;
@@ -506,21 +515,20 @@ static __device__ void slab_mean(const BCRCudaBoxPlanes &p, int first, int rows,
 }
 
 /* A block's part of the plain sum of a plane: between two nodes that are mirrors the first mode adds up to N + 1, other even ones
-   to one, of which the transform makes two but of the last one. v: of this thread's mode */
+   to one, of which the transform makes two but of the last one. v: of this thread's mode; part: shared, for each thread */
 static __device__ void slab_sum(const BCRCudaBoxPlanes &p, int modes, double v, double *part)
 {
   const int k = threadIdx.x;
 
   part[k] = k >= modes || k % 2 ? 0 : (k == 0 ? modes : (k == modes - 1 ? 1 : 2)) * v;
   __syncthreads();
+  v = 0;
   if (k < BCR_WARP) {
-    double s = 0;
-
-    for (int i = k; i < (int)blockDim.x; i += BCR_WARP) s += part[i];
+    for (int i = k; i < (int)blockDim.x; i += BCR_WARP) v += part[i];
 #pragma unroll
-    for (int q = BCR_WARP / 2; q; q /= 2) s += __shfl_xor_sync(0xffffffffu, s, q);
-    if (k == 0) p.planesums[blockIdx.y * gridDim.x + blockIdx.x] = p.planeweight[blockIdx.y] * s;
+    for (int q = BCR_WARP / 2; q; q /= 2) v += __shfl_xor_sync(0xffffffffu, v, q);
   }
+  plane_part(p.mean, blockIdx.y, blockIdx.y * gridDim.x + blockIdx.x, v);
 }
 
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
@@ -553,7 +561,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCu
   if constexpr (EVEN) {
     __shared__ double part[NT];
 
-    if (p.planesums && p.planeweight[blockIdx.y] != 0) {
+    if (plane_wanted(p.mean, blockIdx.y)) {
       double v = 0;
 
       for (int i = 0; (int)threadIdx.x < MODES && i < min(K, p.n - rank * K); i++) v += (double)line[0][i];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda.h"
+#include "planemean.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -16,6 +17,7 @@ typedef struct {
   ptrdiff_t frow, fplane, urow,
     uplane;                  /* elements of f, u from row to row of the transformed axis, from plane to plane */
   const void *roots, *chirp; /* BCRCudaBoxRoots() of L, BCRCudaBoxChirp(), in the work type */
+  const double *mean;        /* even, on the device: what the first mode loses, or NULL */
 } BCRCudaBoxPass;
 /* Planes of n rows, one for each mode of the other transform: transformed along one axis, lines along the other, a ring
    if periodic. Rows are ld apart, planes `plane`. half: the first, last equation is halved (node-centred Neumann). even:
@@ -31,10 +33,9 @@ typedef struct {
   int kind, N, n, planes, even, half[2];
   ptrdiff_t ld, plane;
   /* even: a singular operator, whose first mode of the first plane loses the mean of its right-hand side, which times
-     removedfactor goes to removed (NULL: it is not singular); planeweight[planes] times plain sums over planes of the
-     solution, BCRCudaBoxBlocks() numbers for each plane, zero for good without a weight */
-  double *removed, removedfactor, *planesums;
-  const double *planeweight;
+     removedfactor goes to removed (NULL: it is not singular); mean: by BCRCudaBoxBlocks() blocks of a plane */
+  double *removed, removedfactor;
+  BCRCudaPlaneMean mean;
   const double *tab; /* as of BCRCudaSepLines, of N - 1 modes, even: N + 1 */
   const void *roots; /* BCRCudaBoxRoots() of N, in the work type */
   double *ends;      /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */

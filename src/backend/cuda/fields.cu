@@ -159,33 +159,6 @@ int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *
 }
 
 template <typename T>
-__global__ void add_sum(BCRCudaBox b, T *u, int count, const double *part, double factor)
-{
-  __shared__ double sum;
-  double v = 0;
-
-  for (int i = threadIdx.x; i < count; i += blockDim.x) v += part[i];
-  v = block_sum(v);
-  if (threadIdx.x == 0) sum = factor * v;
-  __syncthreads();
-  v = sum;
-  for (int r = blockIdx.x; r < b.n[1] * b.n[2]; r += gridDim.x) {
-    T *p = u + r % b.n[1] * b.stride[1] + r / b.n[1] * b.stride[2];
-
-    for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) p[i * b.stride[0]] = (T)((double)p[i * b.stride[0]] + v);
-  }
-}
-
-int BCRCudaAddSum(BCRStream stream, const BCRCudaBox *box, int single, void *u, int count, const double *part,
-                  double factor)
-{
-  const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 4, BCR_CUDA_PARTIALS);
-
-  BCR_CUDA_TYPE(single, add_sum<<<blocks, BCR_SUM_THREADS, 0, bcr_stream(stream)>>>(*box, (T *)u, count, part, factor));
-  return bcr_done();
-}
-
-template <typename T>
 __global__ void add_value(BCRCudaBox b, const T *from, T *u, const double *value, double factor)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -24,9 +24,6 @@ BCR_CUDA_API int BCRCudaScalePairs(BCRStream stream, const int n[3], int back, i
 #define BCR_CUDA_PARTIALS 1024
 BCR_CUDA_API int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u,
                             const double *const w[3], double *partial, double *sum);
-/* u += factor times the sum of count numbers, by each block for itself and in one order */
-BCR_CUDA_API int BCRCudaAddSum(BCRStream stream, const BCRCudaBox *box, int single, void *u, int count,
-                               const double *part, double factor);
 /* u = (u_from) + factor * *value, out of place if from != u */
 BCR_CUDA_API int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u,
                                  const double *value, double factor);

@@ -5,6 +5,7 @@
 
 #include "cuda.h"
 #include "../../base/ends.h"
+#include "planemean.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -75,13 +76,10 @@ typedef struct {
      p (8 - p)/2 in row p = 1, 2, ... of a regular group, those of the tables in others. A column that is a node and a mirror
      has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
   double *sums;
-  /* device, substitution of whole rows: plain sums over planes of the solution times a weight [planes] each, a number for
-     each block of planes with one, others are zero for good. NULL: not wanted */
-  const double *planeweight;
-  double *planesums;
-  int shape;          /* BCR_LEVEL0_128x7, ... */
-  const void *before; /* open[0]: solution in the row before the first */
-  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
+  BCRCudaPlaneMean mean; /* substitution of whole rows, by BCRCudaLevel0RowsBlocks() blocks of a plane */
+  int shape;             /* BCR_LEVEL0_128x7, ... */
+  const void *before;    /* open[0]: solution in the row before the first */
+  int early;             /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
 enum {

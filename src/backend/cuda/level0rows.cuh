@@ -12,6 +12,7 @@
 #pragma once
 
 #include "level0.cuh"
+#include "planemean.cuh"
 
 enum {
   ROWS_K = 4,            /* columns of a thread */
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
                        p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
-  const bool sums = BACK && p.planesums && p.planeweight[blockIdx.z] != 0;
+  const bool sums = BACK && plane_wanted(p.mean, blockIdx.z);
   /* carry: what the separator before has from its left, BACK = 0 */
   T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
@@ -484,13 +485,11 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     }
   }
   if (sums) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      double v = 0;
+    double v = 0;
 
-      for (int q = 0; q < nw; q++) v += s.sum[q];
-      p.planesums[blockIdx.z * gridDim.y + blockIdx.y] = p.planeweight[blockIdx.z] * v;
-    }
+    __syncthreads();
+    for (int q = 0; q < nw; q++) v += s.sum[q];
+    plane_part(p.mean, blockIdx.z, blockIdx.z * gridDim.y + blockIdx.y, v);
   }
   if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
     __syncwarp();

@@ -44,8 +44,7 @@ static double box_norm(int even, PetscInt k, int N, double norm)
   return norm * (even && (k == 0 || k == N) ? 0.5 : 0.25);
 }
 
-PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor, double *removed, const double *planeweight,
-                                 double *planesums)
+PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor, double *removed, const BCRCudaPlaneMean *mean)
 {
   const BCRPlan p = b->plan;
   const BCRAxis *x = &p->axis[p->box.in], *y = &p->axis[p->box.across], *z = &p->axis[p->box.line];
@@ -89,8 +88,7 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor, double *removed,
   r.pin = p->singular ? 0 : -1;
   b->planes.removed = removed;
   b->planes.removedfactor = 0.25 * norm[0] * p->norm[p->box.in][0]; /* two transforms, each times two */
-  b->planes.planeweight = planeweight;
-  b->planes.planesums = planesums;
+  b->planes.mean = *mean;
   r.ax = x->a;
   r.ay = z->a;
   b->planes.tab = tab;
@@ -98,10 +96,13 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor, double *removed,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox b, BCRStream stream, const void *f, void *u)
+PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox b, BCRStream stream, const void *f, void *u, const double *mean)
 {
+  BCRCudaBoxPass p = b->pass;
+
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->plan->single, f, u));
+  p.mean = mean;
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &p, b->plan->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -14,10 +14,11 @@ typedef struct _n_BCRDeviceBox *BCRDeviceBox;
 PETSC_INTERN PetscErrorCode BCRDeviceBoxCreate(BCRPlan plan, BCRStream stream, BCRDeviceBox *box);
 /* tables for the plan's shift and a factor of the solution; of a singular operator, else NULL: BCRCudaBoxPlanes */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double factor, double *removed,
-                                              const double *planeweight, double *planesums);
+                                              const BCRCudaPlaneMean *mean);
 PETSC_INTERN PetscInt BCRDeviceBoxBlocks(BCRDeviceBox box); /* of a plane, BCRCudaBoxBlocks() */
-/* the stages: the transform first and last, the planes in place */
-PETSC_INTERN PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox box, BCRStream stream, const void *f, void *u);
+/* the stages: the transform first and last (mean: BCRCudaBoxPass), the planes in place */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox box, BCRStream stream, const void *f, void *u,
+                                                const double *mean);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxPlanes(BCRDeviceBox box, BCRStream stream, void *u);
 /* A box that goes on at open ends on other ranks, as BCRDeviceCoreCreateBorder() has it */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u,

@@ -103,10 +103,7 @@ struct _n_BCRDeviceCore {
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
 
-  /* BCRPlanMeanOfPlanes(): weights of planes, plain sums times these by blocks, on the device */
-  const double *planeweight;
-  double *planesums;
-  PetscInt nplanesums;
+  BCRCudaPlaneMean planemean; /* BCRPlanMeanOfPlanes() */
 
   /* RING, SPLIT */
   BCRCudaRing ring;
@@ -187,6 +184,14 @@ static inline void BCRDevicePlaneNumbers(BCRDeviceCore c, PetscInt k, double *sh
   *shift = BCRPlanPlaneShift(c->plan, mode);
   *scale = c->factor * BCRPlanPlaneNorm(c->plan, mode);
   if (BCRDeviceAcrossDoubles(c)) *scale *= 0.5 / BCRDeviceGain(c, across, c->plan->acrossby, mode);
+}
+
+/* what the transform of columns takes out of the first mode on the way back, or NULL */
+static inline const double *BCRDeviceColumnsMean(BCRDeviceCore c, PetscBool back)
+{
+  return back && BCRPlanMeanOfPlanes(c->plan) && (c->kind == BCR_PLAN_BOX || c->plan->acrossby == BCR_TRANSFORM_COLUMNS)
+           ? c->planemean.mean
+           : NULL;
 }
 
 /* The lines along axis d of an array with such strides */

@@ -445,8 +445,7 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   PetscCall(mean_tables(c, &shape));
   if (BCRPlanMeanOfPlanes(p)) {
     PetscCall(BCRDeviceMeanTables(c, p->across, p->acrossby, BCRCudaLevel0RowsBlocks(l)));
-    l->planeweight = c->planeweight;
-    l->planesums = c->planesums;
+    l->mean = c->planemean;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

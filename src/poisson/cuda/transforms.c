@@ -314,6 +314,7 @@ static int across_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, BCRTr
     return BCRCudaRowFftAcross(stream, &c->across[d].rows, synthesis, c->single, fl, f, ul, u);
   if (by == BCR_TRANSFORM_ACROSS)
     return BCRCudaChirpAcrossApply(stream, &c->across[d].chirp, synthesis, c->single, fl, f, ul, u);
+  p.mean = BCRDeviceColumnsMean(c, synthesis ? PETSC_TRUE : PETSC_FALSE);
   p.nx = fl->na;
   p.nb = fl->nb;
   p.frow = fl->s;
