@@ -528,7 +528,7 @@ static __device__ void slab_sum(const BCRCudaBoxPlanes &p, int modes, double v, 
 #pragma unroll
     for (int q = BCR_WARP / 2; q; q /= 2) v += __shfl_xor_sync(0xffffffffu, v, q);
   }
-  plane_part(p.mean, blockIdx.y, blockIdx.y * gridDim.x + blockIdx.x, v);
+  if (k == 0) plane_part(p.mean, blockIdx.y, blockIdx.y * gridDim.x + blockIdx.x, v);
 }
 
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
@@ -570,6 +570,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCu
   }
   slab_synthesis<T, N, A, W, EVEN>((const T *)p.roots, u, p.ld, left);
   cluster_wait();
+  if (EVEN && threadIdx.x < BCR_WARP && plane_wanted(p.mean, blockIdx.y)) plane_done(p.mean);
 }
 
 /* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */

@@ -34,7 +34,7 @@ struct RowsShared {
   T ex[2][3][8][NW];
   /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
   int far, steps[3];
-  double sum[NW]; /* of a warp's columns of the solution */
+  double sum[NW]; /* of a warp's columns of the solution, of planes that have a part in the mean */
 };
 
 template <typename T>
@@ -82,17 +82,6 @@ static __device__ __forceinline__ void rows_put(T *row, int lane, const T *x)
     *(double2 *)(row + rows_at<T>(4 * lane)) = double2{x[0], x[1]};
     *(double2 *)(row + rows_at<T>(4 * lane + 2)) = double2{x[2], x[3]};
   } else *(float4 *)(row + 4 * lane) = float4{x[0], x[1], x[2], x[3]};
-}
-
-/* what the lanes of a warp have is added to *sum, in one order */
-template <typename T>
-static __device__ __forceinline__ void rows_sum(T v, double *sum)
-{
-  double s = (double)v;
-
-#pragma unroll
-  for (int q = 16; q > 0; q /= 2) s += __shfl_xor_sync(BCR_FULL, s, q);
-  if ((threadIdx.x & 31) == 0) *sum += s;
 }
 
 /* Groups first .. last - 1, as level0_groups(). S: separators, their right-hand sides (BACK = 0) or solutions */
@@ -161,7 +150,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   };
 
   load_rows(first);
-  if (sums && lane == 0) s.sum[warp] = 0;
+  T total = 0; /* of this thread's columns of the solution */
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
     T v = m * m;
@@ -268,11 +257,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       }
       if (has_sep(g)) store(u + (ptrdiff_t)(row_of(g) + h) * p.ldu, seps + (g & 1) * CH);
       if (sums && has_sep(g)) {
-        T v = 0;
-
 #pragma unroll
-        for (int i = 0; i < K; i++) v += K * lane + i < mine ? right[i] : (T)0;
-        rows_sum(v, &s.sum[warp]);
+        for (int i = 0; i < K; i++) total += K * lane + i < mine ? right[i] : (T)0;
       }
     }
     __syncwarp();
@@ -457,14 +443,11 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         for (int r = 0; r < R; r++) x[r][i] = v[r];
       }
       if (sums) {
-        T v = 0;
-
 #pragma unroll
         for (int i = 0; i < K; i++) {
 #pragma unroll
-          for (int r = 0; r < R; r++) v += K * lane + i < mine && (R == 7 || r < h) ? x[r][i] : (T)0;
+          for (int r = 0; r < R; r++) total += K * lane + i < mine && (R == 7 || r < h) ? x[r][i] : (T)0;
         }
-        rows_sum(v, &s.sum[warp]);
       }
       T *to = u + (ptrdiff_t)row_of(g) * p.ldu;
 
@@ -485,11 +468,18 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     }
   }
   if (sums) {
-    double v = 0;
+    double v = (double)total;
 
+#pragma unroll
+    for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
+    if (lane == 0) s.sum[warp] = v;
     __syncthreads();
-    for (int q = 0; q < nw; q++) v += s.sum[q];
-    plane_part(p.mean, blockIdx.z, blockIdx.z * gridDim.y + blockIdx.y, v);
+    if (threadIdx.x == 0) {
+      v = 0;
+      for (int q = 0; q < nw; q++) v += s.sum[q];
+      plane_part(p.mean, blockIdx.z, blockIdx.z * gridDim.y + blockIdx.y, v);
+    }
+    if (threadIdx.x < 32) plane_done(p.mean);
   }
   if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
     __syncwarp();
