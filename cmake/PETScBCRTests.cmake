@@ -283,7 +283,7 @@ function(petscbcr_add_program_tests)
     petscbcr_set_test_properties(device-mixed LABELS cuda ranks1)
     if(TARGET bcr_emulator) # the CUDA backend without a GPU: kernels from their PTX
       set(emulated "LD_PRELOAD=$<TARGET_FILE:bcr_emulator>")
-      add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 10 -use_gpu_aware_mpi 0)
+      add_test(NAME emulated-core COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -cases 11 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-split COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -step 128 -cases 129 -use_gpu_aware_mpi 0)
       # a device with 40 MB of second-level cache and no clusters of blocks
       add_test(NAME emulated-a100 COMMAND ${CMAKE_COMMAND} -E env ${emulated} BCR_EMULATOR_MODEL=a100 $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -cases 1 -clusters 0 -use_gpu_aware_mpi 0)

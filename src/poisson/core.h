@@ -22,7 +22,7 @@ typedef enum {
   BCR_PLAN_LINE,      /* one tridiagonal line */
   BCR_PLAN_RECURSIVE, /* three dimensions by the recursion of paper 000 */
   BCR_PLAN_REDUCTION, /* block cyclic reduction with a given schedule, in three dimensions for each mode along `across` */
-  BCR_PLAN_BOX,       /* planes of modes on chip: sine transform, a line for each mode, and back */
+  BCR_PLAN_BOX,       /* planes of modes on chip: sine or cosine transform, a line for each mode, and back */
   BCR_PLAN_SPLIT, /* transforms of planes, that along y in two parts, of which the other is with the lines across them */
   BCR_PLAN_RING,  /* planes transformed both ways through the second-level cache, a line across them for each mode */
   BCR_PLAN_BOX_PRODUCT,  /* BOX by products on the tensor cores */

@@ -729,14 +729,28 @@ PetscBool BCRPlanMeanOfRanks(BCRPlan p)
   return p->kind == BCR_PLAN_LEVEL0 && p->dim == 2 && p->separators.n >= 1 ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* Modes of an axis of mirrors in nodes add up to one if they are even, else to zero */
+PetscBool BCRPlanMeanOfPlanes(BCRPlan p)
+{
+  const BCRAxis *y = p->across >= 0 ? &p->axis[p->across] : NULL;
+
+  if (p->singular && p->limits.cuda && p->kind == BCR_PLAN_BOX) return PETSC_TRUE;
+  return p->singular && p->limits.cuda && !p->open[0] && !p->open[1] && p->kind == BCR_PLAN_LEVEL0_ROWS && !y->lower &&
+             BCREndGetRule(y->end[0]).weight < 1 && BCREndGetRule(y->end[1]).weight < 1
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
-  /* a device takes the mean from the plane of the constant mode, where all others add up to zero; hosts sum in level 0 */
-  const PetscBool mean =
-    p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) && BCRPlanAddsUp(&p->axis[p->across])
-      ? PETSC_TRUE
-      : PETSC_FALSE;
+  /* a device takes the mean from the plane of the constant mode, where all others add up to zero, or from planes of even
+     modes; hosts sum in level 0 */
+  const PetscBool planes_mean = BCRPlanMeanOfPlanes(p),
+                  mean = planes_mean || (p->limits.cuda && p->singular && p->across >= 0 && BCRPlanIsLevel0(p->kind) &&
+                                         BCRPlanAddsUp(&p->axis[p->across]))
+                           ? PETSC_TRUE
+                           : PETSC_FALSE;
   const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
                line = 5; /* line: flops of an unknown */
   PetscBool constant = p->limits.cuda && p->singular && p->dim > 1 && p->kind == BCR_PLAN_FOURIER
@@ -777,6 +791,8 @@ static void plan_stages(BCRPlan p)
                      in = p->kind == BCR_PLAN_BOX_PRODUCT ? p->blocks : p->box.in;
       const BCRTransformKind by = p->kind == BCR_PLAN_BOX_PRODUCT ? BCR_TRANSFORM_PRODUCT : BCR_TRANSFORM_SINE;
 
+      if (back && planes_mean)
+        stage_add(p, BCR_STAGE_MEAN, across, PETSC_FALSE, 2 * N / (double)p->n[across], N / (double)p->n[across]);
       stage_add(p, BCR_STAGE_ACROSS, across, b, 2 * N,
                 N / (double)p->n[across] *
                   transform_flops(p, p->kind == BCR_PLAN_BOX_PRODUCT ? p->acrossby : by, across));
@@ -821,7 +837,8 @@ static void plan_stages(BCRPlan p)
         stage_add(p, BCR_STAGE_TRANSFORM, t, b, p->kind == BCR_PLAN_LEVEL0_SMALL ? 0 : 2 * sep, rows);
         stage_add(p, BCR_STAGE_BACK, p->blocks, b, 2 * N + sep, N / 8 * 68);
         if (mean)
-          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, 3 * N / (double)p->nplanes, 2 * N / (double)p->nplanes);
+          stage_add(p, BCR_STAGE_MEAN, p->across, PETSC_FALSE, (planes_mean ? 2 : 3) * N / (double)p->nplanes,
+                    (planes_mean ? 1 : 2) * N / (double)p->nplanes);
         if (p->across >= 0)
           stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
                     N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
@@ -1018,9 +1035,10 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_BOX_PASSES:
     PetscCall(PetscSNPrintf(
       text, size,
-      "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
-      p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
-      p->label[p->box.in], p->label[p->box.line]));
+      "%ssine transform along %c, planes of its modes %s: %ssine transform along %c, a line along %c for each mode",
+      BCREndIsZero(p->axis[p->box.across].end[0]) ? "" : "co", p->label[p->box.across],
+      p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
+      BCREndIsZero(p->axis[p->box.in].end[0]) ? "" : "co", p->label[p->box.in], p->label[p->box.line]));
     break;
   case BCR_PLAN_SPLIT:
     PetscCall(PetscSNPrintf(

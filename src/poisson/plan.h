@@ -205,6 +205,8 @@ PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 PETSC_INTERN PetscBool BCRPlanMeanInLines(BCRPlan plan);
 /* The same of rows that go on on other ranks: the lines know their part of the sum */
 PETSC_INTERN PetscBool BCRPlanMeanOfRanks(BCRPlan plan);
+/* The mean is that of the planes of even modes along `across`, before they are transformed back */
+PETSC_INTERN PetscBool BCRPlanMeanOfPlanes(BCRPlan plan);
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);
 /* The same with the two axes: coefficients of 1, T of the rows, T of the block rows and their product, in unit coupling */

@@ -56,10 +56,10 @@ typedef struct {
 
 static PetscBool rows_sine(BCRPlan p, const BCRCudaModes *m)
 {
-  const PetscBool sine = node_ends(&p->axis[0], -1),
-                  even = (p->product || p->transform[0] != BCR_TRANSFORM_PRODUCT) && node_ends(&p->axis[0], 1);
-
-  return (sine || even) && p->limits.cuda->sine(m->P, p->single, p->limits.cuda->shared) ? PETSC_TRUE : PETSC_FALSE;
+  return (node_ends(&p->axis[0], -1) || node_ends(&p->axis[0], 1)) &&
+             p->limits.cuda->sine(m->P, p->single, p->limits.cuda->shared)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
@@ -154,6 +154,7 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
   if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
+  if (node_ends(a, 1) && cuda->box((int)a->n - 1)) return BCR_TRANSFORM_COLUMNS;
   if (across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
@@ -255,13 +256,15 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
 
   memset(pass, 0, sizeof(*pass));
   memset(planes, 0, sizeof(*planes));
-  pass->N = pass->L = (int)p->n[across] + 1;
+  pass->even = node_ends(&p->axis[across], 1);
+  pass->N = pass->L = (int)p->n[across] + (pass->even ? -1 : 1);
   pass->nx = (int)p->n[0];
   pass->nb = (int)p->n[3 - across];
   pass->frow = pass->urow = p->stride[across];
   pass->fplane = pass->uplane = p->stride[3 - across];
   planes->kind = p->box.kind;
-  planes->N = (int)p->n[in] + 1;
+  planes->even = node_ends(&p->axis[in], 1);
+  planes->N = (int)p->n[in] + (planes->even ? -1 : 1);
   planes->n = (int)p->n[line] - (p->open[1] ? 1 : 0);
   planes->planes = (int)p->n[across];
   planes->ld = p->stride[3 - across];
@@ -282,12 +285,20 @@ enum {
   BOX_WAIT_LENGTH = 128
 };
 
+/* There are transforms by classes of these lengths */
 static PetscBool box_axis(BCRPlan p, PetscInt d)
 {
-  return node_ends(&p->axis[d], -1) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt N = node_ends(&p->axis[d], -1) ? p->n[d] + 1 : (node_ends(&p->axis[d], 1) ? p->n[d] - 1 : 0);
+
+  return p->limits.cuda->box((int)N) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Sine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
+static PetscBool box_sines(BCRPlan p, PetscInt d)
+{
+  return node_ends(&p->axis[d], -1);
+}
+
+/* Sine or cosine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
    the device is asked once */
 static const char *box_find(BCRPlan p)
 {
@@ -321,6 +332,7 @@ static const char *box_find(BCRPlan p)
 
     if (!box_axis(p, ways[w].across) || !box_axis(p, ways[w].in)) continue;
     if (ways[w].kind == BCR_CUDA_BOX_ROWS && p->n[ways[w].in] > BOX_ROWS_MOST) continue;
+    if (ways[w].kind != BCR_CUDA_BOX_SLABS && (!box_sines(p, ways[w].across) || !box_sines(p, ways[w].in))) continue;
     if (open && (ways[w].line != p->along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     p->box.kind = ways[w].kind;
     p->box.across = ways[w].across;
@@ -525,7 +537,17 @@ static PetscBool ring_products(BCRPlan p)
   return cosines;
 }
 
-static const char *cuda_box_product(BCRPlan p);
+static const char *cuda_box_product(BCRPlan p), *cuda_level0_rows(BCRPlan p);
+
+/* Transforms by classes, which take less than planes through the cache with running sums (h200_planes.csv), and another plan
+   that has them */
+static PetscBool ring_classes(BCRPlan p)
+{
+  return !p->product && !ring_open(p) && box_axis(p, p->ring.axis[0]) && box_axis(p, p->ring.axis[1]) &&
+             p->acrossby == BCR_TRANSFORM_COLUMNS && (!cuda_box_product(p) || !cuda_level0_rows(p))
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
 
 /* Lines along the last axis if they can be, and first of all by tables: planes are one piece of memory then */
 static const char *cuda_ring(BCRPlan p)
@@ -544,9 +566,10 @@ static const char *cuda_ring(BCRPlan p)
   way = why[0] || (general[0] && !why[1] && !general[1]) ? 1 : 0;
   (void)ring_sizes(p, PETSC_FALSE, way); /* sets the axes */
   (void)ring_product(p);
+  if (ring_classes(p)) return "cosines of such lengths have kernels that are faster";
   p->general = general[way];
   if (p->general && ring_open(p)) return "lines that go on on other ranks are not by tables";
-  return ring_products(p) && !p->excluded[BCR_PLAN_BOX_PRODUCT] && !cuda_box_product(p)
+  return !p->product && ring_products(p) && !p->excluded[BCR_PLAN_BOX_PRODUCT] && !cuda_box_product(p)
            ? "products in planes on chip are faster between such ends"
            : NULL;
 }

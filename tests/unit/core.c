@@ -183,6 +183,40 @@ static void box_mean(Box *b, PetscInt number)
   }
 }
 
+/* Cosine transforms by classes on a device: axis 1 has 2^k + 1 nodes between Neumann ends, and others often have */
+static void box_classes(Box *b)
+{
+  static const PetscInt sizes[3][6] = {
+    {257, 65,  129, 129, 513, 33 },
+    {129, 129, 129, 129, 257, 513},
+    {17,  24,  33,  129, 129, 129}
+  };
+  static const BCREnd ends[][2] = {
+    {BCR_END_NEUMANN,      BCR_END_NEUMANN     },
+    {BCR_END_NEUMANN,      BCR_END_NEUMANN     },
+    {BCR_END_PERIODIC,     BCR_END_PERIODIC    },
+    {BCR_END_CELL_NEUMANN, BCR_END_NEUMANN     },
+    {BCR_END_NEUMANN,      BCR_END_CELL_NEUMANN},
+    {BCR_END_DIRICHLET,    BCR_END_DIRICHLET   },
+    {BCR_END_DIRICHLET,    BCR_END_NEUMANN     }
+  };
+
+  b->dim = 3;
+  b->lowest = 0;
+  b->singular = PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCREnd *pair = ends[d == 1 ? 0 : lrand48() % (lrand48() % 2 ? 5 : 7)];
+    BCRAxis *x = &b->axis[d];
+
+    b->n[d] = x->n = sizes[d][lrand48() % 6];
+    x->a = lrand48() % 3 ? 1 : exp(2 * rnd());
+    for (int e = 0; e < 2; e++) {
+      x->end[e] = pair[e];
+      if (BCREndExcess(x->end[e]) > 0) b->singular = PETSC_FALSE;
+    }
+  }
+}
+
 /* Makes axis d of a random box general: cells of random widths, couplings over cell sizes; it may be a ring, of widths
    1 and 2, so that rounding leaves it symmetrisable */
 static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
@@ -228,11 +262,11 @@ static void axis_general(Box *b, PetscInt d, PetscBool *dirichlet)
    Dirichlet ends, or boxes for other plans of the device. number: not negative for planes whose separators are an axis
    of their own; successive numbers go through all pairs of ends with each other: the random numbers of seeds that are
    multiples of 8 do not. several: two axes are general, at least. sixteen: planes for level 0 of radix 16 on the
-   device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring(); mean: not
-   negative for box_mean() */
+   device; tall: more separators than lines of the device have with eight modes in a block; ring: box_ring(); classes:
+   box_classes(); mean: not negative for box_mean() */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool several,
                        PetscBool sixteen, PetscBool tall, PetscBool ring, PetscBool split, PetscBool moves,
-                       PetscInt mean)
+                       PetscBool classes, PetscInt mean)
 {
   static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
                                    40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -326,12 +360,17 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
   }
+  if (classes) {
+    box_classes(b);
+    any = PETSC_TRUE;
+    dirichlet = PETSC_FALSE;
+  }
   if (mean >= 0) {
     box_mean(b, mean);
     any = PETSC_TRUE;
     dirichlet = PETSC_FALSE;
-  } else if (several ||
-             (!b->moves && line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0)) { /* general axes */
+  } else if (several || (!b->moves && !classes && line < 0 && !across && !sixteen && !tall &&
+                         lrand48() % 6 == 0)) { /* general axes */
     const PetscInt first = ring ? lines : (PetscInt)(lrand48() % b->dim),
                    second = several ? (first + 1) % b->dim : first;
 
@@ -356,7 +395,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   if (mean >= 0) b->shift = 0;
   if (!any && b->shift <= 0) b->shift = 1;
   if (b->shift != 0 || !any) b->singular = PETSC_FALSE;
-  b->stride[0] = mean >= 0 || lrand48() % 8 ? 1 : 2;
+  b->stride[0] = mean >= 0 || classes || lrand48() % 8 ? 1 : 2;
   pad[0] = (PetscInt)(lrand48() % 3);
   pad[1] = (PetscInt)(lrand48() % 3);
   if ((pad[0] + pad[1]) % 2 == 0) pad[0] = pad[1] = 0; /* half of the boxes are one piece of memory */
@@ -645,7 +684,8 @@ int main(int argc, char **argv)
                !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 4 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE,
                device && t % 16 == 6 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 22 ? PETSC_TRUE : PETSC_FALSE,
-               device && !spectral && t == 150 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
+               device && !spectral && t == 150 ? PETSC_TRUE : PETSC_FALSE,
+               device && t % 32 == 10 ? PETSC_TRUE : PETSC_FALSE, device && t % 16 == 2 ? t / 16 : -1);
     if (device && spectral) box_products(&b);
     ngeneral[(b.axis[0].lower ? 1 : 0) + (b.axis[1].lower ? 1 : 0) + (b.axis[2].lower ? 1 : 0)]++;
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
@@ -675,7 +715,7 @@ int main(int argc, char **argv)
           options.radix = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
-        if (device && (spectral || t % 32 == 14 || t % 16 == 6 || t % 16 == 2)) options.radix = 0;
+        if (device && (spectral || t % 32 == 14 || t % 32 == 10 || t % 16 == 6 || t % 16 == 2)) options.radix = 0;
         if (device && t % 8 == 3) {
           options.radix = 0;
           options.level0 = 16;

@@ -109,6 +109,11 @@ int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single)
   return fits;
 }
 
+int BCRCudaBoxBlocks(const BCRCudaBoxPlanes *p)
+{
+  return (p->n + 2 * BCR_BOX_EVEN_PAIRS - 1) / (2 * BCR_BOX_EVEN_PAIRS);
+}
+
 int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u)
 {
   if (p->nx < 1 || p->nb < 1) return 0;

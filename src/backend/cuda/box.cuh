@@ -13,6 +13,7 @@
 
 #include "box.h"
 #include "cluster.cuh"
+#include "planemean.cuh"
 #include "seplines.h"
 #include "reduced.cuh"
 #include "sines.cuh"
@@ -24,7 +25,7 @@
 /* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of
    column pair threadIdx.x % W. Loads and stores: load(j) gives the pair at point j, store(k, v, w)
    takes mode k of both */
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN = 0>
 struct Columns {
   static constexpr int L = Sine<N, A>::L, CLASSES = Sine<N, A>::CLASSES, NT = W * Sine<N, A>::TASKS,
                        BYTES = CLASSES * L * W * 2 * (int)sizeof(T);
@@ -42,11 +43,11 @@ struct Columns {
       const int p = IDLE ? min(task, Sine<N, A>::FIRST - 1) : task;
       Cplx<T> x[A];
 
-      if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1)>(p, load, x);
+      if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1), EVEN>(p, load, x);
       if (LOAD_SHARED) __syncthreads();
       if (task < Sine<N, A>::FIRST)
-        sine_first<T, N, A, IDLE && A == 16, !IDLE>(p, x, roots,
-                                                    [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+        sine_first<T, N, A, IDLE && A == 16, !IDLE, EVEN>(p, x, roots,
+                                                          [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     }
     __syncthreads();
     {
@@ -56,7 +57,7 @@ struct Columns {
       sine_second<T, N, A, IDLE && A == 16, !IDLE>(
         r, s, roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
       if (STORE_SHARED) __syncthreads();
-      if (task < Sine<N, A>::SECOND) sine_store<T, N, A, (HALF & 2)>(r, s, x, store);
+      if (task < Sine<N, A>::SECOND) sine_store<T, N, A, (HALF & 2), EVEN>(r, s, x, store);
     }
   }
 };
@@ -77,18 +78,26 @@ static __device__ __forceinline__ void halves_store(T *u, ptrdiff_t s, int half,
 }
 
 /* HALVES: out of place, where that is faster (in place, what is written in part has been read before) */
-template <typename T, int N, int A, int W, int MINB, int HALVES>
+template <typename T, int N, int A, int W, int MINB, int EVEN, int HALVES>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const int a = blockIdx.x * 2 * W + threadIdx.x % W;
   const bool va = a < p.nx, vb = a + W < p.nx;
   /* columns beyond the last one repeat others: no predicates */
-  const T *g = f + blockIdx.y * p.fplane + (va ? a : p.nx - 1) - p.frow;
+  const T *g = f + blockIdx.y * p.fplane + (va ? a : p.nx - 1) - (EVEN ? 0 : p.frow);
   const int other = vb ? W : 0;
 
-  u += blockIdx.y * p.uplane + a - p.urow;
-  auto load = [&](int j) { return Cplx<T>{g[j * p.frow], g[j * p.frow + other]}; };
+  u += blockIdx.y * p.uplane + a - (EVEN ? 0 : p.urow);
+  auto load = [&](int j) {
+    Cplx<T> v = {g[j * p.frow], g[j * p.frow + other]};
+
+    if (EVEN && j == 0 && p.mean) {
+      v.x = (T)((double)v.x - *p.mean);
+      v.y = (T)((double)v.y - *p.mean);
+    }
+    return v;
+  };
   auto store = [&](int k, T v, T w) {
     if (va) u[k * p.urow] = v;
     if (vb) u[k * p.urow + W] = w;
@@ -97,20 +106,20 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   if constexpr (HALVES) {
     typedef Sine<N, A> S;
     constexpr int L = S::L;
-    static_assert(W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1,
+    static_assert(!EVEN && W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1,
                   "tasks are points, then classes, in pairs but for the last one");
     const int task = threadIdx.x / W, half = task & 1;
     const bool pair = task > 1, here = half ? vb : va; /* first task of the two is not class 0, which is shorter */
     Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
     Cplx<T> x[A];
 
-    sine_load<T, N, A, 0>(task, load, x);
-    sine_first<T, N, A, 0, 1>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+    sine_load<T, N, A, 0, 0>(task, load, x);
+    sine_first<T, N, A, 0, 1, 0>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     __syncthreads();
     sine_second<T, N, A, 0, 1>(
       task, 0, (const T *)p.roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
     if (task == S::SECOND - 1) { /* half a warp */
-      sine_store<T, N, A, 0>(task, 0, x, store);
+      sine_store<T, N, A, 0, 0>(task, 0, x, store);
       return;
     }
     u += half ? W : 0;
@@ -122,7 +131,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
       if (m < A / 2) halves_store(u, p.urow, half, k, 1, m > 0 || pair, here, -v.y, v.x);
       else halves_store(u, p.urow, half, 2 * N - k, -1, pair, here, v.y, -v.x);
     }
-  } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
+  } else Columns<T, N, A, W, EVEN>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
 
 /* Odd lengths N of lines that are convolutions (chirp.cuh), of length L, which is at least N - 1:
@@ -195,7 +204,7 @@ struct Rows {
   {
     const int i = min((int)threadIdx.x / S::FIRST, PAIRS - 1); /* idle threads do what others do */
 
-    sine_load<T, N, A, 0>(
+    sine_load<T, N, A, 0, 0>(
       threadIdx.x % S::FIRST,
       [&](int j) {
         return Cplx<T>{load(i, j), load(i + PAIRS, j)};
@@ -211,8 +220,8 @@ struct Rows {
       Cplx<T> *y = (Cplx<T> *)sm + task * CLASSES;
 
       if (task < PAIRS)
-        sine_first<T, N, A, A == 16, 0>(threadIdx.x % S::FIRST, x, roots,
-                                        [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+        sine_first<T, N, A, A == 16, 0, 0>(threadIdx.x % S::FIRST, x, roots,
+                                           [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
@@ -226,7 +235,7 @@ struct Rows {
         r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
-        sine_store<T, N, A, 0>(r, s, z, [&](int k, T v, T w) {
+        sine_store<T, N, A, 0, 0>(r, s, z, [&](int k, T v, T w) {
           m[k] = v;
           m[PAIRS * PITCH + k] = w;
         });
@@ -322,13 +331,13 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
   for (int q = 0; q < M; q++) {
     double power = mu[q], sum = mu[q];
 
-    mK[q] = PK[q] = PT[q] = 0;
-    mT[q] = 1;
+    PK[q] = PT[q] = 0;
+    mK[q] = mT[q] = 1;
 #pragma unroll
     for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
-      if (1 << i == K) {
-        mK[q] = power;
-        PK[q] = sum;
+      if (K >> i & 1) {
+        PK[q] += mK[q] * mK[q] * sum;
+        mK[q] *= power;
       }
       if (1 << i <= K && (tail >> i & 1)) {
         PT[q] += mT[q] * mT[q] * sum;
@@ -431,7 +440,7 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
 
 /* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the
    other. left: columns from this thread's first one on */
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN>
 static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -442,7 +451,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   if (left < 1) u -= 1 - left;
-  Columns<T, N, A, W>::template transform<0, 1, 1, 0>(
+  Columns<T, N, A, W, EVEN>::template transform<0, 1, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{u[j * ld], u[j * ld + other]};
@@ -453,7 +462,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
     });
   __syncthreads();
 }
-template <typename T, int N, int A, int W>
+template <typename T, int N, int A, int W, int EVEN>
 static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -463,7 +472,7 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   __syncthreads();
-  Columns<T, N, A, W>::template transform<1, 0, 1, 0>(
+  Columns<T, N, A, W, EVEN>::template transform<1, 0, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{m[j * PITCH], left > W ? m[j * PITCH + W] : (T)0};
@@ -474,26 +483,94 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
     });
 }
 
+/* The first mode's line loses the mean of its right-hand sides, of all blocks of the cluster; line: the rows of this one */
+template <typename T>
+static __device__ void slab_mean(const BCRCudaBoxPlanes &p, int first, int rows, double *sum, T *line)
+{
+  const int lane = threadIdx.x;
+  const auto weight = [&](int i) {
+    return (p.half[0] && first + i == 0) || (p.half[1] && first + i == p.n - 1) ? 0.5 : 1.;
+  };
+
+  if (lane < BCR_WARP) {
+    double s = 0;
+
+    for (int i = lane; i < rows; i += BCR_WARP) s += weight(i) * (double)line[i];
+#pragma unroll
+    for (int q = BCR_WARP / 2; q; q /= 2) s += __shfl_xor_sync(0xffffffffu, s, q);
+    if (lane == 0) *sum = s;
+  }
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
+  if (lane < BCR_WARP) {
+    double s = 0;
+
+    for (int q = 0; q < (int)gridDim.x; q++) s += cluster_read(sum, q);
+    s /= p.n - 0.5 * (p.half[0] + p.half[1]);
+    if (first == 0 && lane == 0) *p.removed = s * p.removedfactor;
+    for (int i = lane; i < rows; i += BCR_WARP) line[i] = (T)((double)line[i] - s);
+  }
+  __syncthreads();
+}
+
+/* A block's part of the plain sum of a plane: between two nodes that are mirrors the first mode adds up to N + 1, other even ones
+   to one, of which the transform makes two but of the last one. v: of this thread's mode; part: shared, for each thread */
+static __device__ void slab_sum(const BCRCudaBoxPlanes &p, int modes, double v, double *part)
+{
+  const int k = threadIdx.x;
+
+  part[k] = k >= modes || k % 2 ? 0 : (k == 0 ? modes : (k == modes - 1 ? 1 : 2)) * v;
+  __syncthreads();
+  v = 0;
+  if (k < BCR_WARP) {
+    for (int i = k; i < (int)blockDim.x; i += BCR_WARP) v += part[i];
+#pragma unroll
+    for (int q = BCR_WARP / 2; q; q /= 2) v += __shfl_xor_sync(0xffffffffu, v, q);
+  }
+  if (k == 0) plane_part(p.mean, blockIdx.y, blockIdx.y * gridDim.x + blockIdx.x, v);
+}
+
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
-template <typename T, int N, int A, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB, int EVEN>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, M = (N - 2 + NT) / NT;
-  static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES, "modes go where classes have been");
+  constexpr int K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, MODES = EVEN ? N + 1 : N - 1,
+                M = (MODES - 1 + NT) / NT;
+  static_assert((EVEN ? N + 1 : N) * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES,
+                "modes go where classes have been");
+  static_assert(!EVEN || M == 1, "a thread for each mode");
   const int rank = blockIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
   T *line[M];
 
 #pragma unroll
-  /* there is no mode 0 */
+  /* there is no mode 0, or nothing is written there */
   for (int q = 0; q < M; q++)
-    line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0) * PITCH;
-  u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - p.ld;
-  slab_analysis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
-  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1),
-                            (T *)(sm + Columns<T, N, A, W>::BYTES), [&](int q, int i) -> T & { return line[q][i]; });
-  slab_synthesis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
+    line[q] = (T *)sm + ((int)threadIdx.x + q * NT < MODES ? threadIdx.x + q * NT + !EVEN : 0) * PITCH;
+  u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - (EVEN ? 0 : p.ld);
+  slab_analysis<T, N, A, W, EVEN>((const T *)p.roots, u, p.ld, left);
+  if constexpr (EVEN) {
+    __shared__ double mean;
+
+    if (p.removed && blockIdx.y == 0) slab_mean(p, rank * K, min(K, p.n - rank * K), &mean, (T *)sm);
+  }
+  cluster_lines<T, K, N + EVEN, M>(p, MODES, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * MODES,
+                                   (T *)(sm + Columns<T, N, A, W>::BYTES),
+                                   [&](int q, int i) -> T & { return line[q][i]; });
+  if constexpr (EVEN) {
+    __shared__ double part[NT];
+
+    if (plane_wanted(p.mean, blockIdx.y)) {
+      double v = 0;
+
+      for (int i = 0; (int)threadIdx.x < MODES && i < min(K, p.n - rank * K); i++) v += (double)line[0][i];
+      slab_sum(p, MODES, v, part);
+    }
+  }
+  slab_synthesis<T, N, A, W, EVEN>((const T *)p.roots, u, p.ld, left);
   cluster_wait();
+  if (EVEN && threadIdx.x < BCR_WARP && plane_wanted(p.mean, blockIdx.y)) plane_done(p.mean);
 }
 
 /* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */

@@ -10,16 +10,16 @@
 
 #include "box.cuh"
 
-template <typename T, int N, int A, int W, int MINB, int HALVES = 0>
+template <typename T, int N, int A, int W, int MINB, int EVEN = 0, int HALVES = 0>
 static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t stream)
 {
+  const auto kernel = box_columns<T, N, A, W, MINB, EVEN, HALVES>;
   const int bytes = Columns<T, N, A, W>::BYTES;
   const dim3 grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB, HALVES>,
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
+  kernel<<<grid, Columns<T, N, A, W>::NT, bytes, stream>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
@@ -69,11 +69,12 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, args...);
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
-template <typename T, int N, int A, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB, int EVEN = 0>
 static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)
 {
-  return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT,
-                        Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), stream, fits, *p, (T *)u);
+  return cluster_launch(box_slabs<T, N, A, W, MINB, EVEN>, (p->n + 2 * W - 1) / (2 * W), p->planes,
+                        Columns<T, N, A, W>::NT, Columns<T, N, A, W>::BYTES + 2 * (N + EVEN) * sizeof(T), stream, fits,
+                        *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int A, int MINB>
 static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t stream, int *fits)

@@ -5,6 +5,7 @@
 
 #include "cuda.h"
 #include "../../base/ends.h"
+#include "planemean.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -75,9 +76,10 @@ typedef struct {
      p (8 - p)/2 in row p = 1, 2, ... of a regular group, those of the tables in others. A column that is a node and a mirror
      has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
   double *sums;
-  int shape;          /* BCR_LEVEL0_128x7, ... */
-  const void *before; /* open[0]: solution in the row before the first */
-  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
+  BCRCudaPlaneMean mean; /* substitution of whole rows, by BCRCudaLevel0RowsBlocks() blocks of a plane */
+  int shape;             /* BCR_LEVEL0_128x7, ... */
+  const void *before;    /* open[0]: solution in the row before the first */
+  int early;             /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
 enum {
@@ -117,6 +119,7 @@ BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, i
 BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                          void *extra);
 BCR_CUDA_API int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D);
+BCR_CUDA_API int BCRCudaLevel0RowsBlocks(const BCRCudaLevel0 *p); /* of a plane */
 
 #if defined(__cplusplus)
 }

@@ -22,13 +22,18 @@ int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *
   return nw <= ROWS_WARPS && (nw == 1 || p->halo <= 2 * last); /* a warp takes what two others leave */
 }
 
+int BCRCudaLevel0RowsBlocks(const BCRCudaLevel0 *p)
+{
+  return p->strips + (p->g0 > 0) + (p->g1 < p->ng);
+}
+
 template <typename T, int NW, int BACK>
 static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
-  constexpr int MINB = NW > 4 ? 1 : resident<T>(NW) / NW;
-  const int nw = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
+  constexpr int MINB = NW == ROWS_WARPS ? 1 : resident<T>(NW) / NW;
+  const int nw = warps(p->nx), irregular = BCRCudaLevel0RowsBlocks(p) - p->strips;
   const size_t bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
-  const dim3 grid(1, (unsigned)(p->strips + irregular), (unsigned)p->planes);
+  const dim3 grid(1, (unsigned)BCRCudaLevel0RowsBlocks(p), (unsigned)p->planes);
   cudaError_t e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>,
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
@@ -39,6 +44,8 @@ static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, voi
 template <typename T, int BACK>
 static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t stream)
 {
+  if (warps(p->nx) == 5)
+    return rows_run<T, 5, BACK>(p, f, u, D, extra, stream); /* 513 unknowns: three blocks have room */
   return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, stream)
                               : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, stream);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "level0.cuh"
+#include "planemean.cuh"
 
 enum {
   ROWS_K = 4,            /* columns of a thread */
@@ -33,6 +34,7 @@ struct RowsShared {
   T ex[2][3][8][NW];
   /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
   int far, steps[3];
+  double sum[NW]; /* of a warp's columns of the solution, of planes that have a part in the mean */
 };
 
 template <typename T>
@@ -99,6 +101,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
                        p.mirror[1].sign != 0 && p.mirror[1].distance == 0};
   const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
   const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
+  const bool sums = BACK && plane_wanted(p.mean, blockIdx.z);
   /* carry: what the separator before has from its left, BACK = 0 */
   T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
@@ -147,6 +150,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   };
 
   load_rows(first);
+  T total = 0; /* of this thread's columns of the solution */
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
     T v = m * m;
@@ -252,6 +256,10 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         }
       }
       if (has_sep(g)) store(u + (ptrdiff_t)(row_of(g) + h) * p.ldu, seps + (g & 1) * CH);
+      if (sums && has_sep(g)) {
+#pragma unroll
+        for (int i = 0; i < K; i++) total += K * lane + i < mine ? right[i] : (T)0;
+      }
     }
     __syncwarp();
     if (g + 1 < last) {
@@ -434,6 +442,13 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
         for (int r = 0; r < R; r++) x[r][i] = v[r];
       }
+      if (sums) {
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+#pragma unroll
+          for (int r = 0; r < R; r++) total += K * lane + i < mine && (R == 7 || r < h) ? x[r][i] : (T)0;
+        }
+      }
       T *to = u + (ptrdiff_t)row_of(g) * p.ldu;
 
 #pragma unroll
@@ -451,6 +466,20 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       }
       __syncwarp();
     }
+  }
+  if (sums) {
+    double v = (double)total;
+
+#pragma unroll
+    for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
+    if (lane == 0) s.sum[warp] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      v = 0;
+      for (int q = 0; q < nw; q++) v += s.sum[q];
+      plane_part(p.mean, blockIdx.z, blockIdx.z * gridDim.y + blockIdx.y, v);
+    }
+    if (threadIdx.x < 32) plane_done(p.mean);
   }
   if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
     __syncwarp();

@@ -102,7 +102,9 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     Ps = (s == n - 1 ? 0 : t) + num;
     det *= Ps / P;
   }
-  if (n > 1 && a1 > 0.5 * ef && limit > 0) { /* all of its terms are positive, and they are few */
+  /* all of its terms are positive, and they are few; or of those that are not, little is left out, where pivots meet P but for
+     a rounding error which the product has n times */
+  if (n > 1 && ((a1 > 0.5 * ef && limit > 0) || limit > t)) {
     const double q = -expm1(-2 * lg), A = -expm1(-2 * (n - 1) * lg) / q, B = -expm1(-2 * n * lg) / q,
                  p2 = exp(-2 * (n - 1) * lg);
 

@@ -10,6 +10,9 @@
   SPLIT threads, of which each folds it for modes r + A (s + SPLIT m), m < A: again length A. A = 32
   has fewer numbers to read from shared memory, and twice as many in registers: for single
   precision.
+
+  Cosine transforms C_k = 2 sum_j z_j cos(pi j k/N), 0 <= j, k <= N, first and last term halved (EVEN), are the same of
+  lines that go on evenly: points and classes are mirrored with the same sign, and what comes has its modes as its parts.
 */
 #pragma once
 
@@ -67,8 +70,8 @@ static __device__ __forceinline__ void sine_dft(Cplx<T> *x)
   dft16(x);
 }
 
-/* points p + t L and their mirror images; load(j), 0 < j < N. HALF: those beyond N/2 are zero */
-template <typename T, int N, int A, int HALF, typename Load>
+/* points p + t L and their mirror images; load(j), 0 < j < N, EVEN: 0 <= j <= N. HALF: those beyond N/2 are zero */
+template <typename T, int N, int A, int HALF, int EVEN, typename Load>
 static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 {
   constexpr int L = Sine<N, A>::L;
@@ -77,16 +80,16 @@ static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
   for (int t = 0; t < A / 2; t++) {
     x[t] = {0, 0};
     if (HALF && t > A / 4) continue;
-    if (t > 0 || p > 0) x[t] = load(p + t * L);
+    if (EVEN || t > 0 || p > 0) x[t] = load(p + t * L);
   }
 #pragma unroll
   for (int t = A / 2; t < A; t++) {
     x[t] = {0, 0};
     if (HALF && t < 3 * A / 4) continue;
-    if (t > A / 2 || p > 0) {
+    if (EVEN || t > A / 2 || p > 0) {
       const Cplx<T> v = load((A - t) * L - p);
 
-      x[t] = {-v.x, -v.y};
+      x[t] = EVEN ? v : Cplx<T>{-v.x, -v.y};
     }
   }
 }
@@ -94,10 +97,11 @@ static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 /* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N; then, where TABLE is set, in the
    order in which they are taken, for r and p, and for s and q: fewer addresses, which take
    registers where the compiler keeps them for a second transform */
-template <typename T, int N, int A, int TABLE, int FIXED, typename Store>
+template <typename T, int N, int A, int TABLE, int FIXED, int EVEN, typename Store>
 static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
 {
   constexpr int L = Sine<N, A>::L;
+  constexpr T mirror = EVEN ? 1 : -1;
   const bool two = p > 0 && p < L / 2;
 
   sine_dft<T, A>(x);
@@ -108,7 +112,10 @@ static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *ro
                         : Cplx<T>{1, 0};
 
     store(r, p, r ? a * w : a);
-    if (two) store(r, L - p, r ? Cplx<T>{-(b.x * w.x + b.y * w.y), b.x * w.y - b.y * w.x} : Cplx<T>{-b.x, -b.y});
+    if (two)
+      store(r, L - p,
+            r ? Cplx<T>{mirror * (b.x * w.x + b.y * w.y), mirror * (b.y * w.x - b.x * w.y)}
+              : Cplx<T>{mirror * b.x, mirror * b.y});
   }
 }
 
@@ -145,7 +152,7 @@ static __device__ __forceinline__ void sine_second(int r, int s, const T *roots,
 }
 
 /* store(k, a, b): mode k of the two lines. HALF: not all beyond N/2 */
-template <typename T, int N, int A, int HALF, typename Store>
+template <typename T, int N, int A, int HALF, int EVEN, typename Store>
 static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
 {
   constexpr int SPLIT = Sine<N, A>::SPLIT;
@@ -157,7 +164,11 @@ static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x
 
     if (HALF && m > A / 4 && m < 3 * A / 4) continue;
     if (m < A / 2) {
-      if (k) store(k, -v.y, v.x);
-    } else if (r != 0 && r != A / 2) store(2 * N - k, v.y, -v.x);
+      if (EVEN) store(k, v.x, v.y);
+      else if (k) store(k, -v.y, v.x);
+    } else if ((r != 0 && r != A / 2) || (EVEN && m == A / 2 && r == 0 && s == 0)) {
+      if (EVEN) store(2 * N - k, v.x, v.y);
+      else store(2 * N - k, v.y, -v.x);
+    }
   }
 }

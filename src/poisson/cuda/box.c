@@ -33,14 +33,25 @@ PetscErrorCode BCRDeviceBoxCreate(BCRPlan plan, BCRStream stream, BCRDeviceBox *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor)
+PetscInt BCRDeviceBoxBlocks(BCRDeviceBox b)
+{
+  return BCRCudaBoxBlocks(&b->planes);
+}
+
+/* The way back of a cosine transform doubles all but the modes of both ends */
+static double box_norm(int even, PetscInt k, int N, double norm)
+{
+  return norm * (even && (k == 0 || k == N) ? 0.5 : 0.25);
+}
+
+PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor, double *removed, const BCRCudaPlaneMean *mean)
 {
   const BCRPlan p = b->plan;
   const BCRAxis *x = &p->axis[p->box.in], *y = &p->axis[p->box.across], *z = &p->axis[p->box.line];
   const double *lambda = p->lambda[p->box.across], *norm = p->norm[p->box.across];
   const double base = p->singular ? 0 : p->shift + p->fixed;
   const PetscInt nk = x->n, planes = y->n;
-  double *shifts, *scales, *tab;
+  double *shifts, *scales, *norms, *tab;
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
@@ -50,13 +61,16 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor)
   PetscCall(PetscMalloc2(planes, &shifts, planes, &scales));
   for (PetscInt k = 0; k < planes; k++) {
     shifts[k] = base + y->a * lambda[k];
-    scales[k] = factor * norm[k] / (16 * z->a); /* four transforms, each times two */
+    scales[k] = factor * box_norm(b->pass.even, k, b->pass.N, norm[k]) / z->a;
   }
   PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, planes, shifts, &r.shift));
   PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, planes, scales, &r.scale));
   PetscCall(PetscFree2(shifts, scales));
   PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, nk, p->lambda[p->box.in], &r.lambda));
-  PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, nk, p->norm[p->box.in], &r.norm));
+  PetscCall(PetscMalloc1(nk, &norms));
+  for (PetscInt k = 0; k < nk; k++) norms[k] = box_norm(b->planes.even, k, b->planes.N, p->norm[p->box.in][k]);
+  PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, nk, norms, &r.norm));
+  PetscCall(PetscFree(norms));
   PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_TAB * planes * sizeof(double), "tables", &tab));
   if (b->planes.kind == BCR_CUDA_BOX_MARCH)
     PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)2 * nk * planes * sizeof(double), "tables", &b->planes.ends));
@@ -71,7 +85,10 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor)
   for (int e = 0; e < 2; e++) r.end[e] = z->end[e];
   r.nk = (int)nk;
   r.planes = (int)planes;
-  r.pin = -1;
+  r.pin = p->singular ? 0 : -1;
+  b->planes.removed = removed;
+  b->planes.removedfactor = 0.25 * norm[0] * p->norm[p->box.in][0]; /* two transforms, each times two */
+  b->planes.mean = *mean;
   r.ax = x->a;
   r.ay = z->a;
   b->planes.tab = tab;
@@ -79,10 +96,13 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox b, BCRStream stream, const void *f, void *u)
+PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox b, BCRStream stream, const void *f, void *u, const double *mean)
 {
+  BCRCudaBoxPass p = b->pass;
+
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->plan->single, f, u));
+  p.mean = mean;
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &p, b->plan->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,6 +1,7 @@
 /*
   Three dimensions on a CUDA device with sine transforms along two axes and lines along the third: plans BOX and BOX_PASSES
-  (docs/method.md, section 7), for Dirichlet ends and n + 1 = 128, 256 or 512 along the transformed axes.
+  (docs/method.md, section 7), for Dirichlet ends and n + 1 = 128, 256 or 512 along the transformed axes; planes on chip also
+  with cosine transforms, for node-centred Neumann ends and n - 1 = 128 or 256.
 */
 #pragma once
 
@@ -11,10 +12,13 @@ typedef struct _n_BCRDeviceBox *BCRDeviceBox;
 
 /* By the plan, which the caller keeps */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxCreate(BCRPlan plan, BCRStream stream, BCRDeviceBox *box);
-/* tables for the plan's shift and a factor of the solution */
-PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double factor);
-/* the stages: the transform first and last, the planes in place */
-PETSC_INTERN PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox box, BCRStream stream, const void *f, void *u);
+/* tables for the plan's shift and a factor of the solution; of a singular operator, else NULL: BCRCudaBoxPlanes */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double factor, double *removed,
+                                              const BCRCudaPlaneMean *mean);
+PETSC_INTERN PetscInt BCRDeviceBoxBlocks(BCRDeviceBox box); /* of a plane, BCRCudaBoxBlocks() */
+/* the stages: the transform first and last (mean: BCRCudaBoxPass), the planes in place */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxColumns(BCRDeviceBox box, BCRStream stream, const void *f, void *u,
+                                                const double *mean);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxPlanes(BCRDeviceBox box, BCRStream stream, void *u);
 /* A box that goes on at open ends on other ranks, as BCRDeviceCoreCreateBorder() has it */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u,

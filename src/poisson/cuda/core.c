@@ -156,6 +156,34 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Weights of planes in the mean: what modes along axis d add up to, over what the constant does; blocks: of a plane */
+PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt n = p->n[d];
+  const size_t bytes = (size_t)(n * blocks) * sizeof(double);
+  BCRCudaPlaneMean *m = &c->planemean;
+  double *w;
+  void *count;
+
+  PetscFunctionBegin;
+  m->parts = (int)(n * blocks);
+  m->all = (int)((n + 1) / 2 * blocks);
+  m->factor = (double)n / ((double)p->n[0] * (double)p->n[1] * (double)p->n[2]);
+  PetscCall(PetscCalloc1(n, &w));
+  w[0] = 1;
+  for (PetscInt k = 2; k < n; k += 2) w[k] = BCRDeviceGain(c, d, by, k) / (BCRDeviceGain(c, d, by, 0) * (double)n);
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &m->weight));
+  PetscCall(PetscFree(w));
+  PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &m->part));
+  PetscCallBCRCuda(BCRCudaZero(m->part, bytes, c->stream));
+  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
+  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
+  m->count = (int *)count;
+  m->mean = c->scalars + 2;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Nothing of the tables stays */
 static PetscErrorCode tables_free(BCRDeviceCore c)
 {
@@ -165,6 +193,7 @@ static PetscErrorCode tables_free(BCRDeviceCore c)
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
   c->work = c->ringmodes = NULL;
+  PetscCall(PetscMemzero(&c->planemean, sizeof(c->planemean)));
   PetscCall(PetscArrayzero(c->places, 2));
   c->left = NULL;
   c->ringsums = NULL;
@@ -182,7 +211,9 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   case BCR_PLAN_BOX:
   case BCR_PLAN_BOX_PASSES:
     if (!c->box) PetscCall(BCRDeviceBoxCreate(c->plan, c->stream, &c->box));
-    PetscCall(BCRDeviceBoxSetUp(c->box, c->factor));
+    if (BCRPlanMeanOfPlanes(c->plan) && !c->planemean.weight)
+      PetscCall(BCRDeviceMeanTables(c, c->plan->box.across, BCR_TRANSFORM_COLUMNS, BCRDeviceBoxBlocks(c->box)));
+    PetscCall(BCRDeviceBoxSetUp(c->box, c->factor, c->plan->singular ? c->scalars : NULL, &c->planemean));
     break;
   case BCR_PLAN_SPLIT:
   case BCR_PLAN_RING:
@@ -388,8 +419,7 @@ static PetscErrorCode stage_across(BCRDeviceCore c, BCRStream stream, const BCRS
 static PetscErrorCode box_across(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
 {
   PetscFunctionBegin;
-  (void)stage;
-  PetscCall(BCRDeviceBoxColumns(c->box, stream, w->at, u));
+  PetscCall(BCRDeviceBoxColumns(c->box, stream, w->at, u, BCRDeviceColumnsMean(c, stage->back)));
   w->at = u;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -451,7 +481,7 @@ PetscBool BCRDeviceCoreMean(BCRDeviceCore c, BCRCudaBox *box, size_t *at)
 
   *box = BCRDeviceCoreBox(c);
   *at = 0;
-  if (d < 0 || c->kind == BCR_PLAN_FOURIER) return PETSC_FALSE;
+  if (d < 0 || c->kind == BCR_PLAN_FOURIER || BCRPlanMeanOfPlanes(c->plan)) return PETSC_FALSE;
   while (BCRDevicePlaneMode(c, k) != c->plan->constant[d]) k++;
   box->n[d] = 1;
   *at = (size_t)k * (size_t)c->plan->stride[d] * c->size;
@@ -467,6 +497,13 @@ static PetscErrorCode stage_mean(BCRDeviceCore c, BCRStream stream, const BCRSta
   void *v;
 
   PetscFunctionBegin;
+  if (BCRPlanMeanOfPlanes(c->plan)) { /* by transforms of columns, where these are the way back */
+    if (BCRDeviceColumnsMean(c, PETSC_TRUE)) PetscFunctionReturn(PETSC_SUCCESS);
+    box = BCRDeviceCoreBox(c);
+    box.n[stage->axis] = 1;
+    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->planemean.mean, -1));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (c->kind == BCR_PLAN_FOURIER &&
       stage->axis >= 0) { /* the line of the constant modes, before it is transformed back */
     const PetscBool work = w->at == c->work ? PETSC_TRUE : PETSC_FALSE;

@@ -103,6 +103,8 @@ struct _n_BCRDeviceCore {
 
   BCRDeviceBox box; /* BOX, BOX_PASSES */
 
+  BCRCudaPlaneMean planemean; /* BCRPlanMeanOfPlanes() */
+
   /* RING, SPLIT */
   BCRCudaRing ring;
   BCRCudaRingLines ringlines;
@@ -165,13 +167,31 @@ static inline PetscBool BCRDeviceAcrossDoubles(BCRDeviceCore c)
 {
   return BCRDeviceDoubles(c->plan->acrossby);
 }
+/* what the way back makes of a mode along axis d; the way there doubles modes of both ends, too */
+static inline double BCRDeviceGain(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt mode)
+{
+  const PetscBool ends = by == BCR_TRANSFORM_COLUMNS && c->modes[d].cosine && (mode == 0 || mode == c->modes[d].P)
+                           ? PETSC_TRUE
+                           : PETSC_FALSE;
+
+  return BCRDeviceDoubles(by) && !ends ? 2 : 1;
+}
 /* Plane k: its shift, and by what its solution is to be multiplied */
 static inline void BCRDevicePlaneNumbers(BCRDeviceCore c, PetscInt k, double *shift, double *scale)
 {
-  const PetscInt mode = c->plan->across >= 0 ? BCRDevicePlaneMode(c, k) : 0;
+  const PetscInt across = c->plan->across, mode = across >= 0 ? BCRDevicePlaneMode(c, k) : 0;
 
   *shift = BCRPlanPlaneShift(c->plan, mode);
-  *scale = c->factor * (BCRDeviceAcrossDoubles(c) ? 0.25 : 1) * BCRPlanPlaneNorm(c->plan, mode);
+  *scale = c->factor * BCRPlanPlaneNorm(c->plan, mode);
+  if (BCRDeviceAcrossDoubles(c)) *scale *= 0.5 / BCRDeviceGain(c, across, c->plan->acrossby, mode);
+}
+
+/* what the transform of columns takes out of the first mode on the way back, or NULL */
+static inline const double *BCRDeviceColumnsMean(BCRDeviceCore c, PetscBool back)
+{
+  return back && BCRPlanMeanOfPlanes(c->plan) && (c->kind == BCR_PLAN_BOX || c->plan->acrossby == BCR_TRANSFORM_COLUMNS)
+           ? c->planemean.mean
+           : NULL;
 }
 
 /* The lines along axis d of an array with such strides */
@@ -235,6 +255,7 @@ static inline double *BCRDeviceLeftSums(BCRDeviceCore c)
 PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
 PETSC_INTERN void *BCRDeviceRingModes(BCRDeviceCore c, void *u); /* where modes are, u the solution's place */
+PETSC_INTERN PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks);
 /* core.c: c->rows for the lines along axis d, without modes */
 PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 

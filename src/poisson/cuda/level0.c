@@ -31,11 +31,12 @@ static PetscErrorCode border_tables(BCRDeviceCore c)
   if (!c->plan->open[0] && !c->plan->open[1]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc2(all, &of, all, &gain));
   for (PetscInt b = 0; b < planes; b++) {
-    const PetscInt first = c->plan->across >= 0 ? c->plan->n[0] * BCRDevicePlaneMode(c, b) : 0;
+    const PetscInt across = c->plan->across, mode = across >= 0 ? BCRDevicePlaneMode(c, b) : 0;
+    const double plane = across >= 0 ? BCRDeviceGain(c, across, c->plan->acrossby, mode) : 1;
 
     for (PetscInt k = 0; k < nk; k++) {
-      of[b * nk + k] = o->mode[k] < 0 ? -1 : o->mode[k] + (int)first;
-      gain[b * nk + k] = o->gain[k] * (BCRDeviceAcrossDoubles(c) ? 2 : 1);
+      of[b * nk + k] = o->mode[k] < 0 ? -1 : o->mode[k] + (int)(c->plan->n[0] * mode);
+      gain[b * nk + k] = o->gain[k] * plane;
     }
   }
   PetscCall(put_ints(c, all, of, &c->sep.of));
@@ -338,13 +339,16 @@ static void strips_choose(BCRDeviceCore c, const BCRPlanCudaShape *shape, PetscB
                  groups = l->g1 - l->g0, other = p->ngroups - groups,
                  slots = asked > 0 ? asked * c->cuda.sms : shape->slots;
   const PetscInt want = PetscMax(1, (asked > 0 ? asked : shape->blocks) * c->cuda.sms / (tiles * p->nplanes) - other);
-  const PetscInt most = 64; /* strips of a plane */
+  const PetscInt most = 64;     /* strips of a plane */
+  const PetscInt irregular = 5; /* regular groups whose time such a group takes */
   PetscInt least = PETSC_INT_MAX;
 
   c->per = PetscMax(1, (groups + want - 1) / want);
   for (PetscInt m = 1; whole && m <= PetscMin(groups, most); m++) {
-    const PetscInt per = (groups + m - 1) / m, all = (other + (groups + per - 1) / per) * p->nplanes,
-                   work = (all + slots - 1) / slots * (per + 2);
+    const PetscInt per = (groups + m - 1) / m, strips = (groups + per - 1) / per;
+    /* with groups that are not regular blocks differ, and what the last ones leave idle is half of a strip */
+    const PetscInt work = other ? (strips * (per + 2) + other * irregular) * p->nplanes / slots + (per + 2) / 2
+                                : (strips * p->nplanes + slots - 1) / slots * (per + 2);
 
     if (work < least) {
       least = work;
@@ -490,6 +494,10 @@ PetscErrorCode BCRDeviceLevel0Tables(BCRDeviceCore c)
   l->subplane = 0;
   PetscCall(separators_tables(c));
   PetscCall(mean_tables(c, &shape));
+  if (BCRPlanMeanOfPlanes(p)) {
+    PetscCall(BCRDeviceMeanTables(c, p->across, p->acrossby, BCRCudaLevel0RowsBlocks(l)));
+    l->mean = c->planemean;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -23,7 +23,10 @@ static PetscErrorCode places_tables(BCRDeviceCore c, PetscInt d)
     const int m = mode ? mode[k] : k;
 
     lambda[k] = p->lambda[d][PetscMax(m, 0)];
-    norm[k] = m < 0 ? 0 : p->norm[d][m] * (o ? o->norm[k] : doubles ? 0.25 : 1);
+    norm[k] = m < 0 ? 0
+                    : p->norm[d][m] * (o         ? o->norm[k]
+                                       : doubles ? 0.5 / BCRDeviceGain(c, d, p->transform[d], m)
+                                                 : 1);
     if (!p->singular || m < 0 || m != (int)p->constant[d]) continue;
     s->pin[d] = k;
     /* what the way there makes of it: with the way back and the norm one, and only the way back halves modes of ends */

@@ -236,7 +236,7 @@ static PetscErrorCode across_tables(BCRDeviceCore c, PetscInt d, BCRTransformKin
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * a->chirp.nw, w, &a->chirp.w));
     PetscCall(PetscFree(w));
   } else if (by == BCR_TRANSFORM_COLUMNS) {
-    const int N = (int)n + 1, L = BCRCudaBoxLength(N, c->single);
+    const int N = c->modes[d].P, L = BCRCudaBoxLength(N, c->single);
 
     for (int chirp = 0; chirp < 2; chirp++) {
       int count = chirp ? BCRCudaBoxChirp(N, L, NULL) : BCRCudaBoxRoots(L, NULL);
@@ -253,6 +253,7 @@ static PetscErrorCode across_tables(BCRDeviceCore c, PetscInt d, BCRTransformKin
     }
     a->columns.N = N;
     a->columns.L = L;
+    a->columns.even = c->modes[d].cosine;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -313,6 +314,7 @@ static int across_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, BCRTr
     return BCRCudaRowFftAcross(stream, &c->across[d].rows, synthesis, c->single, fl, f, ul, u);
   if (by == BCR_TRANSFORM_ACROSS)
     return BCRCudaChirpAcrossApply(stream, &c->across[d].chirp, synthesis, c->single, fl, f, ul, u);
+  p.mean = BCRDeviceColumnsMean(c, synthesis ? PETSC_TRUE : PETSC_FALSE);
   p.nx = fl->na;
   p.nb = fl->nb;
   p.frow = fl->s;
