@@ -124,6 +124,22 @@ static const RowsWay rows_ways[] = {
    (h200_plans.csv) */
 #define ACROSS_LEAST 32
 
+/* Unknowns up to which products may be those of planes on chip, which are in double */
+#define PARTS_LEAST 161
+
+PetscBool BCRPlanCudaParts(BCRPlan p, PetscInt d)
+{
+  BCRCudaProducts m;
+  BCRCudaModes modes;
+
+  if (!p->single || d == 0 || p->n[d] < PARTS_LEAST || p->transform[d] != BCR_TRANSFORM_PRODUCT) return PETSC_FALSE;
+  BCRPlanCudaModes(p->n[d], p->axis[d].end, &modes);
+  return p->limits.cuda->product(&modes, p->limits.cuda->shared, &m) &&
+             p->limits.cuda->parts(&modes, p->limits.cuda->shared, &m)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
 /* Whether a convolution takes less than a product: by h200_convolutions.csv, periodic 251, 301, 401, 509 in 0.92, 1.05, 0.77,
    0.63 of the time of a solve, in single precision 211, 251 in 0.78, 0.74; cell-centred 251, 509 in 1.14, 0.82 and 0.86,
    0.63; Dirichlet 340, 509, 510 in 1.33, 0.81, 1.07 (with one matrix for both parities where n is even). Sums between
@@ -153,8 +169,9 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
-  if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
-  if (across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
+  if (node_ends(a, -1) && (a->n % 2 || !BCRPlanCudaParts(p, d)) && cuda->columns((int)a->n + 1, p->single))
+    return BCR_TRANSFORM_COLUMNS;
+  if (!BCRPlanCudaParts(p, d) && across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
 
