@@ -125,17 +125,17 @@ static const RowsWay rows_ways[] = {
 #define ACROSS_LEAST 32
 
 /* Unknowns up to which products may be those of planes on chip, which are in double */
-#define PARTS_LEAST 161
+#define PRODUCT_ACROSS_LEAST 161
 
-PetscBool BCRPlanCudaParts(BCRPlan p, PetscInt d)
+PetscBool BCRPlanCudaProductsAcross(BCRPlan p, PetscInt d)
 {
   BCRCudaProducts m;
   BCRCudaModes modes;
 
-  if (!p->single || d == 0 || p->n[d] < PARTS_LEAST || p->transform[d] != BCR_TRANSFORM_PRODUCT) return PETSC_FALSE;
+  if (d == 0 || p->n[d] < PRODUCT_ACROSS_LEAST || p->transform[d] != BCR_TRANSFORM_PRODUCT) return PETSC_FALSE;
   BCRPlanCudaModes(p->n[d], p->axis[d].end, &modes);
   return p->limits.cuda->product(&modes, p->limits.cuda->shared, &m) &&
-             p->limits.cuda->parts(&modes, p->limits.cuda->shared, &m)
+             p->limits.cuda->productacross(&modes, p->single, p->limits.cuda->shared, &m)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -169,9 +169,10 @@ static BCRTransformKind across_choose(BCRPlan p, PetscInt d)
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[d];
   if (p->transform[d] == BCR_TRANSFORM_PRODUCT && a->n <= ACROSS_LEAST) return BCR_TRANSFORM_PRODUCT;
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
-  if (node_ends(a, -1) && (a->n % 2 || !BCRPlanCudaParts(p, d)) && cuda->columns((int)a->n + 1, p->single))
+  if (node_ends(a, -1) && (!p->single || a->n % 2 || !BCRPlanCudaProductsAcross(p, d)) &&
+      cuda->columns((int)a->n + 1, p->single))
     return BCR_TRANSFORM_COLUMNS;
-  if (!BCRPlanCudaParts(p, d) && across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
+  if (!(p->single && BCRPlanCudaProductsAcross(p, d)) && across_convolves(p, d)) return BCR_TRANSFORM_ACROSS;
   return p->transform[d];
 }
 

@@ -1,8 +1,8 @@
 /*
   Transforms of a CUDA device that are convolutions, against sums of the eigenvectors as src/base/modes.h writes them down
   (angles by integers, in long double): across contiguous columns (chirpacross.cu), of every length from 2 to 512 that a case
-  asks for, small primes too, and through memory (longline.cu), of every pair of ends; and products in single precision, in
-  parts (productparts.cu). Both ways, both precisions, in place
+  asks for, small primes too, and through memory (longline.cu), of every pair of ends; and products with
+  lines that are neighbours (productacross.cu). Both ways, both precisions, in place
   and not, lines along and across memory, random numbers. Says so and passes where there is no device.
 
   -quick: few of the lengths
@@ -52,7 +52,7 @@ typedef struct {
   const char *name;
   PetscInt n, na, nb; /* unknowns of a line; lines */
   BCREnd end[2];
-  PetscBool across, parts, along, single, in_place, extra; /* along: lines are contiguous */
+  PetscBool across, product, along, single, in_place, extra; /* along: lines are contiguous */
   int back;
 } Case;
 
@@ -142,13 +142,13 @@ static PetscErrorCode run(const Case *c, int shared)
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)c->na * sizeof(int), "tables", &dof));
   PetscCallBCRCuda(BCRCudaPut(dof, of, (size_t)c->na * sizeof(int), stream));
   if (c->in_place) du = df;
-  if (c->parts) {
+  if (c->product) {
     BCRCudaModes modes;
     BCRCudaProducts p;
 
     BCRPlanCudaModes(n, c->end, &modes);
-    PetscCheck(BCRCudaProductsPlan(&modes, shared, &p) && BCRCudaProductsParts(&modes, shared, &p), PETSC_COMM_SELF,
-               PETSC_ERR_PLIB, "No plan of %" PetscInt_FMT " unknowns", n);
+    PetscCheck(BCRCudaProductsPlan(&modes, shared, &p) && BCRCudaProductsAcross(&modes, c->single, shared, &p),
+               PETSC_COMM_SELF, PETSC_ERR_PLIB, "No plan of %" PetscInt_FMT " unknowns", n);
     for (int way = 0; way < (p.kind == BCR_CUDA_PRODUCT_ONE ? 1 : 2); way++) {
       double *table;
 
@@ -156,8 +156,8 @@ static PetscErrorCode run(const Case *c, int shared)
       PetscCallBCRCuda(BCRCudaProductsTable(stream, &modes, &p, way, table));
       p.table[way] = table;
     }
-    PetscCallBCRCuda(
-      BCRCudaProductsApply(stream, &p, c->back && p.kind != BCR_CUDA_PRODUCT_ONE, 1, &l, df, &l, du, NULL, NULL, 0, 0));
+    PetscCallBCRCuda(BCRCudaProductsApply(stream, &p, c->back && p.kind != BCR_CUDA_PRODUCT_ONE, c->single, &l, df, &l,
+                                          du, NULL, NULL, 0, 0));
   } else if (c->across) {
     BCRCudaChirpAcross p;
     double *tables;
@@ -217,18 +217,15 @@ static PetscErrorCode all_(PetscBool quick)
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(across); i++)
     for (int low = 0; low < BCR_ENDS; low++)
       for (int high = 0; high < BCR_ENDS; high++) {
-        Case c = {
-          .name = "parts",
-          .n = across[i],
-          .end = {(BCREnd)low, (BCREnd)high},
-          .parts = PETSC_TRUE,
-          .single = PETSC_TRUE
-        };
+        Case c = {.name = "product", .n = across[i], .product = PETSC_TRUE};
         BCRAxisModes modes;
 
+        c.end[0] = (BCREnd)low;
+        c.end[1] = (BCREnd)high;
         if (!BCRAxisModesDescribe(c.n, c.end[0], c.end[1], &modes) || (modes.periodic && c.n == 512)) continue;
         if ((quick || c.n > 257) && (low + 3 * high + (int)i) % 7) continue;
         c.back = TestUniform() < 0.5;
+        c.single = TestUniform() < 0.5 ? PETSC_TRUE : PETSC_FALSE;
         c.na = 1 + (PetscInt)(TestUniform() * 70);
         c.nb = 1 + (PetscInt)(TestUniform() * 2);
         c.in_place = TestUniform() < 0.5 ? PETSC_TRUE : PETSC_FALSE;

@@ -122,7 +122,7 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
   int device = 0, major = 0;
 
   m->n = n;
-  m->parts = 0;
+  m->across = 0;
   /* ib 2: Dirichlet ends */
   m->kind =
     !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
@@ -139,7 +139,7 @@ size_t BCRCudaProductsCount(const BCRCudaProducts *m)
 {
   const int matrices = m->kind == BCR_CUDA_PRODUCT_PARITIES || m->kind == BCR_CUDA_PRODUCT_RING ? 2 : 1;
 
-  return (size_t)matrices * m->tiles * m->steps * (m->parts ? 128 : 64);
+  return (size_t)matrices * m->tiles * m->steps * (m->across ? 128 : 64);
 }
 
 /* A thread a pair of entries, eight rows apart, of lane (row % 8, term % 4) */
@@ -159,7 +159,7 @@ static __global__ void product_table(BCRCudaModes s, BCRCudaProducts m, int synt
 int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
                          double *table)
 {
-  if (m->parts) return product_parts_table(stream, modes, m, synthesis, table);
+  if (m->across) return product_across_table(stream, modes, m, synthesis, table);
   product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u),
                   BCR_WARP, 0, bcr_stream(stream)>>>(*modes, *m, synthesis, table);
   return bcr_done();
@@ -209,7 +209,7 @@ int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthes
   p.extrald = extrald;
   p.extrab = extrab;
   if (p.nlines < 1) return 0;
-  if (m->parts) return product_parts_apply(stream, m, p.synthesis, fl, f, ul, u);
+  if (m->across) return product_across_apply(stream, m, p.synthesis, fl, f, ul, u);
   BCR_CUDA_TYPE(single, error = launch_any<T>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;
 }

@@ -277,8 +277,8 @@ static __device__ __forceinline__ double product_entry(const BCRCudaModes &s, in
   return (q >= 2 ? -v : v) * (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1])) ? 0.5 : 1);
 }
 
-/* productparts.cu: table and product in single precision, in parts */
-int product_parts_table(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
-                        void *table);
-int product_parts_apply(BCRStream stream, const BCRCudaProducts *m, int synthesis, const BCRCudaLines *fl,
-                        const void *f, const BCRCudaLines *ul, void *u);
+/* productacross.cu */
+int product_across_table(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
+                         void *table);
+int product_across_apply(BCRStream stream, const BCRCudaProducts *m, int synthesis, const BCRCudaLines *fl,
+                         const void *f, const BCRCudaLines *ul, void *u);

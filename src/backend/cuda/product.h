@@ -17,17 +17,17 @@ enum {
   BCR_CUDA_PRODUCT_WHOLE,    /* the whole matrix */
   BCR_CUDA_PRODUCT_PARITIES, /* one for even modes, one for odd ones */
   BCR_CUDA_PRODUCT_ONE,      /* one for both, analysis and synthesis */
-  BCR_CUDA_PRODUCT_RING      /* cosines, and sines, of periodic lines: productparts.cu */
+  BCR_CUDA_PRODUCT_RING      /* cosines, and sines, of periodic lines: productacross.cu */
 };
 typedef struct {
   /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
   int n, kind, width, steps, tiles;
-  int parts;              /* of single precision, numbers in two parts: productparts.cu, steps of eight terms */
+  int across;             /* parts of numbers of productacross.cu, whose steps have eight terms; 0: product.cu */
   const double *table[2]; /* analysis, synthesis */
 } BCRCudaProducts;
 BCR_CUDA_API int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
-/* the same in single precision, for lines that are neighbours in memory; 0: it cannot be done, and m is as it was */
-BCR_CUDA_API int BCRCudaProductsParts(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+/* the same for lines that are neighbours in memory and many unknowns; 0: it cannot be done, and m is as it was */
+BCR_CUDA_API int BCRCudaProductsAcross(const BCRCudaModes *modes, int single, int shared, BCRCudaProducts *m);
 BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);
 BCR_CUDA_API int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m,
                                       int synthesis, double *table);
