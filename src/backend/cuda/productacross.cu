@@ -28,22 +28,33 @@ struct AcrossArgs {
   BCRCudaLines f, u;
 };
 
-/* Which number of a line is the i-th of a group (second: odd modes, mirrored unknowns); -1: none */
+/* Number i of a group is there: of both groups the first, and the second (odd modes, mirrored unknowns) */
 template <int KIND>
-static __device__ __forceinline__ int across_number(int n, int modes, int i, int second)
+static __device__ __forceinline__ bool across_one(int n, int i)
+{
+  return (KIND == BCR_CUDA_PRODUCT_WHOLE ? i : 2 * i) < n + (KIND == BCR_CUDA_PRODUCT_RING);
+}
+template <int KIND>
+static __device__ __forceinline__ bool across_two(int n, int i)
 {
   constexpr int RING = KIND == BCR_CUDA_PRODUCT_RING;
-  int j = i;
 
-  if (KIND == BCR_CUDA_PRODUCT_WHOLE) return second || i >= n ? -1 : i;
-  if (KIND == BCR_CUDA_PRODUCT_ONE && modes) return 2 * i >= n ? -1 : (second ? 2 * i + 1 : n - 2 - 2 * i);
-  if (modes) {
-    j = 2 * i + second - RING;
-    if (RING && i == 0) j = second ? -1 : 0;
-    return j < n ? j : -1;
-  }
-  if (second) j = n - 1 + RING - i;
-  return second ? (j > i && j < n ? j : -1) : (2 * i < n + RING ? i : -1);
+  return KIND != BCR_CUDA_PRODUCT_WHOLE && i >= RING && 2 * i < n - 1 + RING;
+}
+/* Which mode or unknown that is */
+template <int KIND>
+static __device__ __forceinline__ int across_first(int n, int modes, int i)
+{
+  if (KIND == BCR_CUDA_PRODUCT_WHOLE || !modes) return i;
+  if (KIND == BCR_CUDA_PRODUCT_ONE) return n - 2 - 2 * i;
+  return KIND == BCR_CUDA_PRODUCT_RING && i ? 2 * i - 1 : 2 * i;
+}
+template <int KIND>
+static __device__ __forceinline__ int across_second(int n, int modes, int i)
+{
+  constexpr int RING = KIND == BCR_CUDA_PRODUCT_RING;
+
+  return modes ? 2 * i + 1 - RING : n - 1 + RING - i;
 }
 /* Element l of row r of the lines in shared memory: neither rows nor columns meet in banks */
 template <typename T, int W>
@@ -134,29 +145,42 @@ __global__ void __launch_bounds__(32 * S::WARPS, S::BLOCKS)
   fetch(0);
   bcr_wait_before();
   f += la * p.f.sa + lb * p.f.sb;
-  for (int i0 = threadIdx.x / W; i0 < rows; i0 += BATCH * apart) {
-    T x[BATCH], y[BATCH];
+  {
+    /* numbers of a thread are equally far apart, but for mode 0 of periodic lines */
+    const int i0 = threadIdx.x / W, modes = p.synthesis;
+    const T *from = f + across_first<KIND>(n, modes, i0 + 1) * p.f.s,
+            *other = f + across_second<KIND>(n, modes, i0) * p.f.s;
+    const ptrdiff_t first = (across_first<KIND>(n, modes, 2) - across_first<KIND>(n, modes, 1)) * p.f.s,
+                    second = (across_second<KIND>(n, modes, 2) - across_second<KIND>(n, modes, 1)) * p.f.s;
+
+    from -= first;
+    if (i0 == 0) from = f;
+    for (int i = i0; i < rows; i += BATCH * apart) {
+      T x[BATCH], y[BATCH];
 
 #pragma unroll
-    for (int q = 0; q < BATCH; q++) {
-      const int i = i0 + q * apart, j = across_number<KIND>(n, p.synthesis, i, 0),
-                k = across_number<KIND>(n, p.synthesis, i, 1);
+      for (int q = 0; q < BATCH; q++) {
+        const int j = i + q * apart;
 
-      x[q] = here && j >= 0 ? f[j * p.f.s] : 0;
-      y[q] = here && k >= 0 ? f[k * p.f.s] : 0;
-    }
-#pragma unroll
-    for (int q = 0; q < BATCH; q++) {
-      const int i = i0 + q * apart;
-      T a = x[q], b = y[q];
-
-      if (i >= rows) continue;
-      if (G == 2 && !p.synthesis) { /* of an unknown that is its own mirror there is no difference */
-        a = KIND == BCR_CUDA_PRODUCT_ONE && (i & 1) ? -(x[q] + y[q]) : x[q] + y[q];
-        b = across_number<KIND>(n, 0, i, 1) >= 0 ? x[q] - y[q] : 0;
+        x[q] = y[q] = 0;
+        if (here && across_one<KIND>(n, j)) x[q] = *from;
+        if (here && across_two<KIND>(n, j)) y[q] = *other;
+        from = KIND == BCR_CUDA_PRODUCT_RING && modes && j == 0 ? f + (2 * apart - 1) * p.f.s : from + apart * first;
+        other += apart * second;
       }
-      lines[across_at<T, W>(i, l)] = a;
-      if (G == 2) lines[across_at<T, W>(rows + i, l)] = b;
+#pragma unroll
+      for (int q = 0; q < BATCH; q++) {
+        const int j = i + q * apart;
+        T a = x[q], b = y[q];
+
+        if (j >= rows) continue;
+        if (G == 2 && !p.synthesis) { /* of an unknown that is its own mirror there is no difference */
+          a = KIND == BCR_CUDA_PRODUCT_ONE && (j & 1) ? -(x[q] + y[q]) : x[q] + y[q];
+          b = across_two<KIND>(n, j) ? x[q] - y[q] : 0;
+        }
+        lines[across_at<T, W>(j, l)] = a;
+        if (G == 2) lines[across_at<T, W>(rows + j, l)] = b;
+      }
     }
   }
   __syncthreads();
@@ -187,16 +211,17 @@ __global__ void __launch_bounds__(32 * S::WARPS, S::BLOCKS)
   __syncthreads();
 #pragma unroll
   for (int e = 0; e < 4; e++) {
-    const int r = 16 * (G == 2 ? warp : 2 * warp) + 8 * (e / 2) + group, j = across_number<KIND>(n, !p.synthesis, r, 0),
-              k = G == 2 ? across_number<KIND>(n, !p.synthesis, r, 1) : across_number<KIND>(n, 0, r + 16, 0);
+    const int r = 16 * (G == 2 ? warp : 2 * warp) + 8 * (e / 2) + group, modes = !p.synthesis,
+              j = across_first<KIND>(n, modes, r), k = G == 2 ? across_second<KIND>(n, modes, r) : r + 16;
+    const bool one = across_one<KIND>(n, r), two = G == 2 ? across_two<KIND>(n, r) : k < n;
 
 #pragma unroll
     for (int q = 0; q < W / 8; q++) {
       const T v = c[0][q][e], w = c[1][q][e];
       const int m = 8 * q + 2 * t + e % 2;
 
-      if (j >= 0) lines[across_at<T, W>(j, m)] = G == 2 && p.synthesis ? v + w : v;
-      if (k >= 0) lines[across_at<T, W>(k, m)] = G == 2 && p.synthesis ? v - w : w;
+      if (one) lines[across_at<T, W>(j, m)] = G == 2 && p.synthesis ? v + w : v;
+      if (two) lines[across_at<T, W>(k, m)] = G == 2 && p.synthesis ? v - w : w;
     }
   }
   __syncthreads();
@@ -277,11 +302,11 @@ static __global__ void across_table(BCRCudaModes s, BCRCudaProducts m, int synth
 
   for (int e = 0; e < 4; e++) {
     const int row = 16 * (int)blockIdx.y + 8 * (e % 2) + lane / 4, term = 8 * (int)blockIdx.x + 4 * (e / 2) + lane % 4,
-              mode = synthesis ? term : row, i = across_number<KIND>(s.n, 0, synthesis ? row : term, 0),
-              j = KIND == BCR_CUDA_PRODUCT_ONE ? (2 * mode + 1 < s.n ? 2 * mode + 1 : -1)
-                                               : across_number<KIND>(s.n, 1, mode, parity);
+              mode = synthesis ? term : row, i = synthesis ? row : term,
+              j = parity ? 2 * mode + 1 - (KIND == BCR_CUDA_PRODUCT_RING) : across_first<KIND>(s.n, 1, mode);
+    const bool here = across_one<KIND>(s.n, i) && (parity ? across_two<KIND>(s.n, mode) : across_one<KIND>(s.n, mode));
 
-    v[e] = i >= 0 && j >= 0 ? product_entry(s, synthesis, i, j) : 0;
+    v[e] = here ? product_entry(s, synthesis, i, j) : 0;
     x[0][e] = tf32_float(tf32_bits((float)v[e]));
     x[1][e] = tf32_float(tf32_bits((float)(v[e] - x[0][e])));
   }
