@@ -95,23 +95,61 @@ static __device__ __forceinline__ void across_16x8x8(float (&c)[4], const uint4 
   (void)c, (void)a, (void)b0, (void)b1;
 #endif
 }
-/* the same of both parts, of terms x[0] and four later x[1] */
-static __device__ __forceinline__ void across_add(float (&c)[4], const uint4 (&a)[2], const float (&x)[2])
+/* The same for both tiles of the warp and two times eight lines, of terms x[][0] and four later x[][1] */
+template <int MATRICES, int G>
+static __device__ __forceinline__ void across_add(double (*c0)[4], double (*c1)[4], const uint4 (&a)[MATRICES][2],
+                                                  const double (&x)[2][G][2])
 {
-  const unsigned b0 = tf32_bits(x[0]), b1 = tf32_bits(x[1]);
-  float d[4] = {};
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+#pragma unroll
+    for (int q = 0; q < 2; q++) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const uint4 v = a[i % MATRICES][h];
 
-  across_16x8x8(d, a[1], b0, b1);
-  across_16x8x8(d, a[0], __float_as_uint(x[0] - tf32_float(b0)), __float_as_uint(x[1] - tf32_float(b1)));
-  across_16x8x8(d, a[0], b0, b1);
-#pragma unroll
-  for (int e = 0; e < 4; e++) c[e] += d[e];
+        product_16x8x4(i ? c1[q] : c0[q], {__hiloint2double((int)v.y, (int)v.x), __hiloint2double((int)v.w, (int)v.z)},
+                       x[q][i % G][h]);
+      }
+    }
+  }
 }
-static __device__ __forceinline__ void across_add(double (&c)[4], const uint4 (&a)[2], const double (&x)[2])
+/* in both parts: what waits for one another is apart */
+template <int MATRICES, int G>
+static __device__ __forceinline__ void across_add(float (*c0)[4], float (*c1)[4], const uint4 (&a)[MATRICES][2],
+                                                  const float (&x)[2][G][2])
 {
+  float d[2][2][4] = {};
+  unsigned b[2][G][2];
+
 #pragma unroll
-  for (int h = 0; h < 2; h++)
-    product_16x8x4(c, {__hiloint2double((int)a[h].y, (int)a[h].x), __hiloint2double((int)a[h].w, (int)a[h].z)}, x[h]);
+  for (int q = 0; q < 2; q++) {
+#pragma unroll
+    for (int i = 0; i < G; i++) b[q][i][0] = tf32_bits(x[q][i][0]), b[q][i][1] = tf32_bits(x[q][i][1]);
+  }
+#pragma unroll
+  for (int part = 0; part < 3; part++) {
+#pragma unroll
+    for (int q = 0; q < 2; q++) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const int g = i % G;
+
+        if (part == 1)
+          across_16x8x8(d[q][i], a[i % MATRICES][0], __float_as_uint(x[q][g][0] - tf32_float(b[q][g][0])),
+                        __float_as_uint(x[q][g][1] - tf32_float(b[q][g][1])));
+        else across_16x8x8(d[q][i], a[i % MATRICES][part ? 0 : 1], b[q][g][0], b[q][g][1]);
+      }
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < 2; q++) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      c0[q][e] += d[q][0][e];
+      c1[q][e] += d[q][1][e];
+    }
+  }
 }
 
 template <class S, int KIND>
@@ -195,17 +233,19 @@ __global__ void __launch_bounds__(32 * S::WARPS, S::BLOCKS)
     }
     if (k + 1 < steps) fetch(k + 1);
 #pragma unroll
-    for (int q = 0; q < W / 8; q++) {
-      T x[G][2];
+    for (int q = 0; q < W / 8; q += 2) {
+      T x[2][G][2];
 
 #pragma unroll
-      for (int i = 0; i < G; i++) {
+      for (int o = 0; o < 2; o++) {
 #pragma unroll
-        for (int h = 0; h < 2; h++)
-          x[i][h] = lines[across_at<T, W>(i * rows + ACROSS_TERMS * k + 4 * h + t, 8 * q + group)];
+        for (int i = 0; i < G; i++) {
+#pragma unroll
+          for (int h = 0; h < 2; h++)
+            x[o][i][h] = lines[across_at<T, W>(i * rows + ACROSS_TERMS * k + 4 * h + t, 8 * (q + o) + group)];
+        }
       }
-#pragma unroll
-      for (int i = 0; i < 2; i++) across_add(c[i][q], a[i % MATRICES], x[i % G]);
+      across_add<MATRICES, G>(c[0] + q, c[1] + q, a, x);
     }
   }
   __syncthreads();
