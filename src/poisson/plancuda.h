@@ -32,7 +32,7 @@ struct _BCRPlanCuda {
               int *modes);
   int (*across)(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
-  int (*productacross)(const BCRCudaModes *modes, int single, int shared, BCRCudaProducts *m);
+  int (*productacross)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
   int (*longline)(const BCRCudaModes *modes, int shared, BCRCudaLong *plan);
   int (*columns)(int N, int single);
   /* planes on chip: whether a cluster of blocks has room for one */

@@ -576,36 +576,6 @@ void do_mma(Warp &w, const Inst &i, Mask m)
     }
   }
 }
-/* D = A B + C in single precision, A of 16 x 8 and B of 8 x 8 numbers of which the upper 19 bits count */
-void do_mma_tf32(Warp &w, const Inst &i, Mask m)
-{
-  float A[16][8], B[8][8], C[16][8];
-  const auto part = [&](int q, int l) {
-    const uint32_t bits = get<uint32_t>(w.slot(i.s[q]), l) & 0xffffe000u;
-    float x;
-
-    std::memcpy(&x, &bits, sizeof(x));
-    return x;
-  };
-
-  if (m != ALL) fail("mma by a part of a warp");
-  for (int l = 0; l < 32; l++) {
-    const int g = l / 4, t = l % 4;
-
-    for (int q = 0; q < 4; q++) A[g + 8 * (q % 2)][t + 4 * (q / 2)] = part(q, l);
-    for (int q = 0; q < 2; q++) B[t + 4 * q][g] = part(4 + q, l);
-    for (int q = 0; q < 4; q++) C[g + 8 * (q / 2)][2 * t + q % 2] = get<float>(w.slot(i.s[6 + q]), l);
-  }
-  for (int l = 0; l < 32; l++) {
-    for (int q = 0; q < 4; q++) {
-      const int row = l / 4 + 8 * (q / 2), column = 2 * (l % 4) + q % 2;
-      double x = C[row][column];
-
-      for (int k = 0; k < 8; k++) x += (double)A[row][k] * B[k][column];
-      put<float>(w.slot(i.d[q]), l, (float)x);
-    }
-  }
-}
 void do_nothing(Warp &, const Inst &, Mask)
 {
 }
@@ -1384,18 +1354,15 @@ struct Reader {
     } else if (root == "mma") {
       size_t at = 0;
 
-      const bool tf32 = has("m16n8k8") && has("tf32");
-
-      if (!has("f64") && !tf32) fail("mma of these numbers is not known");
+      if (!has("f64")) fail("mma of these numbers is not known");
       for (size_t q = 1; q < 4; q++)
         for (const std::string &t : elements(o[q])) i.s[at++] = slot(t);
       at = 0;
       for (const std::string &t : elements(o[0])) i.d[at++] = slot(t);
       i.kind = TOGETHER;
       i.members = number(ALL);
-      i.f = tf32             ? do_mma_tf32
-            : has("m16n8k4") ? do_mma<16, 4>
-                             : (has("m16n8k8") ? do_mma<16, 8> : (has("m16n8k16") ? do_mma<16, 16> : do_mma<8, 4>));
+      i.f = has("m16n8k4") ? do_mma<16, 4>
+                           : (has("m16n8k8") ? do_mma<16, 8> : (has("m16n8k16") ? do_mma<16, 16> : do_mma<8, 4>));
     } else if (starts(op, "mapa.shared::cluster")) {
       i.f = do_map;
       i.d[0] = slot(o[0]);

@@ -96,9 +96,8 @@ static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m
   m->n = modes->n;
   return modes->n <= 1024;
 }
-static int can_product_across(const BCRCudaModes *modes, int single, int shared, BCRCudaProducts *m)
+static int can_product_across(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
 {
-  (void)single;
   (void)shared;
   m->n = modes->n;
   return modes->n <= 511;

@@ -7,20 +7,15 @@
     Z_k = c_k sum_j (c_j z_j) q_(k - j),   c_j = e^(-pi i j^2/P),   q_m = e^(pi i m^2/P),
 
   a cyclic convolution of length M >= 2 P - 1, M = 512 or 1024: a Fourier transform, times that of q, and transformed
-  again. Both have passes of radix 16, 16 and Q = M/256 in 16 numbers that a thread has in registers: with
-  j = t + M/16 r, t = t1 + Q t2 there and k = k1 + 16 k2 + 256 k3,
-
-    Z_k = sum_t1 w_Q^(t1 k3) w_(16 Q)^(t1 k2) sum_t2 w_16^(t2 k2) w_M^(t k1) sum_r w_16^(r k1) z_j,   w_N = e^(-2 pi i/N),
-
-  and in the other order on the way back. All numbers of a k1 are those of one warp, so that a block meets twice only. Half of
-  the numbers r come (those of j >= M/2 are zero), and half are asked for. The same matrix leads forth and back.
+  again. Both have two passes, of radix M/32 and 32, in 32 numbers that a thread has in registers; the first half of them
+  is all that comes (numbers j >= M/2 are zero), and all that is asked for. The same matrix leads forth and back.
 
   Periodic and cell-centred lines become modes as in rowfft.cu, whose orders of numbers these are, but that place k is wave
   k. Between Dirichlet ends, P = n + 1, y_j = sin(pi j/P) (x_j + x_(P-j)) + (x_j - x_(P-j))/2 has a transform whose odd
   part is the sums with sines S_(2 k), and whose even part is S_(2 k + 1) - S_(2 k - 1): odd ones are running sums. These
   begin at both ends, S_1 and S_(P-1) or S_(P-2), so that their rounding errors come from a quarter of P at most.
 */
-#include "fft.cuh"
+#include "dft32.cuh"
 #include "transforms.h"
 #include <cmath>
 #include <cstdlib>
@@ -73,14 +68,14 @@ static __device__ __forceinline__ void dft_to_half(const Cplx<T> *x, Cplx<T> *y)
 template <typename T_, int M_>
 struct ChirpAcross {
   typedef T_ T;
-  static constexpr int M = M_, G = M / 16, Q = M / 256, W = (sizeof(T) == sizeof(double) ? 4096 : 8192) / M,
-                       THREADS = W * G, HALF = 8; /* numbers that a thread has of a column */
-  /* roots w_M^t, powers 1, 2, 4, 8; all w_(16 Q) */
-  static constexpr int FIRST = 4 * G, SECOND = 16 * Q;
-  /* running sums have so many runs, half of them from either end; every fourth begins with a sum of its own, ANCHORS of an end */
-  static constexpr int RUNS = M / 32, ANCHORS = RUNS / 8 - 1;
+  static constexpr int M = M_, G = M / 32, W = (sizeof(T) == sizeof(double) ? 4096 : 8192) / M, THREADS = W * G,
+                       BUTTERFLIES = 32 / G, HALF = G / 2; /* of radix G a thread; numbers of each */
+  /* powers 1, 2, 4, ... of roots: of G places and radix 32, of 32 places and radix G */
+  static constexpr int FIRST = 5 * G, SECOND = (G == 32 ? 5 : 4) * 32;
+  /* running sums have G runs, half of them from either end; every fourth begins with a sum of its own, ANCHORS of an end */
+  static constexpr int ANCHORS = G / 8 - 1;
   /* complex numbers of a team in shared memory: what is exchanged, first sums, columns that come */
-  static constexpr int FIELD = M * W, KEPT = 2 * ANCHORS * W, NEXT = M / 2 * W, TEAM = FIELD + KEPT + NEXT;
+  static constexpr int FIELD = (M + 32) * W, KEPT = 2 * ANCHORS * W, NEXT = M / 2 * W, TEAM = FIELD + KEPT + NEXT;
 
   static size_t bytes(const BCRCudaChirpAcross &p, int teams)
   {
@@ -114,77 +109,60 @@ static __device__ __forceinline__ Cplx<T> across_conjugate(Cplx<T> a)
   return {a.x, -a.y};
 }
 
-/* x[r] times the r-th power of a root: from those of 1, 2, 4, 8, `apart` apart */
-template <typename T>
+/* x[r], r < R, times the r-th power of a root: from those of 1, 2, 4, ..., `apart` apart */
+template <typename T, int R>
 static __device__ __forceinline__ void across_turn(Cplx<T> *x, const Cplx<T> *roots, int apart)
 {
-  Cplx<T> w[16];
+  Cplx<T> w[R];
 
 #pragma unroll
-  for (int r = 1; r < 16; r++) {
-    const int q = r >= 8 ? 3 : r >= 4 ? 2 : r >= 2 ? 1 : 0, h = 1 << q;
+  for (int r = 1; r < R; r++) {
+    const int q = r >= 16 ? 4 : r >= 8 ? 3 : r >= 4 ? 2 : r >= 2 ? 1 : 0, h = 1 << q;
 
     w[r] = r == h ? roots[q * apart] : w[h] * w[r - h];
     x[r] = x[r] * w[r];
   }
 }
 
-/* Numbers t + G r of thread t at v[r] become those of the conjugate of the convolution. s: no thread of the team uses it any
-   more. Thread t has k1 = t/Q between both meetings, t1 (back: n1) = t % Q or k2 = t % Q + Q b */
+/* Numbers t + p G + 32 r of thread t at v[p HALF + r] become those of the conjugate of the convolution. s: no thread of the
+   team uses it any more */
 template <class S>
 static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, Cplx<typename S::T> *s,
                                                        const Cplx<typename S::T> *roots,
                                                        const Cplx<typename S::T> *spectrum, int team, int t)
 {
   typedef typename S::T T;
-  constexpr int G = S::G, W = S::W, Q = S::Q;
-  const int k1 = t / Q, q = t % Q;
-  const Cplx<T> *second = roots + S::FIRST;
-  Cplx<T> x[16], *mine = s + k1 * G * W;
-  auto at = [&](int k2, int i) { return (k2 * Q + (i ^ (k2 & 1))) * W; }; /* neighbours meet in no banks */
-
-  dft_of_half<T, 16>(v, x);
-  across_turn(x, roots + t, G);
-#pragma unroll
-  for (int k = 0; k < 16; k++) s[(k * G + t) * W] = x[k];
-  S::wait(team);
-#pragma unroll
-  for (int i = 0; i < 16; i++) x[i] = mine[(q + Q * i) * W];
-  Dft<T, 16>::run(x);
-  __syncwarp();
-#pragma unroll
-  for (int k2 = 0; k2 < 16; k2++) mine[at(k2, q)] = k2 ? x[k2] * second[q * k2] : x[k2];
-  __syncwarp();
-#pragma unroll 4
-  for (int b = 0; b < 16 / Q; b++) { /* a thread puts back where it took */
-    const int k2 = q + Q * b;
-    Cplx<T> y[Q];
+  constexpr int G = S::G, W = S::W;
+  Cplx<T> x[32];
 
 #pragma unroll
-    for (int i = 0; i < Q; i++) y[i] = mine[at(k2, i)];
-    Dft<T, Q>::run(y);
+  for (int p = 0; p < S::BUTTERFLIES; p++) dft_of_half<T, G>(v + p * S::HALF, x + p * G);
 #pragma unroll
-    for (int k3 = 0; k3 < Q; k3++) {
-      const int k = k1 + 16 * k2 + 256 * k3;
-
-      y[k3] = across_conjugate(y[k3] * spectrum[2 * k3 < Q ? k : S::M - k]);
-    }
-    Dft<T, Q>::run(y);
+  for (int p = 0; p < S::BUTTERFLIES; p++) {
 #pragma unroll
-    for (int i = 0; i < Q; i++) mine[at(k2, i)] = i ? y[i] * second[i * k2] : y[i];
+    for (int r = 0; r < G; r++) s[((t + p * G) * (G + 1) + r) * W] = x[p * G + r];
   }
-  __syncwarp();
-#pragma unroll
-  for (int k2 = 0; k2 < 16; k2++) x[k2] = mine[at(k2, q)];
-  Dft<T, 16>::run(x);
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < 16; i++) mine[(q + Q * i) * W] = x[i];
   S::wait(team);
 #pragma unroll
-  for (int k = 0; k < 16; k++) x[k] = s[(k * G + t) * W];
-  across_turn(x, roots + t, G);
-  dft_to_half<T, 16>(x, v);
+  for (int r = 0; r < 32; r++) x[r] = s[(t + r * (G + 1)) * W];
+  across_turn<T, 32>(x, roots + t, G);
+  Dft<T, 32>::run(x);
+#pragma unroll
+  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * spectrum[r < 16 ? t + r * G : S::M - t - r * G]);
+  Dft<T, 32>::run(x);
+  S::wait(team);
+#pragma unroll
+  for (int r = 0; r < 32; r++) s[(t * 33 + r) * W] = x[r];
+  S::wait(team);
+#pragma unroll
+  for (int p = 0; p < S::BUTTERFLIES; p++) {
+    const int j = t + p * G;
+
+#pragma unroll
+    for (int r = 0; r < G; r++) x[r] = s[(j + r * 33) * W];
+    across_turn<T, G>(x, roots + S::FIRST + j, 32);
+    dft_to_half<T, G>(x, v + p * S::HALF);
+  }
 }
 
 /* Number of a running sum from either end, m, is that with sines of this wave */
@@ -209,7 +187,7 @@ struct AcrossAnchors {
   {
     const int top = a / S::ANCHORS;
 
-    return across_wave(P, top, 4 * (a % S::ANCHORS + 1) * across_each(P, top, S::RUNS / 2) - 1);
+    return across_wave(P, top, 4 * (a % S::ANCHORS + 1) * across_each(P, top, S::G / 2) - 1);
   }
   __device__ __forceinline__ AcrossAnchors(int P_) : P(P_)
   {
@@ -217,10 +195,10 @@ struct AcrossAnchors {
     for (int a = 0; a < A; a++) {
       sum[a] = {0, 0};
       at[a] = 0;
-      step[a] = S::G * wave(a) % (2 * P);
+      step[a] = 32 * wave(a) % (2 * P);
     }
   }
-  __device__ __forceinline__ void begin(int i) /* the next number is i, then those G apart */
+  __device__ __forceinline__ void begin(int i) /* the next number is i, then those 32 apart */
   {
 #pragma unroll
     for (int a = 0; a < A; a++) at[a] = i * wave(a) % (2 * P);
@@ -240,24 +218,15 @@ struct AcrossAnchors {
     }
   }
   /* of all threads */
-  __device__ __forceinline__ void keep(Cplx<T> *s, Cplx<T> *kept, int team, int t)
+  __device__ __forceinline__ void keep(Cplx<T> *s, Cplx<T> *kept, int team, int t) const
   {
-    const int warp = t * S::W / BCR_WARP;
-
 #pragma unroll
-    for (int a = 0; a < A; a++) {
-#pragma unroll
-      for (int lane = S::W; lane < BCR_WARP; lane *= 2) {
-        sum[a].x += __shfl_xor_sync(0xffffffffu, sum[a].x, lane);
-        sum[a].y += __shfl_xor_sync(0xffffffffu, sum[a].y, lane);
-      }
-      s[(warp * A + a) * S::W] = sum[a];
-    }
+    for (int a = 0; a < A; a++) s[(t * A + a) * S::W] = sum[a];
     S::wait(team);
     if (t >= A) return;
     double x = 0, y = 0;
 
-    for (int q = 0; q < S::THREADS / BCR_WARP; q++) {
+    for (int q = 0; q < S::G; q++) {
       x += s[(q * A + t) * S::W].x;
       y += s[(q * A + t) * S::W].y;
     }
@@ -272,12 +241,9 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
                                                    int team, int t, Put put)
 {
   typedef typename S::T T;
-  constexpr int R = S::RUNS / 2, W = S::W;
-  const int K = P / 2, top = t / R, run = t % R,
-            n = t >= S::RUNS ? 0
-                : top        ? K - K / 2
-                             : K / 2,
-            each = across_each(P, top, R), end = min((run + 1) * each, n);
+  constexpr int R = S::G / 2, W = S::W;
+  const int K = P / 2, top = t / R, run = t % R, n = top ? K - K / 2 : K / 2, each = across_each(P, top, R),
+            end = min((run + 1) * each, n);
   Cplx<T> *totals = s + (P / 2 + 1) * W;
   double a = 0, b = 0;
   auto add = [&](int m) {
@@ -291,7 +257,6 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
   for (int m = run * each; m < end; m++) add(m);
   totals[t * W] = {(T)a, (T)b};
   S::wait(team);
-  if (t >= S::RUNS) return;
   a = b = 0;
   if (run / 4) {
     const Cplx<T> begin = kept[(top * S::ANCHORS + run / 4 - 1) * W];
@@ -326,7 +291,7 @@ __global__ void __launch_bounds__(ACROSS_TEAMS *S::THREADS, 1)
 {
   typedef typename S::T T;
   typedef Cplx<T> C;
-  constexpr int W = S::W, E = S::HALF;
+  constexpr int W = S::W, G = S::G, E = S::BUTTERFLIES * S::HALF;
   extern __shared__ __align__(16) char sm[];
   const BCRCudaChirpAcross &p = g.p;
   const int team = threadIdx.x / S::THREADS, tid = threadIdx.x % S::THREADS, pair = tid % W, t = tid / W, n = p.n,
@@ -356,7 +321,7 @@ __global__ void __launch_bounds__(ACROSS_TEAMS *S::THREADS, 1)
     if (two) a[W] = c.y;
   };
   auto sign = [&](int i, C c) { return kind == CELLS && p.odd && 2 * i >= n ? C{-c.x, -c.y} : c; };
-  auto place = [&](int m) { return t + S::G * m; };
+  auto place = [&](int m) { return t + m / S::HALF * G + m % S::HALF * 32; };
   long tile = (long)blockIdx.x * g.teams + team;
 
   for (int i = threadIdx.x; i < p.nw; i += g.teams * S::THREADS) table[i] = load_root<1>((const T *)p.w, i);
@@ -380,7 +345,7 @@ __global__ void __launch_bounds__(ACROSS_TEAMS *S::THREADS, 1)
         const C a = next[max(j - 1, 0) * W], b = next[min(P - 1 - j, n - 1) * W], sum = a + b;
         const T sine = extra[j].x;
 
-        if (m == 0) anchors.begin(i);
+        if (m % S::HALF == 0) anchors.begin(i);
         if (2 * i <= P) anchors.add(i, i ? sum : C{0, 0}, extra);
         v[m] = C{sine * sum.x + (T)0.5 * (a.x - b.x), sine * sum.y + (T)0.5 * (a.y - b.y)} * chirp[j];
         if (i == 0 || i >= P) v[m] = {0, 0};
@@ -481,8 +446,8 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
   p.P = n + (p.kind == SINES);
   p.M = p.P <= 256 ? 512 : 1024;
   if (n < 2 || 2 * p.P > p.M) return 0;
-  p.spectrum = p.M / 4 + p.M / 16;    /* roots are first */
-  p.chirp = p.spectrum + p.M / 2 + 1; /* number M - k is number k */
+  p.spectrum = 5 * (p.M / 32) + (p.M == 1024 ? 5 : 4) * 32; /* powers of roots are first */
+  p.chirp = p.spectrum + p.M / 2 + 1;                       /* number M - k is number k */
   p.extra = p.chirp + p.P;
   p.nw = p.extra + p.P;
   BCR_CUDA_TYPE(single, ACROSS_TYPE(T, p.M, if (S::bytes(p, 1) > (size_t)shared) return 0));
@@ -493,9 +458,10 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
     modes[n + k] = 1;
   }
   if (!w) return 1;
-  for (int k = 0; k < p.M / 16; k++) {
-    for (int q = 0; q < 4; q++) across_root(2 * (k << q), p.M, w + 2 * (q * (p.M / 16) + k));
-    across_root(2 * k, p.M / 16, w + 2 * (p.M / 4 + k));
+  for (int q = 0; q < 5; q++) {
+    for (int k = 0; k < p.M / 32; k++) across_root(2 * (k << q), p.M, w + 2 * (q * (p.M / 32) + k));
+    for (int k = 0; k < 32 && (q < 4 || p.M == 1024); k++)
+      across_root(2 * (k << q), p.M, w + 2 * (5 * (p.M / 32) + q * 32 + k));
   }
   q = (double *)malloc(2 * ((size_t)p.P + p.M) * sizeof(double));
   if (!q) return 0;

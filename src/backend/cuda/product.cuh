@@ -279,6 +279,6 @@ static __device__ __forceinline__ double product_entry(const BCRCudaModes &s, in
 
 /* productacross.cu */
 int product_across_table(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
-                         void *table);
+                         double *table);
 int product_across_apply(BCRStream stream, const BCRCudaProducts *m, int synthesis, const BCRCudaLines *fl,
                          const void *f, const BCRCudaLines *ul, void *u);

@@ -22,12 +22,12 @@ enum {
 typedef struct {
   /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
   int n, kind, width, steps, tiles;
-  int across;             /* parts of numbers of productacross.cu, whose steps have eight terms; 0: product.cu */
+  int across;             /* productacross.cu, whose steps have eight terms, not product.cu */
   const double *table[2]; /* analysis, synthesis */
 } BCRCudaProducts;
 BCR_CUDA_API int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
-/* the same for lines that are neighbours in memory and many unknowns; 0: it cannot be done, and m is as it was */
-BCR_CUDA_API int BCRCudaProductsAcross(const BCRCudaModes *modes, int single, int shared, BCRCudaProducts *m);
+/* the same for lines that are neighbours in memory, in double precision; 0: it cannot be done, and m is as it was */
+BCR_CUDA_API int BCRCudaProductsAcross(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
 BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);
 BCR_CUDA_API int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m,
                                       int synthesis, double *table);
