@@ -124,20 +124,42 @@ static const RowsWay rows_ways[] = {
    (h200_plans.csv) */
 #define ACROSS_LEAST 32
 
-/* Whether a convolution takes less than a product: by h200_convolutions.csv, periodic 251, 301, 401, 509 in 0.92, 1.05, 0.77,
-   0.63 of the time of a solve, in single precision 211, 251 in 0.78, 0.74; cell-centred 251, 509 in 1.14, 0.82 and 0.86,
-   0.63; Dirichlet 340, 509, 510 in 1.33, 0.81, 1.07 (with one matrix for both parities where n is even). Sums between
-   Dirichlet ends lose a digit, which single precision does not have */
+/* Unknowns from which on products are those of productacross.cu, in double precision: by h200_convolutions.csv, periodic 251,
+   301 in 0.87, 0.84 of the time of a solve, cell-centred and Dirichlet 251, 301 in 1.03, 0.96. Not those that planes on chip
+   may have */
+#define PRODUCT_ACROSS_PERIODIC 161
+#define PRODUCT_ACROSS_LEAST    257
+
+PetscBool BCRPlanCudaProductsAcross(BCRPlan p, PetscInt d)
+{
+  const PetscInt least = BCREndIsPeriodic(p->axis[d].end[0]) ? PRODUCT_ACROSS_PERIODIC : PRODUCT_ACROSS_LEAST;
+  BCRCudaProducts m;
+  BCRCudaModes modes;
+
+  if (p->single || d == 0 || p->n[d] < least || p->transform[d] != BCR_TRANSFORM_PRODUCT) return PETSC_FALSE;
+  BCRPlanCudaModes(p->n[d], p->axis[d].end, &modes);
+  return p->limits.cuda->product(&modes, p->limits.cuda->shared, &m) &&
+             p->limits.cuda->productacross(&modes, p->limits.cuda->shared, &m)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
+}
+
+/* Whether a convolution takes less than a product, by h200_convolutions.csv. A convolution of length 512 or 1024 takes as long
+   for any number of unknowns that it has; products take longer the more there are, those of productacross.cu in steps
+   (256, 384). Dirichlet ends: even numbers have one matrix for both parities, or convolutions in box.cuh in single precision;
+   odd ones in double precision products in the same time and a digit more, in single precision (509: 0.61 of the time)
+   backward errors of 3e-7 where products have 2e-8 */
 static PetscBool across_convolves(BCRPlan p, PetscInt d)
 {
   const BCRAxis *a = &p->axis[d];
+  const PetscInt n = a->n;
   BCRCudaChirpAcross chirp;
-  PetscInt least = p->single ? 257 : 440;
+  PetscBool less;
 
-  if (BCREndIsPeriodic(a->end[0])) least = p->single ? 190 : 340;
-  if (node_ends(a, -1) && (p->single || a->n % 2 == 0)) return PETSC_FALSE;
-  return a->n >= least &&
-             p->limits.cuda->across((int)a->n, a->end[0], p->single, p->limits.cuda->shared, &chirp, NULL, NULL)
+  if (BCREndIsPeriodic(a->end[0])) less = p->single ? n >= 140 : (n >= 216 && n <= 256) || n >= 385;
+  else if (node_ends(a, -1)) less = p->single && n % 2 && n >= 440;
+  else less = n >= (p->single ? 200 : 440);
+  return less && p->limits.cuda->across((int)n, a->end[0], p->single, p->limits.cuda->shared, &chirp, NULL, NULL)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }

@@ -32,6 +32,7 @@ struct _BCRPlanCuda {
               int *modes);
   int (*across)(int n, BCREnd end, int single, int shared, BCRCudaChirpAcross *plan, double *w, int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+  int (*productacross)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
   int (*longline)(const BCRCudaModes *modes, int shared, BCRCudaLong *plan);
   int (*columns)(int N, int single);
   /* planes on chip: whether a cluster of blocks has room for one */
@@ -75,6 +76,8 @@ PETSC_INTERN PetscBool BCRPlanCudaEven(BCRPlan plan);
 PETSC_INTERN PetscBool BCRPlanCudaStays(BCRPlan plan);
 /* a transform of length P by fft.cu */
 PETSC_INTERN PetscBool BCRPlanCudaFft(BCRPlan plan, int P);
+/* Products along axis d are those of productacross.cu */
+PETSC_INTERN PetscBool BCRPlanCudaProductsAcross(BCRPlan plan, PetscInt d);
 /* whether rows that go on on other ranks can be taken, for some shift */
 PETSC_INTERN PetscBool BCRPlanCudaBorder(BCRPlan plan);
 /* Eigenvectors of a uniform axis as the kernels take them, in natural order; no tables */

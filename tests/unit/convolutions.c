@@ -1,7 +1,8 @@
 /*
   Transforms of a CUDA device that are convolutions, against sums of the eigenvectors as src/base/modes.h writes them down
   (angles by integers, in long double): across contiguous columns (chirpacross.cu), of every length from 2 to 512 that a case
-  asks for, small primes too, and through memory (longline.cu), of every pair of ends. Both ways, both precisions, in place
+  asks for, small primes too, and through memory (longline.cu), of every pair of ends; and products with
+  lines that are neighbours (productacross.cu). Both ways, both precisions, in place
   and not, lines along and across memory, random numbers. Says so and passes where there is no device.
 
   -quick: few of the lengths
@@ -51,7 +52,7 @@ typedef struct {
   const char *name;
   PetscInt n, na, nb; /* unknowns of a line; lines */
   BCREnd end[2];
-  PetscBool across, along, single, in_place, extra; /* along: lines are contiguous */
+  PetscBool across, product, along, single, in_place, extra; /* along: lines are contiguous */
   int back;
 } Case;
 
@@ -141,7 +142,22 @@ static PetscErrorCode run(const Case *c, int shared)
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)c->na * sizeof(int), "tables", &dof));
   PetscCallBCRCuda(BCRCudaPut(dof, of, (size_t)c->na * sizeof(int), stream));
   if (c->in_place) du = df;
-  if (c->across) {
+  if (c->product) {
+    BCRCudaModes modes;
+    BCRCudaProducts p;
+
+    BCRPlanCudaModes(n, c->end, &modes);
+    PetscCheck(BCRCudaProductsPlan(&modes, shared, &p) && BCRCudaProductsAcross(&modes, shared, &p), PETSC_COMM_SELF,
+               PETSC_ERR_PLIB, "No plan of %" PetscInt_FMT " unknowns", n);
+    for (int way = 0; way < 2; way++) {
+      double *table;
+
+      PetscCall(BCRDeviceArenaGet(&arena, BCRCudaProductsCount(&p) * sizeof(double), "tables", &table));
+      PetscCallBCRCuda(BCRCudaProductsTable(stream, &modes, &p, way, table));
+      p.table[way] = table;
+    }
+    PetscCallBCRCuda(BCRCudaProductsApply(stream, &p, c->back, 0, &l, df, &l, du, NULL, NULL, 0, 0));
+  } else if (c->across) {
     BCRCudaChirpAcross p;
     double *tables;
 
@@ -197,6 +213,19 @@ static PetscErrorCode all_(PetscBool quick)
         c.in_place = TestUniform() < 0.5 ? PETSC_TRUE : PETSC_FALSE;
         PetscCall(run(&c, shared));
       }
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(across); i++)
+    for (int kind = 0; kind < 4; kind++) {
+      Case c = {.name = "product", .n = across[i], .product = PETSC_TRUE};
+
+      c.end[0] = c.end[1] = kinds[kind];
+      if (quick && ((int)i + kind) % 4) continue;
+      if (BCREndIsPeriodic(kinds[kind]) ? c.n == 512 : kinds[kind] == BCR_END_DIRICHLET && c.n % 2 == 0) continue;
+      c.back = TestUniform() < 0.5;
+      c.na = 1 + (PetscInt)(TestUniform() * 70);
+      c.nb = 1 + (PetscInt)(TestUniform() * 2);
+      c.in_place = TestUniform() < 0.5 ? PETSC_TRUE : PETSC_FALSE;
+      PetscCall(run(&c, shared));
+    }
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(lines) - (quick ? 4 : 0); i++)
     for (int low = 0; low < BCR_ENDS; low++)
       for (int high = 0; high < BCR_ENDS; high++) {

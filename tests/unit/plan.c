@@ -96,6 +96,12 @@ static int can_product(const BCRCudaModes *modes, int shared, BCRCudaProducts *m
   m->n = modes->n;
   return modes->n <= 1024;
 }
+static int can_product_across(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
+{
+  (void)shared;
+  m->n = modes->n;
+  return modes->n <= 511;
+}
 static int can_long(const BCRCudaModes *modes, int shared, BCRCudaLong *plan)
 {
   (void)shared;
@@ -184,6 +190,7 @@ static const BCRPlanCuda device = {.sms = 132,
                                    .rows = can_rows,
                                    .across = can_across,
                                    .product = can_product,
+                                   .productacross = can_product_across,
                                    .longline = can_long,
                                    .columns = can_columns,
                                    .box = can_box,

@@ -63,24 +63,37 @@ static __device__ __forceinline__ void dft_to_half(const Cplx<T> *x, Cplx<T> *y)
   for (int r = 0; r < R / 2; r++) y[r] = r ? e[r] + o[r] * Cplx<T>{(T)turns<R>.c[r], -(T)turns<R>.s[r]} : e[r] + o[r];
 }
 
-/* M: length of the convolution; W pairs of columns of a block, G threads each. BLOCKS: that a multiprocessor should have
-   registers for */
+/* M: length of the convolution. A block has some teams of threads, which share its tables and nothing else, not even
+   barriers; a team W pairs of columns at a time, G threads each */
 template <typename T_, int M_>
 struct ChirpAcross {
   typedef T_ T;
   static constexpr int M = M_, G = M / 32, W = (sizeof(T) == sizeof(double) ? 4096 : 8192) / M, THREADS = W * G,
-                       BUTTERFLIES = 32 / G, HALF = G / 2, BLOCKS = 2; /* of radix G a thread; numbers of each */
-  /* powers 1, 2, 4, ... of roots: of G places and radix 32, of 32 places and radix G; what tables in shared memory have */
-  static constexpr int FIRST = 5 * G, SECOND = (G == 32 ? 5 : 4) * 32, FIELD = (M + 32) * W,
-                       TABLE = FIRST + SECOND + 2 * M;
+                       BUTTERFLIES = 32 / G, HALF = G / 2; /* of radix G a thread; numbers of each */
+  /* powers 1, 2, 4, ... of roots: of G places and radix 32, of 32 places and radix G */
+  static constexpr int FIRST = 5 * G, SECOND = (G == 32 ? 5 : 4) * 32;
   /* running sums have G runs, half of them from either end; every fourth begins with a sum of its own, ANCHORS of an end */
-  static constexpr int ANCHORS = G / 8 - 1, KEPT = 2 * ANCHORS * W;
-  static constexpr size_t BYTES = (size_t)(FIELD + KEPT + TABLE - M / 2) * sizeof(Cplx<T>);
+  static constexpr int ANCHORS = G / 8 - 1;
+  /* complex numbers of a team in shared memory: what is exchanged, first sums, columns that come */
+  static constexpr int FIELD = (M + 32) * W, KEPT = 2 * ANCHORS * W, NEXT = M / 2 * W, TEAM = FIELD + KEPT + NEXT;
+
+  static size_t bytes(const BCRCudaChirpAcross &p, int teams)
+  {
+    return ((size_t)teams * TEAM + p.nw) * sizeof(Cplx<T>);
+  }
+  static __device__ __forceinline__ void wait(int team) /* of all its threads */
+  {
+    asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(THREADS) : "memory");
+  }
+};
+enum {
+  ACROSS_TEAMS = 2 /* with the registers of a multiprocessor */
 };
 
 struct ChirpAcrossArgs {
   BCRCudaChirpAcross p;
-  int nx, back, across;     /* blocks of columns of a plane */
+  int nx, back, teams;
+  int across;               /* tiles of columns of a plane */
   long tiles;               /* and of all planes */
   ptrdiff_t fs, fb, us, ub; /* along the lines, from plane to plane */
 };
@@ -111,11 +124,12 @@ static __device__ __forceinline__ void across_turn(Cplx<T> *x, const Cplx<T> *ro
   }
 }
 
-/* Numbers t + p G + 32 r of thread t at v[p HALF + r] become those of the conjugate of the convolution */
+/* Numbers t + p G + 32 r of thread t at v[p HALF + r] become those of the conjugate of the convolution. s: no thread of the
+   team uses it any more */
 template <class S>
 static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, Cplx<typename S::T> *s,
                                                        const Cplx<typename S::T> *roots,
-                                                       const Cplx<typename S::T> *spectrum, int t)
+                                                       const Cplx<typename S::T> *spectrum, int team, int t)
 {
   typedef typename S::T T;
   constexpr int G = S::G, W = S::W;
@@ -123,24 +137,23 @@ static __device__ __forceinline__ void across_convolve(Cplx<typename S::T> *v, C
 
 #pragma unroll
   for (int p = 0; p < S::BUTTERFLIES; p++) dft_of_half<T, G>(v + p * S::HALF, x + p * G);
-  __syncthreads();
 #pragma unroll
   for (int p = 0; p < S::BUTTERFLIES; p++) {
 #pragma unroll
     for (int r = 0; r < G; r++) s[((t + p * G) * (G + 1) + r) * W] = x[p * G + r];
   }
-  __syncthreads();
+  S::wait(team);
 #pragma unroll
   for (int r = 0; r < 32; r++) x[r] = s[(t + r * (G + 1)) * W];
   across_turn<T, 32>(x, roots + t, G);
   Dft<T, 32>::run(x);
 #pragma unroll
-  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * spectrum[t + r * G]);
+  for (int r = 0; r < 32; r++) x[r] = across_conjugate(x[r] * spectrum[r < 16 ? t + r * G : S::M - t - r * G]);
   Dft<T, 32>::run(x);
-  __syncthreads();
+  S::wait(team);
 #pragma unroll
   for (int r = 0; r < 32; r++) s[(t * 33 + r) * W] = x[r];
-  __syncthreads();
+  S::wait(team);
 #pragma unroll
   for (int p = 0; p < S::BUTTERFLIES; p++) {
     const int j = t + p * G;
@@ -190,13 +203,13 @@ struct AcrossAnchors {
 #pragma unroll
     for (int a = 0; a < A; a++) at[a] = i * wave(a) % (2 * P);
   }
-  __device__ __forceinline__ void add(int i, Cplx<T> x, const T *sines)
+  __device__ __forceinline__ void add(int i, Cplx<T> x, const Cplx<T> *sines)
   {
     const T w = 2 * i == P ? (T)1 : (T)2;
 
 #pragma unroll
     for (int a = 0; a < A; a++) {
-      const T sine = load_root<1>(sines, at[a] < P ? at[a] : at[a] - P).x, c = at[a] < P ? w * sine : -w * sine;
+      const T sine = sines[at[a] < P ? at[a] : at[a] - P].x, c = at[a] < P ? w * sine : -w * sine;
 
       sum[a].x += c * x.x;
       sum[a].y += c * x.y;
@@ -205,12 +218,11 @@ struct AcrossAnchors {
     }
   }
   /* of all threads */
-  __device__ __forceinline__ void keep(Cplx<T> *s, Cplx<T> *kept, int t) const
+  __device__ __forceinline__ void keep(Cplx<T> *s, Cplx<T> *kept, int team, int t) const
   {
-    __syncthreads();
 #pragma unroll
     for (int a = 0; a < A; a++) s[(t * A + a) * S::W] = sum[a];
-    __syncthreads();
+    S::wait(team);
     if (t >= A) return;
     double x = 0, y = 0;
 
@@ -226,7 +238,7 @@ struct AcrossAnchors {
    from either end */
 template <class S, typename Put>
 static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s, const Cplx<typename S::T> *kept,
-                                                   int t, Put put)
+                                                   int team, int t, Put put)
 {
   typedef typename S::T T;
   constexpr int R = S::G / 2, W = S::W;
@@ -244,7 +256,7 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
 
   for (int m = run * each; m < end; m++) add(m);
   totals[t * W] = {(T)a, (T)b};
-  __syncthreads();
+  S::wait(team);
   a = b = 0;
   if (run / 4) {
     const Cplx<T> begin = kept[(top * S::ANCHORS + run / 4 - 1) * W];
@@ -262,8 +274,19 @@ static __device__ __forceinline__ void across_runs(int P, Cplx<typename S::T> *s
   }
 }
 
+/* A number of a column on its way, or 0 */
+template <typename T>
+static __device__ __forceinline__ void across_fetch(T *to, const T *from, bool here)
+{
+  const unsigned s = (unsigned)__cvta_generic_to_shared(to);
+
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(s), "l"(from), "n"((int)sizeof(T)),
+               "r"(here ? (int)sizeof(T) : 0)
+               : "memory");
+}
+
 template <class S>
-__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+__global__ void __launch_bounds__(ACROSS_TEAMS *S::THREADS, 1)
   chirp_across(const __grid_constant__ ChirpAcrossArgs g, const typename S::T *from, typename S::T *to)
 {
   typedef typename S::T T;
@@ -271,19 +294,25 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
   constexpr int W = S::W, G = S::G, E = S::BUTTERFLIES * S::HALF;
   extern __shared__ __align__(16) char sm[];
   const BCRCudaChirpAcross &p = g.p;
-  const int pair = threadIdx.x % W, t = threadIdx.x / W, n = p.n, P = p.P, kind = p.kind;
-  const T *w = (const T *)p.w, *f = NULL;
-  C *kept = (C *)sm + S::FIELD + pair, *table = (C *)sm + S::FIELD + S::KEPT, *s = (C *)sm + pair, v[E];
-  const C *spectrum = table + S::FIRST + S::SECOND, *chirp = spectrum + S::M;
+  const int team = threadIdx.x / S::THREADS, tid = threadIdx.x % S::THREADS, pair = tid % W, t = tid / W, n = p.n,
+            P = p.P, kind = p.kind;
+  C *table = (C *)sm + g.teams * S::TEAM, *s = (C *)sm + team * S::TEAM + pair, *kept = s + S::FIELD,
+    *next = kept + S::KEPT, v[E];
+  const C *chirp = table + p.chirp, *extra = table + p.extra;
+  const long step = (long)gridDim.x * g.teams;
   T *u = NULL;
   bool here = false, two = false;
-  auto take = [&](int i) {
-    const T *a = f + i * g.fs;
-    C c = {0, 0};
+  /* columns of the pair are parts of complex numbers, those between cell-centred ends in the order of places */
+  auto fetch = [&](long tile) {
+    const int column = tid % (2 * W), x = 2 * W * (int)(tile % g.across) + column;
+    const T *f = from + tile / g.across * g.fb + min(x, g.nx - 1);
+    T *columns = (T *)(next - pair + column % W) + column / W;
 
-    if (here) c.x = a[0];
-    if (two) c.y = a[W];
-    return c;
+    for (int i = tid / (2 * W); i < n; i += S::THREADS / (2 * W)) {
+      const int at = kind != CELLS || g.back ? i : (i % 2 ? n - 1 - i / 2 : i / 2);
+
+      across_fetch(columns + 2 * W * at, f + i * g.fs, x < g.nx);
+    }
   };
   auto put = [&](int i, C c) {
     T *a = u + i * g.us;
@@ -291,85 +320,68 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     if (here) a[0] = c.x;
     if (two) a[W] = c.y;
   };
-  /* number of place i of the transform */
-  auto number = [&](int i) { return kind != CELLS ? i : (2 * i < n ? 2 * i : 2 * (n - 1 - i) + 1); };
   auto sign = [&](int i, C c) { return kind == CELLS && p.odd && 2 * i >= n ? C{-c.x, -c.y} : c; };
   auto place = [&](int m) { return t + m / S::HALF * G + m % S::HALF * 32; };
+  long tile = (long)blockIdx.x * g.teams + team;
 
-  for (int i = threadIdx.x; i < S::FIRST + S::SECOND + S::M + P; i += S::THREADS) table[i] = load_root<1>(w, i);
+  for (int i = threadIdx.x; i < p.nw; i += g.teams * S::THREADS) table[i] = load_root<1>((const T *)p.w, i);
   __syncthreads();
   bcr_wait_before();
-  for (long tile = blockIdx.x; tile < g.tiles; tile += gridDim.x) {
-    const int plane = (int)(tile / g.across), x0 = 2 * W * (int)(tile % g.across) + pair;
+  if (tile < g.tiles) fetch(tile);
+  for (; tile < g.tiles; tile += step) {
+    const int x0 = 2 * W * (int)(tile % g.across) + pair;
 
     here = x0 < g.nx;
     two = x0 + W < g.nx;
-    f = from + plane * g.fb + x0;
-    u = to + plane * g.ub + x0;
+    u = to + tile / g.across * g.ub + x0;
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    S::wait(team);
     if (kind == SINES) {
       AcrossAnchors<S> anchors(P);
 
 #pragma unroll
       for (int m = 0; m < E; m++) {
-        const int i = place(m);
+        const int i = place(m), j = min(i, P - 1);
+        const C a = next[max(j - 1, 0) * W], b = next[min(P - 1 - j, n - 1) * W], sum = a + b;
+        const T sine = extra[j].x;
 
         if (m % S::HALF == 0) anchors.begin(i);
-        v[m] = {0, 0};
-        if (i >= P || i == 0) {
-          if (i == 0) anchors.add(i, v[m], w + 2 * p.extra);
-          continue;
-        }
-        const C a = take(i - 1), b = take(P - 1 - i), sum = a + b;
-        const T sine = load_root<1>(w, p.extra + i).x;
-
-        if (2 * i <= P) anchors.add(i, sum, w + 2 * p.extra);
-        v[m] = C{sine * sum.x + (T)0.5 * (a.x - b.x), sine * sum.y + (T)0.5 * (a.y - b.y)} * chirp[i];
+        if (2 * i <= P) anchors.add(i, i ? sum : C{0, 0}, extra);
+        v[m] = C{sine * sum.x + (T)0.5 * (a.x - b.x), sine * sum.y + (T)0.5 * (a.y - b.y)} * chirp[j];
+        if (i == 0 || i >= P) v[m] = {0, 0};
       }
-      anchors.keep(s, kept, t);
+      anchors.keep(s, kept, team, t);
     } else {
 #pragma unroll
       for (int m = 0; m < E; m++) {
-        const int i = place(m);
+        const int i = place(m), j = min(i, P - 1);
+        const C a = next[j * W], b = next[min(n - j, n - 1) * W];
 
-        v[m] = {0, 0};
-        if (i >= P) continue;
-        if (!g.back) {
-          v[m] = sign(i, take(number(i)));
-        } else {
-          const C a = take(i);
-
-          if (i == 0 || (kind == WAVES && 2 * i == n)) {
-            v[m] = a + a;
-          } else {
-            const C b = take(n - i);
-
-            if (kind == CELLS) v[m] = load_root<1>(w, p.extra + i) * (a + across_i(b));
-            else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
-          }
-        }
-        v[m] = v[m] * chirp[i];
+        if (!g.back) v[m] = sign(i, a);
+        else if (i == 0 || (kind == WAVES && 2 * i == n)) v[m] = a + a;
+        else if (kind == CELLS) v[m] = extra[j] * (a + across_i(b));
+        else v[m] = 2 * i > n ? b - across_i(a) : a + across_i(b);
+        v[m] = i < P ? v[m] * chirp[j] : C{0, 0};
       }
     }
-    across_convolve<S>(v, s, table, spectrum, t);
+    S::wait(team);
+    if (tile + step < g.tiles) fetch(tile + step);
+    across_convolve<S>(v, s, table, table + p.spectrum, team, t);
 #pragma unroll
-    for (int m = 0; m < E; m++) {
-      const int i = place(m);
-
-      if (i < P) v[m] = across_conjugate(v[m]) * chirp[i];
-    }
+    for (int m = 0; m < E; m++) v[m] = across_conjugate(v[m]) * chirp[min(place(m), P - 1)];
     if (kind != SINES && g.back) {
 #pragma unroll
       for (int m = 0; m < E; m++) {
         const int i = place(m);
 
-        if (i < P) put(number(i), sign(i, v[m]));
+        if (i < P) put(kind != CELLS ? i : (2 * i < n ? 2 * i : 2 * (n - 1 - i) + 1), sign(i, v[m]));
       }
     } else {
-      __syncthreads();
+      S::wait(team);
 #pragma unroll
       for (int m = 0; m < E; m++)
         if (place(m) < P) s[place(m) * W] = v[m];
-      __syncthreads();
+      S::wait(team);
 #pragma unroll
       for (int m = 0; m < E; m++) {
         const int i = place(m);
@@ -381,20 +393,18 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
           if (i && 2 * i < P) put(2 * i - 1, across_i(v[m] - b));
           v[m] = v[m] + b;
         } else if (kind == CELLS) {
-          const C h = load_root<1>(w, p.extra + i);
-
-          put(i, h * v[m] + across_conjugate(h) * b);
+          put(i, extra[i] * v[m] + across_conjugate(extra[i]) * b);
         } else {
           put(i, 2 * i > n ? across_i(b - v[m]) : v[m] + b);
         }
       }
       if (kind == SINES) {
-        __syncthreads();
+        S::wait(team);
 #pragma unroll
         for (int m = 0; m < E; m++)
           if (2 * place(m) <= P) s[place(m) * W] = v[m];
-        __syncthreads();
-        across_runs<S>(P, s, kept, t, put);
+        S::wait(team);
+        across_runs<S>(P, s, kept, team, t, put);
       }
     }
   }
@@ -436,11 +446,11 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
   p.P = n + (p.kind == SINES);
   p.M = p.P <= 256 ? 512 : 1024;
   if (n < 2 || 2 * p.P > p.M) return 0;
-  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, p.M, if (S::BYTES > (size_t)shared) return 0));
   p.spectrum = 5 * (p.M / 32) + (p.M == 1024 ? 5 : 4) * 32; /* powers of roots are first */
-  p.chirp = p.spectrum + p.M;
+  p.chirp = p.spectrum + p.M / 2 + 1;                       /* number M - k is number k */
   p.extra = p.chirp + p.P;
   p.nw = p.extra + p.P;
+  BCR_CUDA_TYPE(single, ACROSS_TYPE(T, p.M, if (S::bytes(p, 1) > (size_t)shared) return 0));
   *plan = p;
   for (int k = 0; k < n && modes; k++) {
     if (periodic) modes[k] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
@@ -473,7 +483,7 @@ int BCRCudaChirpAcrossPlan(int n, BCREnd end, int single, int shared, BCRCudaChi
       w[2 * (p.extra + j) + 1] = -sin(a);
     }
   }
-  for (int k = 0; k < p.M; k++) { /* q is even; what transforms there and back multiply by */
+  for (int k = 0; k <= p.M / 2; k++) { /* q is even; what transforms there and back multiply by */
     double x = q[0], y = q[1];
 
     for (int j = 1; j < p.P; j++) {
@@ -493,17 +503,24 @@ template <class S>
 static int across_launch(ChirpAcrossArgs *g, int nb, const void *f, void *u, cudaStream_t stream)
 {
   typedef typename S::T T;
-  int device, sms;
-  cudaError_t e =
-    cudaFuncSetAttribute((const void *)chirp_across<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+  int device, sms, shared;
+  size_t bytes;
+  long blocks;
+  cudaError_t e = cudaGetDevice(&device);
 
-  if (e == cudaSuccess) e = cudaGetDevice(&device);
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (e != cudaSuccess) return (int)e;
+  g->teams = ACROSS_TEAMS;
+  while (g->teams > 1 && S::bytes(g->p, g->teams) > (size_t)shared) g->teams--;
+  bytes = S::bytes(g->p, g->teams);
+  e = cudaFuncSetAttribute((const void *)chirp_across<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
   g->across = (g->nx + 2 * S::W - 1) / (2 * S::W);
   g->tiles = (long)g->across * nb;
-  return bcr_launch(1, chirp_across<S>, dim3((unsigned)(g->tiles < S::BLOCKS * sms ? g->tiles : S::BLOCKS * sms)),
-                    S::THREADS, S::BYTES, stream, *g, (const T *)f, (T *)u);
+  blocks = (g->tiles + g->teams - 1) / g->teams;
+  return bcr_launch(1, chirp_across<S>, dim3((unsigned)(blocks < sms ? blocks : sms)), g->teams * S::THREADS, bytes,
+                    stream, *g, (const T *)f, (T *)u);
 }
 
 int BCRCudaChirpAcrossApply(BCRStream stream, const BCRCudaChirpAcross *plan, int back, int single,

@@ -122,6 +122,7 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
   int device = 0, major = 0;
 
   m->n = n;
+  m->across = 0;
   /* ib 2: Dirichlet ends */
   m->kind =
     !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
@@ -136,7 +137,9 @@ int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *
 
 size_t BCRCudaProductsCount(const BCRCudaProducts *m)
 {
-  return (size_t)(m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2 : 1) * m->tiles * m->steps * 64;
+  const int matrices = m->kind == BCR_CUDA_PRODUCT_PARITIES || m->kind == BCR_CUDA_PRODUCT_RING ? 2 : 1;
+
+  return (size_t)matrices * m->tiles * m->steps * (m->across ? 128 : 64);
 }
 
 /* A thread a pair of entries, eight rows apart, of lane (row % 8, term % 4) */
@@ -149,27 +152,14 @@ static __global__ void product_table(BCRCudaModes s, BCRCudaProducts m, int synt
   for (int h = 0; h < 2; h++) {
     const int row = 16 * blockIdx.y + 8 * h + (lane >> 2), mode = synthesis ? term : row, i = synthesis ? row : term,
               j = folded ? 2 * mode + parity : mode;
-    double v = 0;
-
-    if (j < s.n && (folded ? 2 * i : i) < s.n) {
-      const unsigned I = 2u * i + s.ib, J = s.periodic ? 2u * ((j + 1) / 2) : (unsigned)(s.ja * j + s.jb),
-                     P = (unsigned)s.P;
-      const int cosine = s.periodic ? (j == 0 || (j & 1)) : s.cosine;
-      const unsigned r = (I * J + (cosine ? P : 0)) % (4 * P), q = r / P;
-      const double a = (double)(r % P) / (2. * P);
-
-      v = q & 1 ? cospi(a) : sinpi(a);
-      if (q >= 2) v = -v;
-      /* folded: both ends are alike */
-      if (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1]))) v *= 0.5;
-    }
-    table[h] = v;
+    table[h] = j < s.n && (folded ? 2 * i : i) < s.n ? product_entry(s, synthesis, i, j) : 0;
   }
 }
 
 int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
                          double *table)
 {
+  if (m->across) return product_across_table(stream, modes, m, synthesis, table);
   product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u),
                   BCR_WARP, 0, bcr_stream(stream)>>>(*modes, *m, synthesis, table);
   return bcr_done();
@@ -219,6 +209,7 @@ int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthes
   p.extrald = extrald;
   p.extrab = extrab;
   if (p.nlines < 1) return 0;
+  if (m->across) return product_across_apply(stream, m, p.synthesis, fl, f, ul, u);
   BCR_CUDA_TYPE(single, error = launch_any<T>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;
 }

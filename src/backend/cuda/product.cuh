@@ -264,3 +264,21 @@ static __device__ __forceinline__ void product_keep(const BCRCudaProducts &p, in
     }
   }
 }
+
+/* Mode j at unknown i, as tables have it: an analysis counts halved ends half */
+static __device__ __forceinline__ double product_entry(const BCRCudaModes &s, int synthesis, int i, int j)
+{
+  const unsigned I = 2u * i + s.ib, J = s.periodic ? 2u * ((j + 1) / 2) : (unsigned)(s.ja * j + s.jb),
+                 P = (unsigned)s.P;
+  const int cosine = s.periodic ? (j == 0 || (j & 1)) : s.cosine;
+  const unsigned r = (I * J + (cosine ? P : 0)) % (4 * P), q = r / P;
+  const double a = (double)(r % P) / (2. * P), v = q & 1 ? cospi(a) : sinpi(a);
+
+  return (q >= 2 ? -v : v) * (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1])) ? 0.5 : 1);
+}
+
+/* productacross.cu */
+int product_across_table(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
+                         double *table);
+int product_across_apply(BCRStream stream, const BCRCudaProducts *m, int synthesis, const BCRCudaLines *fl,
+                         const void *f, const BCRCudaLines *ul, void *u);

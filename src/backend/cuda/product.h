@@ -16,14 +16,18 @@ extern "C" {
 enum {
   BCR_CUDA_PRODUCT_WHOLE,    /* the whole matrix */
   BCR_CUDA_PRODUCT_PARITIES, /* one for even modes, one for odd ones */
-  BCR_CUDA_PRODUCT_ONE       /* one for both, analysis and synthesis */
+  BCR_CUDA_PRODUCT_ONE,      /* one for both, analysis and synthesis */
+  BCR_CUDA_PRODUCT_RING      /* cosines, and sines, of periodic lines: productacross.cu */
 };
 typedef struct {
   /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
   int n, kind, width, steps, tiles;
+  int across;             /* productacross.cu, whose steps have eight terms, not product.cu */
   const double *table[2]; /* analysis, synthesis */
 } BCRCudaProducts;
 BCR_CUDA_API int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+/* the same for lines that are neighbours in memory, in double precision; 0: it cannot be done, and m is as it was */
+BCR_CUDA_API int BCRCudaProductsAcross(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
 BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);
 BCR_CUDA_API int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m,
                                       int synthesis, double *table);

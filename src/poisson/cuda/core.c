@@ -40,6 +40,7 @@ static PetscErrorCode core_device(BCRDeviceCore c)
   q->rows = BCRCudaRowFftPlan;
   q->across = BCRCudaChirpAcrossPlan;
   q->product = BCRCudaProductsPlan;
+  q->productacross = BCRCudaProductsAcross;
   q->longline = BCRCudaLongPlan;
   q->columns = BCRCudaBoxLength;
   q->box = BCRCudaBoxPossible;

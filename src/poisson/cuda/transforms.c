@@ -270,6 +270,7 @@ PetscErrorCode BCRDeviceTransformsCreate(BCRDeviceCore c)
                            p->transform[d] == BCR_TRANSFORM_FFT ? PETSC_TRUE : PETSC_FALSE, &c->modes[d]));
     if (p->transform[d] == BCR_TRANSFORM_PRODUCT) {
       (void)BCRCudaProductsPlan(&c->modes[d], c->cuda.shared, &c->matrix[d]);
+      if (BCRPlanCudaProductsAcross(p, d)) (void)BCRCudaProductsAcross(&c->modes[d], c->cuda.shared, &c->matrix[d]);
       PetscCall(product_tables(&c->fixedtables, c->stream, &c->modes[d], &c->matrix[d]));
     } else if (p->transform[d] == BCR_TRANSFORM_LONG) {
       PetscCall(long_tables(c, d));
