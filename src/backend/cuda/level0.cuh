@@ -272,6 +272,32 @@ static __device__ __forceinline__ void level0_sum(const BCRCudaLevel0 &p, double
   if ((threadIdx.x & 31) == 0) p.sums[(blockIdx.y * gridDim.x + blockIdx.x) * warps + (threadIdx.x >> 5)] = v;
 }
 
+/* What p.add adds to the solution, the same number in all blocks to the last bit: of what each thread has loaded, begun
+   before it is needed; all threads of NW warps */
+static __device__ __forceinline__ double level0_add_begin(const BCRCudaLevel0 &p, int threads)
+{
+  double v = 0;
+
+  if (p.add && (int)blockIdx.z == p.subplane)
+    for (int q = threadIdx.x; q < p.nadd; q += threads) v += __ldcg(p.add + q);
+  return v;
+}
+template <int NW>
+static __device__ __forceinline__ double level0_add_end(const BCRCudaLevel0 &p, double v)
+{
+  __shared__ double part[NW];
+  double sum = 0;
+
+  if (!p.add) return 0;
+#pragma unroll
+  for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
+  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < NW; w++) sum += part[w];
+  return p.addfactor * sum;
+}
+
 /* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i =
    x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread; neither recurrence needs the
    other: both go over the lanes of a warp together and, through shared memory (ex, other memory the
@@ -411,6 +437,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   unsigned mine = 0, half = 0;
   double green = 0; /* of the tile's columns */
   T x[R][K], carry[K] = {}, sub = 0;
+  double add = 0;
 
   if (!ARGS) {
     for (int i = threadIdx.x; i < R; i += NT)
@@ -430,14 +457,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   if (!BACK && R == 7) level0_own<K>(p, c0 + lane * K, columnbegin, columnend, &mine, &half);
 
   /* from, to: the first row of the group that is next or in registers, in f from where loads of
-     this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on. The
-     separators of a regular group are the rows before and after it, but for what comes round or
-     from another rank (before0()) */
-  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0,
-                  shift = in - c0 - lane;
+     this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on; behind: the
+     separator after it, from where loads begin. The one before is the row before in D, but for what comes
+     round or from another rank (before0()) */
+  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0;
   const unsigned apart = WIDE && inner ? 15 : 0;
   const T *from = f + start * ldf + in;
   T *to = u + start * ldu + c0 + lane;
+  const T *behind = D + (ptrdiff_t)(last - 1) * p.ldd + in;
   /* separators before the first group, after the last one */
   const bool begin = p.yperiodic || p.open[0], end = p.yperiodic || p.open[1] || p.sepend;
   auto after = [&](int g) { return end || g < p.ng - 1; };
@@ -445,11 +472,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   auto loaded = [&](const T *at, const T *row) {
     return (const T *)((const char *)at + ((unsigned)(size_t)row & apart));
   };
-  auto before0 = [&]() {
-    return (const T *)(p.open[0] ? p.before
-                                 : u + (p.ng > 1 ? Q * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * ldu) +
-           in;
-  };
+  auto before0 = [&]() { return (const T *)D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd + in; };
   auto load = [&](T *row, const T *source,
                   bool have) { /* or zeros */
                                if (inner && WIDE) {
@@ -518,15 +541,23 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     T sep[K];
 
     if (it >= first) {
-      const T *row = from, *separator = BACK ? (g > 0 ? to + shift - ldu : before0()) : from + R * ldf;
+      const T *row = from, *separator = BACK ? (g > 0 ? behind - p.ldd : before0()) : from + R * ldf;
 
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
-        const T *at = loaded(out + lane * K, to + shift + R * ldu);
+        const T *at = loaded(out + lane * K, behind);
 
+        add = level0_add_end<NW>(p, add);
 #pragma unroll
-        for (int i = 0; i < K; i++) carry[i] = at[i];
+        for (int i = 0; i < K; i++) carry[i] = p.add ? (T)(add + at[i]) : at[i];
+        __syncwarp();
+      }
+      if (BACK && after(g)) {
+#pragma unroll
+        for (int i = 0; i < K; i++) out[lane * K + i] = carry[i];
+        __syncwarp();
+        store(to + R * ldu, out);
       }
 #pragma unroll
       for (int r = 0; r < R; r++) {
@@ -540,7 +571,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
         const T *at = loaded(buf + R * PITCH + lane * K, separator);
 
 #pragma unroll
-        for (int i = 0; i < K; i++) sep[i] = at[i];
+        for (int i = 0; i < K; i++) sep[i] = BACK && p.add ? (T)(add + at[i]) : at[i];
       }
       if (BACK) {
         if (p.sub) {
@@ -559,20 +590,20 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
       }
       __syncwarp();
       from += (BACK ? -Q : Q) * ldf;
+      behind -= p.ldd;
     }
     if (it + 1 < last) {
       load_rows(from, after(next));
       if (BACK) {
-        const T *rows = to + shift - (it < first ? 0 : Q * ldu); /* of solutions */
-
         if (it < first) {
           bcr_wait_before(); /* for separators */
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
-          load(out, after(next) ? rows + R * ldu : f, after(next));
+          load(out, after(next) ? behind : f, after(next));
         }
-        load(buf + R * PITCH, next > 0 ? rows - ldu : (begin ? before0() : f), next > 0 || begin);
+        load(buf + R * PITCH, next > 0 ? behind - p.ldd : (begin ? before0() : f), next > 0 || begin);
       }
       copy_commit();
+      if (BACK && it < first) add = level0_add_begin(p, NT);
     }
     if (it < first) {
       level0_reach<NT>(m, reach);

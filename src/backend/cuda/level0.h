@@ -75,9 +75,12 @@ typedef struct {
      p (8 - p)/2 in row p = 1, 2, ... of a regular group, those of the tables in others. A column that is a node and a mirror
      has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
   double *sums;
-  int shape;          /* BCR_LEVEL0_128x7, ... */
-  const void *before; /* open[0]: solution in the row before the first */
-  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
+  /* device, substitution: the solution gets addfactor times the sum of these nadd numbers. NULL: nothing */
+  const double *add;
+  int nadd;
+  double addfactor;
+  int shape; /* BCR_LEVEL0_128x7, ... */
+  int early; /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
 enum {
@@ -98,8 +101,9 @@ BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int 
    to the row of D behind the separators' */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                      void *extra);
-/* separators' solutions are in u */
-BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
+/* from the separators' solutions in D, which lie as their right-hand sides: all rows of u */
+BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u,
+                                   const void *D);
 
 /* level0small.cu: level 0 of regular groups with the sine transform of the separators (dst.cu,
    whose table it takes), where a block has whole rows between Dirichlet ends: D gets the modes of

@@ -57,11 +57,12 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   for (int r = 0; r < Q; r++) load(r, f + (row + r) * p.ldf, r < h);
   if (BACK) {
     bcr_wait_before();
-    load(Q, u + (row + h) * p.ldu, after);
-    load(Q + 1, g == 0 && p.open[0] ? (const T *)p.before : u + (g ? row - 1 : Q * (p.ng - 1) + p.hlast) * p.ldu,
-         before);
+    load(Q, D + (ptrdiff_t)g * p.ldd, after);
+    load(Q + 1, D + (ptrdiff_t)(g ? g - 1 : p.ng - 1 + p.open[1]) * p.ldd, before);
   } else load(Q, f + (row + h) * p.ldf, after);
   copy_commit();
+  const double add = BACK ? level0_add_end<NW>(p, level0_add_begin(p, NT)) : 0;
+
   copy_wait();
   __syncwarp();
   if (!BACK && p.early) bcr_go_after();
@@ -77,6 +78,8 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
     const int c = cols[lane * K + i];
     const T sign = c >= 0 && (c & 1) ? (T)-1 : (T)1;
 
+    if (BACK && after) own[Q * CH + i] = (T)(add + own[Q * CH + i]);
+    if (BACK && before) own[(Q + 1) * CH + i] = (T)(add + own[(Q + 1) * CH + i]);
 #pragma unroll 1
     for (int r = 0; r < h; r++) {
       T v = own[r * CH + i] - sub;
@@ -171,6 +174,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   if (BACK) {
 #pragma unroll 1
     for (int r = 0; r < h; r++) store(u + (row + r) * p.ldu, buf + r * CH);
+    if (after) store(u + (row + h) * p.ldu, buf + Q * CH);
   } else {
     if (before) store(g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra, buf);
     if (after) store(D + (ptrdiff_t)g * p.ldd, buf + CH);

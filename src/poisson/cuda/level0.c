@@ -42,8 +42,6 @@ static PetscErrorCode border_tables(BCRDeviceCore c)
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, gain, &c->sep.factor));
   PetscCall(PetscFree2(of, gain));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
-  if (c->plan->open[0] && c->plan->dim == 2)
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,7 +130,6 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   const PetscInt nk = o->count;
   BCRAxisModes modes;
   double *ends;
-  void *count;
 
   PetscFunctionBegin;
   (void)BCRAxisModesDescribe(x->n, x->end[0], x->end[1], &modes);
@@ -162,17 +159,12 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, 3 * nk, ends, &c->sep.ends));
   PetscCall(PetscFree(ends));
-  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(double), "tables", &c->sep.parts));
-  PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (size_t)nk * sizeof(double), c->stream));
-  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
-  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
-  c->sep.count = (int *)count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The numbers with which the line of the constant mode leaves the mean of the solution at zero: docs/method.md, section 8.
-   Rows of other ranks beyond an end: with which it adds up its own rows, the row after among them; the one before is another
-   rank's, of which half of the first group's rows are left */
+/* The numbers with which the lines know the sum of the solution, and the substitution back takes its mean to zero:
+   docs/method.md, section 8. Rows of other ranks beyond an end: with which they add up this rank's rows, the row after among
+   them; the one before is another rank's, of which half of the first group's rows are left */
 static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape)
 {
   const BCRPlan p = c->plan;
@@ -184,16 +176,17 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   const BCRDeviceOrder *o = &c->roworder;
   double *weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
   PetscInt constant = 0;
+  size_t parts;
 
   PetscFunctionBegin;
   c->sep.weights = c->sep.ends = NULL;
+  c->level0.add = NULL;
   if (!BCRPlanMeanInLines(p) && !BCRPlanMeanOfRanks(p)) PetscFunctionReturn(PETSC_SUCCESS);
   while (o->mode[constant] != 0) constant++;
   BCRDevicePlaneNumbers(c, 0, &shift, &scale);
   c->sep.nsums = (int)(tiles * warps * (c->strips + (c->level0.g0 > 0) + (c->level0.g1 < p->ngroups)));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->sep.nsums * sizeof(double), "tables", &c->level0.sums));
   c->sep.sums = c->level0.sums;
-  c->sep.rows = (int)p->n[p->blocks];
   /* what a row of ones has in this mode after the lines is the factor behind its length */
   c->sep.sumfactor = scale / y->a / (double)p->n[0] * o->norm[constant] / (BCRDeviceRowsOwn(c) ? 0.5 : 1);
   for (int kind = 0; kind < 3; kind++) {
@@ -222,6 +215,16 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   PetscCall(PetscFree(weights));
   if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
     PetscCall(ends_tables(c, scale, c->sep.sumfactor));
+  parts = (size_t)BCRCudaSepParts(&c->sep);
+  PetscCall(BCRDeviceArenaGet(&c->tables, (parts + 1) * sizeof(double), "tables", &c->sep.parts));
+  PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (parts + 1) * sizeof(double), c->stream));
+  /* of 1 in this mode of the separators; on several ranks BCRDeviceCoreBorderAdd() adds what all have together */
+  c->level0.addfactor = (BCRDeviceRowsOwn(c) ? 0.5 : 1) / o->norm[constant];
+  if (BCRPlanMeanInLines(p)) {
+    c->level0.add = c->sep.parts;
+    c->level0.nadd = (int)parts;
+    c->level0.addfactor /= -(double)p->n[p->blocks];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -508,42 +511,6 @@ PetscErrorCode BCRDeviceLevel0Reduce(BCRDeviceCore c, BCRStream stream, const BC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Separators' solutions back into their rows of u: all but the last one are radix rows apart, that one often, too. The row
-   before the first goes with the last launch */
-static PetscErrorCode synthesis_to(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
-{
-  const BCRPlan p = c->plan;
-  const PetscInt nsep = p->separators.n + (p->open[1] ? 1 : 0), Q = l->radix;
-  const PetscBool all = nsep < p->ngroups || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
-  void *S = BCRDeviceSeparators(c);
-  BCRCudaLines sl = separator_lines(c, nsep, c->ldd), ul = sl;
-
-  PetscFunctionBegin;
-  ul.sa = Q * p->stride[p->blocks];
-  ul.sb = l->uplane;
-  for (int part = 0; part < (all ? 1 : 2); part++) {
-    const size_t at = (size_t)(part ? nsep - 1 : 0),
-                 row = part ? (size_t)(p->n[p->blocks] - 1) : (size_t)(Q - 1 - l->short0);
-    const char *from = (char *)S + at * c->ldd * c->size;
-    char *to = (char *)u + row * p->stride[p->blocks] * c->size;
-    const int more = p->open[0] && (part || all);
-
-    sl.na = ul.na = (int)(all ? nsep : (part ? 1 : nsep - 1));
-    if (sl.na < 1) continue;
-    if (BCRDeviceRowsOwn(c) && more) {
-      sl.sb = (ptrdiff_t)(nsep - (PetscInt)at) * c->ldd;
-      ul.sb = ((const char *)l->before - to) / (ptrdiff_t)c->size;
-    }
-    PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &sl, from, &ul, to, NULL, BCRDeviceRowsOwn(c) ? more : 0));
-    if (!BCRDeviceRowsOwn(c) && more) {
-      sl.na = ul.na = 1;
-      PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &sl, (char *)S + (size_t)nsep * c->ldd * c->size, &ul,
-                                              (void *)l->before, NULL, 0));
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRDeviceLevel0Transform(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
                                         void *u)
 {
@@ -551,10 +518,11 @@ PetscErrorCode BCRDeviceLevel0Transform(BCRDeviceCore c, BCRStream stream, const
   void *S = BCRDeviceSeparators(c);
 
   PetscFunctionBegin;
+  (void)w;
+  (void)u;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL) PetscFunctionReturn(PETSC_SUCCESS); /* level 0 and it are one kernel */
   if (!stage->back) PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 0, &l, c->D, &l, S, c->extra, 0));
-  else if (whole_rows(c)) PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, S, NULL, 0));
-  else PetscCall(synthesis_to(c, stream, &w->level0, u));
+  else PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, c->D, NULL, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -574,9 +542,8 @@ PetscErrorCode BCRDeviceLevel0Back(BCRDeviceCore c, BCRStream stream, const BCRS
   (void)stage;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL)
     PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, c->D, w->at, u));
-  else if (whole_rows(c))
-    PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, BCRDeviceSeparators(c)));
-  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u));
+  else if (whole_rows(c)) PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, c->D));
+  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u, c->D));
   w->at = u;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
