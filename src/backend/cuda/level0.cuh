@@ -272,26 +272,33 @@ static __device__ __forceinline__ void level0_sum(const BCRCudaLevel0 &p, double
   if ((threadIdx.x & 31) == 0) p.sums[(blockIdx.y * gridDim.x + blockIdx.x) * warps + (threadIdx.x >> 5)] = v;
 }
 
-/* What p.add adds to the solution, the same number in all blocks to the last bit: of what each thread has loaded, begun
-   before it is needed; all threads of NW warps */
-static __device__ __forceinline__ double level0_add_begin(const BCRCudaLevel0 &p, int threads)
+/* Substitution: the separator before the first group, of R rows if it is a regular one */
+template <int R, typename T>
+static __device__ __forceinline__ const T *level0_before(const BCRCudaLevel0 &p, const T *u, const T *D)
+{
+  if (D) return D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd;
+  if (p.open[0]) return (const T *)p.before;
+  return u + (p.ng > 1 ? (R + 1) * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * p.ldu;
+}
+
+/* What p.add adds to the solution, the same number in all blocks to the last bit: part [NW] of the warps, and, by all threads
+   when it is needed, the whole */
+static __device__ __forceinline__ void level0_add_begin(const BCRCudaLevel0 &p, int threads, double *part)
 {
   double v = 0;
 
-  if (p.add && (int)blockIdx.z == p.subplane)
-    for (int q = threadIdx.x; q < p.nadd; q += threads) v += __ldcg(p.add + q);
-  return v;
-}
-template <int NW>
-static __device__ __forceinline__ double level0_add_end(const BCRCudaLevel0 &p, double v)
-{
-  __shared__ double part[NW];
-  double sum = 0;
-
-  if (!p.add) return 0;
+  if (!p.add) return;
+  for (int q = threadIdx.x; q < p.nadd; q += threads) v += __ldcg(p.add + q);
 #pragma unroll
   for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
   if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
+}
+template <int NW>
+static __device__ __forceinline__ double level0_add_end(const BCRCudaLevel0 &p, const double *part)
+{
+  double sum = 0;
+
+  if (!p.add) return 0;
   __syncthreads();
 #pragma unroll
   for (int w = 0; w < NW; w++) sum += part[w];
@@ -419,6 +426,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   extern __shared__ __align__(16) char sm[];
   __shared__ T reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][2][NW];
+  __shared__ double part[NW];
   __shared__ Level0Modes<T, K, R> tables;
   const Level0Modes<T, K, R> &m = ARGS ? a.modes : tables;
   const BCRCudaLevel0 &p = a.p;
@@ -458,13 +466,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 
   /* from, to: the first row of the group that is next or in registers, in f from where loads of
      this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on; behind: the
-     separator after it, from where loads begin. The one before is the row before in D, but for what comes
-     round or from another rank (before0()) */
-  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0;
+     separator after it, from where loads begin, lds after the one before, but for what comes round or from
+     another rank (before0()) */
+  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0,
+                  lds = D ? p.ldd : Q * ldu;
   const unsigned apart = WIDE && inner ? 15 : 0;
   const T *from = f + start * ldf + in;
   T *to = u + start * ldu + c0 + lane;
-  const T *behind = D + (ptrdiff_t)(last - 1) * p.ldd + in;
+  const T *behind = (D ? D + (ptrdiff_t)(last - 1) * lds : u + (start + R) * ldu) + in;
   /* separators before the first group, after the last one */
   const bool begin = p.yperiodic || p.open[0], end = p.yperiodic || p.open[1] || p.sepend;
   auto after = [&](int g) { return end || g < p.ng - 1; };
@@ -472,7 +481,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   auto loaded = [&](const T *at, const T *row) {
     return (const T *)((const char *)at + ((unsigned)(size_t)row & apart));
   };
-  auto before0 = [&]() { return (const T *)D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd + in; };
+  auto before0 = [&]() { return level0_before<R>(p, u, D) + in; };
   auto load = [&](T *row, const T *source,
                   bool have) { /* or zeros */
                                if (inner && WIDE) {
@@ -541,19 +550,19 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     T sep[K];
 
     if (it >= first) {
-      const T *row = from, *separator = BACK ? (g > 0 ? behind - p.ldd : before0()) : from + R * ldf;
+      const T *row = from, *separator = BACK ? (g > 0 ? behind - lds : before0()) : from + R * ldf;
 
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
         const T *at = loaded(out + lane * K, behind);
 
-        add = level0_add_end<NW>(p, add);
+        add = level0_add_end<NW>(p, part);
 #pragma unroll
         for (int i = 0; i < K; i++) carry[i] = p.add ? (T)(add + at[i]) : at[i];
         __syncwarp();
       }
-      if (BACK && after(g)) {
+      if (BACK && D && after(g)) {
 #pragma unroll
         for (int i = 0; i < K; i++) out[lane * K + i] = carry[i];
         __syncwarp();
@@ -590,7 +599,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
       }
       __syncwarp();
       from += (BACK ? -Q : Q) * ldf;
-      behind -= p.ldd;
+      behind -= lds;
     }
     if (it + 1 < last) {
       load_rows(from, after(next));
@@ -600,10 +609,10 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
           load(out, after(next) ? behind : f, after(next));
         }
-        load(buf + R * PITCH, next > 0 ? behind - p.ldd : (begin ? before0() : f), next > 0 || begin);
+        load(buf + R * PITCH, next > 0 ? behind - lds : (begin ? before0() : f), next > 0 || begin);
       }
       copy_commit();
-      if (BACK && it < first) add = level0_add_begin(p, NT);
+      if (BACK && it < first) level0_add_begin(p, NT, part);
     }
     if (it < first) {
       level0_reach<NT>(m, reach);
@@ -636,7 +645,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     }
     if (!BACK && p.early && it + 1 == last) bcr_go_after();
     level0_lines<USUAL, NW>(m, x, ex[(it - first) & 1], reach, (const T *)NULL);
-    if (!BACK && R == 7 && sums && !inner) {
+    if (!BACK && R == 7 && sums && half) {
       /* 1/(4 sin^2((j + 1) pi/16)) */
       const double w[4] = {6.568535592272046, 0.8099572022108876, 0.36161567304292236, 0.25989153247414504};
 
@@ -715,7 +724,7 @@ __global__ void __launch_bounds__(NT, MINB)
 
   f += blockIdx.z * p.fplane;
   u += blockIdx.z * p.uplane;
-  D += blockIdx.z * p.dplane;
+  if (D) D += blockIdx.z * p.dplane;
   extra += blockIdx.z * p.eplane + min(strip, p.strips) * p.ldd;
   if (!ENDS || strip < p.strips) {
     const int first = p.g0 + strip * p.per;

@@ -79,8 +79,9 @@ typedef struct {
   const double *add;
   int nadd;
   double addfactor;
-  int shape; /* BCR_LEVEL0_128x7, ... */
-  int early; /* the transforms that follow, or came before, have a multiprocessor each */
+  int shape;          /* BCR_LEVEL0_128x7, ... */
+  const void *before; /* open[0]: solution in the row before the first, where separators are in u */
+  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
 enum {
@@ -101,7 +102,8 @@ BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int 
    to the row of D behind the separators' */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                      void *extra);
-/* from the separators' solutions in D, which lie as their right-hand sides: all rows of u */
+/* separators' solutions are in u or, where something is added to them, in D as their right-hand sides (else NULL), from
+   where they come to u */
 BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u,
                                    const void *D);
 

@@ -16,6 +16,7 @@
 enum {
   WARPS = 16,      /* of a block, at most: 512 threads of 32 rows each have all registers of a multiprocessor */
   LONG_MODES = 32, /* of a block of sep_long(), a thread each: a warp. Not measured apart */
+  SUMS_AHEAD = 4,  /* of a thread. Not measured apart */
   MANY_PLANES = 8  /* with more planes there are enough blocks for long chunks. Not measured apart */
 };
 
@@ -91,13 +92,31 @@ static __device__ __forceinline__ double over_chunks(double v)
   return v;
 }
 
-/* This thread's share of the sums that level 0 has left */
-static __device__ __forceinline__ double sep_sums(const BCRCudaSepLines &p)
+/* This thread's share of the sums that level 0 has left: the first ones, which are loaded before they are needed, and all */
+static __device__ __forceinline__ void sep_sums_begin(const BCRCudaSepLines &p, double v[SUMS_AHEAD])
+{
+#pragma unroll
+  for (int i = 0; i < SUMS_AHEAD; i++) {
+    const int q = threadIdx.x + i * blockDim.x;
+
+    v[i] = q < p.nsums ? p.sums[q] : 0;
+  }
+}
+static __device__ __forceinline__ double sep_sums_end(const BCRCudaSepLines &p, const double v[SUMS_AHEAD])
 {
   double sum = 0;
 
-  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
-  return sum;
+#pragma unroll
+  for (int i = 0; i < SUMS_AHEAD; i++) sum += v[i];
+  for (int q = threadIdx.x + SUMS_AHEAD * blockDim.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
+  return p.sumfactor * sum;
+}
+
+/* A number of row i by its kind */
+static __device__ __forceinline__ double sep_kind(const BCRCudaSepLines &p, const double v[BCR_CUDA_SEP_KINDS], int i)
+{
+  if (i >= p.n) return v[i == p.n && (p.periodic || p.open[1]) ? 3 : 4];
+  return v[i == 0 ? 0 : (i == p.n - 1 ? 2 : 1)];
 }
 
 /* What it has of the constant that all right-hand sides lose */
@@ -170,14 +189,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
   /* the whole block knows; wanted: in the sum of the solution, of which this thread has `sum` */
   const bool pinned = SUMS && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES,
-             wanted = SUMS && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || pinned);
-  double sum = 0;
+             wanted = SUMS && p.parts && p.pinplane == (int)blockIdx.y && (p.ends || pinned);
+  double sum = 0, sums[SUMS_AHEAD], inends[3] = {0, 0, 0};
 
-  if (wanted && pinned)
-    for (int i = 16 * threadIdx.x; i < p.n + p.periodic; i += 16 * blockDim.x) {
-      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.ones + i));
-      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.weights + i));
-    }
+  if (wanted && p.ends && k < p.nk) {
+    inends[0] = p.ends[k];
+    if (ch == f) inends[1] = p.ends[p.nk + k];
+    if (ch == nw * PARTS - 1) inends[2] = p.ends[2 * p.nk + k];
+  }
   bcr_wait_before();
   const bool window = OPEN && red.window.n,
              asks = window && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
@@ -199,7 +218,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g - row * p.ld, add);
       for (int i = 0; i < p.open[0] + p.open[1] && wanted && pinned && m == p.pin % MODES; i++)
-        sum += p.weights[p.n + i] * (double)g[(p.n + i - row) * p.ld];
+        sum += sep_kind(p, p.weights, p.n + i) * (double)g[(p.n + i - row) * p.ld];
     }
     added[0][m] = add[0];
     added[1][m] = add[1];
@@ -220,14 +239,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       if (i >= skip) x[i] += more[i * p.ld];
   }
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
-  if (wanted && pinned) sum += p.sumfactor * sep_sums(p);
+  if (wanted && pinned) sep_sums_begin(p, sums);
   if (wanted && p.ends) {
     double rhs = beside;
 
 #pragma unroll
     for (int i = 0; i < K; i++) rhs += x[i];
     if (RING && p.periodic && ch == 0) rhs += gl;
-    rhs = over_chunks<1>(k < p.nk ? p.ends[k] * rhs : 0);
+    rhs = over_chunks<1>(inends[0] * rhs);
     if (lane == 0) ended[w] = rhs;
   }
   if (SINGULAR && pinned) {
@@ -245,8 +264,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
-      if (p.periodic) gl -= mean * p.ones[p.n];
+        if (i >= skip) x[i] -= (T)(mean * sep_kind(p, p.ones, row + i));
+      if (p.periodic) gl -= mean * p.ones[3];
       if (ch == 0) {
         p.removed[0] = mean * p.removedfactor;
         p.removed[1] = mean * p.subfactor;
@@ -277,10 +296,10 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     if (m == p.pin % MODES) {
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
+        if (i >= skip) x[i] -= (T)(mean * sep_kind(p, p.ones, row + i));
       if (ch == 0) sum -= sep_lost(p, (T)(mean * p.subfactor));
-      if (asks && p.open[1]) mine -= mean * p.weights[p.n];
-      if (asks && p.open[0]) other -= mean * p.weights[p.n + p.open[1]];
+      if (asks && p.open[1]) mine -= mean * p.weights[3];
+      if (asks && p.open[0]) other -= mean * p.weights[4];
     }
   }
   /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the
@@ -374,6 +393,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     y = v.x + mW * y;
     pw *= q ? mW : mW0;
   }
+  T round = 0; /* the last unknown of a periodic line */
   double left = ofends[0][m] * X1 + ofends[1][m] * y, right = ofends[2][m] * X1 + ofends[3][m] * y;
 
   /* blocks begin in their order everywhere, so that those that wait are those that others are at */
@@ -383,7 +403,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
       if (mode >= 0) exchange(p, red, k, mode, X1, y, mine, other, g - row * p.ld, add);
       for (int i = 0; i < p.open[0] + p.open[1] && wanted && pinned && m == p.pin % MODES; i++)
-        sum += p.weights[p.n + i] * (double)g[(p.n + i - row) * p.ld];
+        sum += sep_kind(p, p.weights, p.n + i) * (double)g[(p.n + i - row) * p.ld];
       added[0][m] = add[0];
       added[1][m] = add[1];
     }
@@ -397,10 +417,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
     if (ch == 0 && k < p.nk) {
-      const T v = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
-
-      g[(p.n - row) * p.ld] = v;
-      if (wanted && pinned && m == p.pin % MODES) sum += p.weights[p.n] * v;
+      round = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
+      g[(p.n - row) * p.ld] = round;
     }
   }
   left *= inverse;
@@ -441,14 +459,29 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   if (wanted) {
     if (p.ends && w == 0 && lane < nw) sum += ended[lane];
-    if (p.ends && k < p.nk && ch == f) sum += p.ends[p.nk + k] * x[0];
-    if (p.ends && k < p.nk && w == nw - 1 && ci == PARTS - 1) sum += p.ends[2 * p.nk + k] * x[K - 1];
+    if (k < p.nk) sum += inends[1] * x[0] + inends[2] * x[K - 1];
+    if (pinned) sum += sep_sums_end(p, sums);
     if (pinned && m == p.pin % MODES) {
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i >= skip) sum += p.weights[row + i] * x[i];
+        if (i >= skip) sum += sep_kind(p, p.weights, row + i) * x[i];
+      if (RING && p.periodic && ch == 0) sum += p.weights[3] * round;
     }
-    sep_part(p, pinned, w, nw, sum);
+    if (SINGULAR && p.rows) {
+      sum = over_chunks<1>(sum);
+      if (lane == 0) part[w] = sum;
+      __syncthreads();
+      sum = 0;
+      for (int q = 0; q < nw; q++) sum += part[q];
+      sum /= p.rows;
+      to = g;
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+        if (i >= skip && m == p.pin % MODES) *to = (T)(x[i] - sum);
+        to += p.ld;
+      }
+      if (RING && p.periodic && ch == 0 && m == p.pin % MODES) g[(p.n - row) * p.ld] = (T)(round - sum);
+    } else sep_part(p, pinned, w, nw, sum);
   }
   if (OPEN == 2 && window) sep_total(p, red, (p.ends ? 2 * (int)gridDim.x : 0) + nw);
   else if (window) window_done(red.window.turn);
@@ -476,9 +509,9 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
     p.removed[1] = mean * p.subfactor;
   }
   for (int i = 0; i < p.n + beyondrows && p.ends; i++) sum += p.ends[k] * (double)g[i * p.ld];
-  if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[p.n] : 0);
+  if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[3] : 0);
   for (int i = 0; i < p.n; i++) {
-    y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * p.ones[i] : 0)) + mu * y;
+    y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * sep_kind(p, p.ones, i) : 0)) + mu * y;
     X1 += pw * y;
     pw *= mu;
     g[i * p.ld] = (T)y;
@@ -494,10 +527,8 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
       const int mode = mode_of(p, k);
 
       if (mode >= 0)
-        exchange(
-          p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] - (mean != 0 ? mean * p.weights[p.n] : 0) : 0,
-          p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] - (mean != 0 ? mean * p.weights[p.n + p.open[1]] : 0) : 0, g,
-          add);
+        exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] - (mean != 0 ? mean * p.weights[3] : 0) : 0,
+                 p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] - (mean != 0 ? mean * p.weights[4] : 0) : 0, g, add);
     } else {
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g, add);
@@ -518,8 +549,8 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
   }
   if (p.periodic) g[p.n * p.ld] = (T)xl;
   if (p.ends && p.n) sum += p.ends[p.nk + k] * (double)g[0] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld];
-  if (pinned && p.weights) {
-    for (int i = 0; i < p.n + beyondrows; i++) sum += p.weights[i] * (double)g[i * p.ld];
+  if (pinned && p.parts) {
+    for (int i = 0; i < p.n + beyondrows; i++) sum += sep_kind(p, p.weights, i) * (double)g[i * p.ld];
     sum -= sep_lost(p, (T)(mean * p.subfactor));
   }
   return sum;
@@ -533,8 +564,22 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   double sum = 0;
 
   if (k < p.nk) sum = sep_long_line(p, g, red, k);
-  if (p.weights && p.pinplane == (int)blockIdx.y && (p.ends || pinned))
-    sep_part(p, pinned, 0, 1, pinned ? sum + p.sumfactor * sep_sums(p) : sum);
+  if (p.parts && p.pinplane == (int)blockIdx.y && (p.ends || pinned)) {
+    if (pinned) {
+      double sums[SUMS_AHEAD];
+
+      sep_sums_begin(p, sums);
+      sum += sep_sums_end(p, sums);
+    }
+    if (p.rows) {
+      sum = over_chunks<1>(sum) / p.rows;
+      for (int i = threadIdx.x; i < p.n + p.periodic; i += LONG_MODES) {
+        T *at = g + blockIdx.y * p.plane + p.pin + i * p.ld;
+
+        *at = (T)(*at - sum);
+      }
+    } else sep_part(p, pinned, 0, 1, sum);
+  }
   if (red.window.n && p.pin >= 0) sep_total(p, red, (p.ends ? 2 * (int)gridDim.x : 0) + 1);
   else if (red.window.n) window_done(red.window.turn);
 }

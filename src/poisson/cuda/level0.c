@@ -42,6 +42,8 @@ static PetscErrorCode border_tables(BCRDeviceCore c)
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, gain, &c->sep.factor));
   PetscCall(PetscFree2(of, gain));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
+  if (c->plan->open[0] && c->plan->dim == 2)
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,12 +176,14 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   const PetscInt n = rows->n, columns = shape->columns - 2 * c->level0.halo, tiles = (p->n[0] + columns - 1) / columns,
                  warps = shape->columns / shape->K / 32;
   const BCRDeviceOrder *o = &c->roworder;
-  double *weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
+  double *weights = c->sep.weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
   PetscInt constant = 0;
   size_t parts;
 
   PetscFunctionBegin;
-  c->sep.weights = c->sep.ends = NULL;
+  c->sep.ends = NULL;
+  c->sep.parts = NULL;
+  c->sep.rows = 0;
   c->level0.add = NULL;
   if (!BCRPlanMeanInLines(p) && !BCRPlanMeanOfRanks(p)) PetscFunctionReturn(PETSC_SUCCESS);
   while (o->mode[constant] != 0) constant++;
@@ -198,21 +202,17 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   }
   c->sep.sumones = (double)p->n[0] * (sum[1] + sum[2] + (double)(p->ngroups - 2) * sum[0]);
   /* half of the rows on either side, all of those at an end */
-  PetscCall(PetscMalloc1(n + 2, &weights));
   for (PetscInt s = 0; s < n; s++) {
     const double before = s ? 0.5 * (double)rows->gap : (ring || p->open[0] ? 0.5 : 1) * (double)rows->gapend[0],
                  after = s < n - 1 ? 0.5 * (double)rows->gap : (p->open[1] ? 0.5 : 1) * (double)rows->gapend[1];
 
-    weights[s] = 1 + before + after;
+    weights[s == 0 ? 0 : (s == n - 1 ? 2 : 1)] = 1 + before + after;
   }
-  if (ring) {
-    weights[n - 1] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
-    weights[n - 2] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
-  }
-  weights[n] = 1 + 0.5 * (double)rows->gapend[1];
-  weights[n + (p->open[1] ? 1 : 0)] = p->open[0] ? 0.5 * (double)rows->gapend[0] : weights[n];
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n + 2, weights, &c->sep.weights));
-  PetscCall(PetscFree(weights));
+  if (ring) { /* n of them go round */
+    weights[3] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
+    weights[n > 2 ? 2 : 0] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
+  } else weights[3] = 1 + 0.5 * (double)rows->gapend[1];
+  weights[4] = 0.5 * (double)rows->gapend[0];
   if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
     PetscCall(ends_tables(c, scale, c->sep.sumfactor));
   parts = (size_t)BCRCudaSepParts(&c->sep);
@@ -220,7 +220,8 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (parts + 1) * sizeof(double), c->stream));
   /* of 1 in this mode of the separators; on several ranks BCRDeviceCoreBorderAdd() adds what all have together */
   c->level0.addfactor = (BCRDeviceRowsOwn(c) ? 0.5 : 1) / o->norm[constant];
-  if (BCRPlanMeanInLines(p)) {
+  if (BCRPlanMeanInLines(p) && !c->sep.ends) c->sep.rows = (int)p->n[p->blocks];
+  else if (BCRPlanMeanInLines(p)) {
     c->level0.add = c->sep.parts;
     c->level0.nadd = (int)parts;
     c->level0.addfactor /= -(double)p->n[p->blocks];
@@ -402,14 +403,12 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
   c->sep.removed = c->scalars;
   c->sep.border = c->border;
   for (int e = 0; e < 2; e++) c->sep.open[e] = p->open[e];
-  if (p->singular) {
-    double *ones;
+  c->sep.total = 0;
+  for (PetscInt i = 0; i < p->separators.n && p->singular; i++) {
+    const double ones = BCRLineRowsOnes(&p->separators, i);
 
-    PetscCall(PetscMalloc1(p->separators.n, &ones));
-    c->sep.total = 0;
-    for (PetscInt i = 0; i < p->separators.n; i++) c->sep.total += ones[i] = BCRLineRowsOnes(&p->separators, i);
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->separators.n, ones, &c->sep.ones));
-    PetscCall(PetscFree(ones));
+    c->sep.total += ones;
+    c->sep.ones[i == 0 ? 0 : (i >= r.n ? 3 : (i == r.n - 1 ? 2 : 1))] = ones;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -511,6 +510,42 @@ PetscErrorCode BCRDeviceLevel0Reduce(BCRDeviceCore c, BCRStream stream, const BC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Separators' solutions back into their rows of u: all but the last one are radix rows apart, that one often, too. The row
+   before the first goes with the last launch */
+static PetscErrorCode synthesis_to(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
+{
+  const BCRPlan p = c->plan;
+  const PetscInt nsep = p->separators.n + (p->open[1] ? 1 : 0), Q = l->radix;
+  const PetscBool all = nsep < p->ngroups || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
+  void *S = BCRDeviceSeparators(c);
+  BCRCudaLines sl = separator_lines(c, nsep, c->ldd), ul = sl;
+
+  PetscFunctionBegin;
+  ul.sa = Q * p->stride[p->blocks];
+  ul.sb = l->uplane;
+  for (int part = 0; part < (all ? 1 : 2); part++) {
+    const size_t at = (size_t)(part ? nsep - 1 : 0),
+                 row = part ? (size_t)(p->n[p->blocks] - 1) : (size_t)(Q - 1 - l->short0);
+    const char *from = (char *)S + at * c->ldd * c->size;
+    char *to = (char *)u + row * p->stride[p->blocks] * c->size;
+    const int more = p->open[0] && (part || all);
+
+    sl.na = ul.na = (int)(all ? nsep : (part ? 1 : nsep - 1));
+    if (sl.na < 1) continue;
+    if (BCRDeviceRowsOwn(c) && more) {
+      sl.sb = (ptrdiff_t)(nsep - (PetscInt)at) * c->ldd;
+      ul.sb = ((const char *)l->before - to) / (ptrdiff_t)c->size;
+    }
+    PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &sl, from, &ul, to, NULL, BCRDeviceRowsOwn(c) ? more : 0));
+    if (!BCRDeviceRowsOwn(c) && more) {
+      sl.na = ul.na = 1;
+      PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &sl, (char *)S + (size_t)nsep * c->ldd * c->size, &ul,
+                                              (void *)l->before, NULL, 0));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceLevel0Transform(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
                                         void *u)
 {
@@ -518,11 +553,11 @@ PetscErrorCode BCRDeviceLevel0Transform(BCRDeviceCore c, BCRStream stream, const
   void *S = BCRDeviceSeparators(c);
 
   PetscFunctionBegin;
-  (void)w;
-  (void)u;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL) PetscFunctionReturn(PETSC_SUCCESS); /* level 0 and it are one kernel */
   if (!stage->back) PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 0, &l, c->D, &l, S, c->extra, 0));
-  else PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, c->D, NULL, 0));
+  else if (whole_rows(c) || w->level0.add)
+    PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, c->D, NULL, 0));
+  else PetscCall(synthesis_to(c, stream, &w->level0, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -543,7 +578,7 @@ PetscErrorCode BCRDeviceLevel0Back(BCRDeviceCore c, BCRStream stream, const BCRS
   if (c->kind == BCR_PLAN_LEVEL0_SMALL)
     PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, c->D, w->at, u));
   else if (whole_rows(c)) PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, c->D));
-  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u, c->D));
+  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u, w->level0.add ? c->D : NULL));
   w->at = u;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
