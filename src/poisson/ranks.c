@@ -56,6 +56,7 @@ static const char *way_refused(BCRRanks r, BCRRanksWay way)
   if (pass == BCR_PASS_LINES && r->nopass[BCR_PASS_ONE]) return r->nopass[BCR_PASS_ONE];
   if (pass == BCR_PASS_LINES && r->singular && (ways[way].coupling != BCR_COUPLING_WINDOW || r->size > r->p.nparts))
     return "lines sum up the parts of a mean in a window, and ranks without rows are told of it by a message";
+  if (pass == BCR_PASS_LINES && r->nolines) return r->nolines;
   return r->nopass[pass];
 }
 

@@ -433,6 +433,7 @@ static PetscErrorCode mean_plane(BCRRanks r)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, has, 2, MPI_INT, MPI_MIN, r->comm));
   d->meanplane = has[0] ? PETSC_TRUE : PETSC_FALSE;
   d->meanlines = has[1] ? PETSC_TRUE : PETSC_FALSE;
+  if (!d->meanlines) r->nolines = "not all ranks have lines that know their part in the mean of the solution";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

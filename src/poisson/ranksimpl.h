@@ -39,6 +39,7 @@ struct _n_BCRRanks {
   PetscInt nbatch, batch[3];
   /* why not; NULL: possible */
   const char *nopass[BCR_PASSES], *nocoupling[BCR_COUPLINGS];
+  const char *nolines; /* of a singular operator: why BCR_PASS_LINES is not gone on any rank, or NULL */
   BCRRanksWay way;
   BCRRanksPass pass;
   BCRRanksCoupling coupling;

@@ -506,6 +506,8 @@ static PetscErrorCode Planes(PetscInt first, PetscInt last, PetscBool large)
     {{{C, C}, {N, C}, {C, C}}, {97, 1},    1},
     {{{N, N}, {N, N}, {C, C}}, {301, 1},   1},
     {{{N, N}, {C, N}, {C, C}}, {150, 1},   1},
+    {{{P, P}, {P, P}, {C, C}}, {96, 1},    1},
+    {{{N, N}, {P, P}, {C, C}}, {65, 1},    1},
  /* the transform along y divided */
     {{{P, P}, {P, P}, {C, C}}, {128, 128}, 2},
     {{{C, C}, {P, P}, {D, N}}, {128, 128}, 2},

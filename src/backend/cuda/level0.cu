@@ -3,9 +3,9 @@
 #include "level0.h"
 
 int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
-int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
+int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, void *D, cudaStream_t stream);
 int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t stream);
-int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream);
+int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, void *D, cudaStream_t stream);
 
 /* Threads of a block, columns K of a thread, and blocks that a multiprocessor runs at a time: in double, in single
    precision (0: not there). In the order of BCR_LEVEL0_128x7, ... Those of 256 threads in single precision and those of
@@ -66,8 +66,8 @@ int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, co
   return bcr_level0_reduce_double(p, f, D, extra, bcr_stream(stream));
 }
 
-int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u)
+int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u, const void *D)
 {
-  if (single) return bcr_level0_back_float(p, f, u, bcr_stream(stream));
-  return bcr_level0_back_double(p, f, u, bcr_stream(stream));
+  if (single) return bcr_level0_back_float(p, f, u, (void *)D, bcr_stream(stream));
+  return bcr_level0_back_double(p, f, u, (void *)D, bcr_stream(stream));
 }

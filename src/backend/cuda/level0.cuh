@@ -1,7 +1,8 @@
 /*
   Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8),
   three (radix 4) or fifteen (radix 16) block rows between separators are eliminated (BACK = 0) or
-  substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on
+  substituted back (BACK = 1; 2: from separators that are not in u, to which something is added) in
+  physical space. A block has a tile of columns, with a halo on
   either side after which the recurrences along the row have forgotten what was before, and goes
   through a strip of groups, the next one on its way to shared memory while one is in registers:
   upwards in the elimination, downwards in the substitution, which so finds in the cache what the
@@ -272,6 +273,37 @@ static __device__ __forceinline__ void level0_sum(const BCRCudaLevel0 &p, double
   if ((threadIdx.x & 31) == 0) p.sums[(blockIdx.y * gridDim.x + blockIdx.x) * warps + (threadIdx.x >> 5)] = v;
 }
 
+/* Substitution: the separator before the first group, of R rows if it is a regular one. ADD: separators are in D */
+template <int R, int ADD, typename T>
+static __device__ __forceinline__ const T *level0_before(const BCRCudaLevel0 &p, const T *u, const T *D)
+{
+  if (ADD) return D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd;
+  if (p.open[0]) return (const T *)p.before;
+  return u + (p.ng > 1 ? (R + 1) * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * p.ldu;
+}
+
+/* What p.add adds to the solution, the same number in all blocks to the last bit: part [NW] of the warps, and, by all threads
+   when it is needed, the whole */
+static __device__ __forceinline__ void level0_add_begin(const BCRCudaLevel0 &p, int threads, double *part)
+{
+  double v = 0;
+
+  for (int q = threadIdx.x; q < p.nadd; q += threads) v += __ldcg(p.add + q);
+#pragma unroll
+  for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
+  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
+}
+template <int NW>
+static __device__ __forceinline__ double level0_add_end(const BCRCudaLevel0 &p, const double *part)
+{
+  double sum = 0;
+
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < NW; w++) sum += part[w];
+  return p.addfactor * sum;
+}
+
 /* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i =
    x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread; neither recurrence needs the
    other: both go over the lanes of a warp together and, through shared memory (ex, other memory the
@@ -387,12 +419,13 @@ template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
 static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &a, const T *__restrict__ f, T *u,
                                                      T *__restrict__ D, T *__restrict__ extra, int first, int last)
 {
-  constexpr int NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
+  constexpr int NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>, ADD = BACK == 2;
   constexpr int M = BCR_CUDA_LEVEL0_MOST(Q), WIDE = Level0Wide<T>, PITCH = CH + WIDE,
                 CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
   __shared__ T reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][2][NW];
+  __shared__ double part[NW];
   __shared__ Level0Modes<T, K, R> tables;
   const Level0Modes<T, K, R> &m = ARGS ? a.modes : tables;
   const BCRCudaLevel0 &p = a.p;
@@ -411,6 +444,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   unsigned mine = 0, half = 0;
   double green = 0; /* of the tile's columns */
   T x[R][K], carry[K] = {}, sub = 0;
+  double add = 0;
 
   if (!ARGS) {
     for (int i = threadIdx.x; i < R; i += NT)
@@ -431,7 +465,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 
   /* from, to: the first row of the group that is next or in registers, in f from where loads of
      this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on. The
-     separators of a regular group are the rows before and after it, but for what comes round or
+     separators of a regular group are the rows before and after it, or rows of D, but for what comes round or
      from another rank (before0()) */
   const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0,
                   shift = in - c0 - lane;
@@ -445,11 +479,10 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   auto loaded = [&](const T *at, const T *row) {
     return (const T *)((const char *)at + ((unsigned)(size_t)row & apart));
   };
-  auto before0 = [&]() {
-    return (const T *)(p.open[0] ? p.before
-                                 : u + (p.ng > 1 ? Q * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * ldu) +
-           in;
-  };
+  auto before0 = [&]() { return level0_before<R, ADD>(p, u, (const T *)D) + in; };
+  /* of group g, whose rows of u begin at `rows` */
+  auto behind = [&](int g, const T *rows) { return ADD ? D + (ptrdiff_t)g * p.ldd + in : rows + R * ldu; };
+  auto ahead = [&](int g, const T *rows) { return ADD ? D + (ptrdiff_t)(g - 1) * p.ldd + in : rows - ldu; };
   auto load = [&](T *row, const T *source,
                   bool have) { /* or zeros */
                                if (inner && WIDE) {
@@ -518,15 +551,23 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     T sep[K];
 
     if (it >= first) {
-      const T *row = from, *separator = BACK ? (g > 0 ? to + shift - ldu : before0()) : from + R * ldf;
+      const T *row = from, *separator = BACK ? (g > 0 ? ahead(g, to + shift) : before0()) : from + R * ldf;
 
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
-        const T *at = loaded(out + lane * K, to + shift + R * ldu);
+        const T *at = loaded(out + lane * K, behind(g, to + shift));
 
+        if (ADD) add = level0_add_end<NW>(p, part);
 #pragma unroll
-        for (int i = 0; i < K; i++) carry[i] = at[i];
+        for (int i = 0; i < K; i++) carry[i] = ADD ? (T)(add + at[i]) : at[i];
+        if (ADD) __syncwarp();
+      }
+      if (ADD && after(g)) {
+#pragma unroll
+        for (int i = 0; i < K; i++) out[lane * K + i] = carry[i];
+        __syncwarp();
+        store(to + R * ldu, out);
       }
 #pragma unroll
       for (int r = 0; r < R; r++) {
@@ -540,7 +581,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
         const T *at = loaded(buf + R * PITCH + lane * K, separator);
 
 #pragma unroll
-        for (int i = 0; i < K; i++) sep[i] = at[i];
+        for (int i = 0; i < K; i++) sep[i] = ADD ? (T)(add + at[i]) : at[i];
       }
       if (BACK) {
         if (p.sub) {
@@ -568,11 +609,12 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
         if (it < first) {
           bcr_wait_before(); /* for separators */
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
-          load(out, after(next) ? rows + R * ldu : f, after(next));
+          load(out, after(next) ? behind(next, rows) : f, after(next));
         }
-        load(buf + R * PITCH, next > 0 ? rows - ldu : (begin ? before0() : f), next > 0 || begin);
+        load(buf + R * PITCH, next > 0 ? ahead(next, rows) : (begin ? before0() : f), next > 0 || begin);
       }
       copy_commit();
+      if (ADD && it < first) level0_add_begin(p, NT, part);
     }
     if (it < first) {
       level0_reach<NT>(m, reach);
@@ -713,8 +755,8 @@ static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, v
   a.p = *p;
   a.width = (p->nx + tiles - 1) / tiles;
   for (int j = 0; j < R; j++) level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
-  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, stream, a, (const T *)f,
-                    (T *)u, (T *)D, (T *)extra);
+  return bcr_launch(BACK != 0, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, stream, a,
+                    (const T *)f, (T *)u, (T *)D, (T *)extra);
 }
 
 /* the decay, where the tables are, and whether all groups are regular, decide which */
@@ -725,11 +767,19 @@ static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D
 
   for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 7, 1>(j);
   if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, stream);
-  if constexpr (NT < 256) { /* else planes == 1 */
+  if constexpr (NT < 256 && BACK != 2) { /* else planes == 1 */
     if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, stream);
   }
   if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, stream);
   return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, stream);
+}
+
+/* radix 8, back */
+template <typename T, int K, int NT, int MINB>
+static int level0_back(const BCRCudaLevel0 *p, const void *f, void *u, void *D, cudaStream_t stream)
+{
+  return p->add ? level0_launch<T, K, NT, 2, MINB>(p, f, u, D, NULL, stream)
+                : level0_launch<T, K, NT, 1, MINB>(p, f, u, NULL, NULL, stream);
 }
 
 /* radix 4 and 16, R + 1: a single plane, the usual decay or a faster one */

@@ -77,9 +77,13 @@ typedef struct {
      has half of that, and half of what there is of the solution between separators that are zero. NULL: not wanted */
   double *sums;
   BCRCudaPlaneMean mean; /* substitution of whole rows, by BCRCudaLevel0RowsBlocks() blocks of a plane */
-  int shape;             /* BCR_LEVEL0_128x7, ... */
-  const void *before;    /* open[0]: solution in the row before the first */
-  int early;             /* the transforms that follow, or came before, have a multiprocessor each */
+  /* device, substitution: the solution gets addfactor times the sum of these nadd numbers. NULL: nothing */
+  const double *add;
+  int nadd;
+  double addfactor;
+  int shape;          /* BCR_LEVEL0_128x7, ... */
+  const void *before; /* open[0]: solution in the row before the first, where separators are in u */
+  int early;          /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* The kernels of level0.cuh: threads of a block x columns of a thread; radix 8 unless it is named */
 enum {
@@ -100,8 +104,10 @@ BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int 
    to the row of D behind the separators' */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D,
                                      void *extra);
-/* separators' solutions are in u */
-BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
+/* separators' solutions are in u or, where something is added to them, in D as their right-hand sides (else NULL), from
+   where they come to u */
+BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u,
+                                   const void *D);
 
 /* level0small.cu: level 0 of regular groups with the sine transform of the separators (dst.cu,
    whose table it takes), where a block has whole rows between Dirichlet ends: D gets the modes of

@@ -9,11 +9,11 @@ int bcr_level0_reduce_double(const BCRCudaLevel0 *p, const void *f, void *D, voi
   if (p->shape == BCR_LEVEL0_64x7) return level0_launch<double, 7, 64, 0, 4>(p, f, NULL, D, extra, stream);
   return level0_launch<double, 7, 128, 0, 2>(p, f, NULL, D, extra, stream);
 }
-int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t stream)
+int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, void *D, cudaStream_t stream)
 {
   if (p->shape == BCR_LEVEL0_RADIX4_128x5) return level0_plane<double, 5, 128, 3, 1, 4>(p, f, u, NULL, NULL, stream);
   if (p->shape == BCR_LEVEL0_RADIX4_256x5) return level0_plane<double, 5, 256, 3, 1, 2>(p, f, u, NULL, NULL, stream);
-  if (p->shape == BCR_LEVEL0_256x5) return level0_launch<double, 5, 256, 1, 1>(p, f, u, NULL, NULL, stream);
-  if (p->shape == BCR_LEVEL0_64x7) return level0_launch<double, 7, 64, 1, 4>(p, f, u, NULL, NULL, stream);
-  return level0_launch<double, 7, 128, 1, 2>(p, f, u, NULL, NULL, stream);
+  if (p->shape == BCR_LEVEL0_256x5) return level0_back<double, 5, 256, 1>(p, f, u, D, stream);
+  if (p->shape == BCR_LEVEL0_64x7) return level0_back<double, 7, 64, 4>(p, f, u, D, stream);
+  return level0_back<double, 7, 128, 2>(p, f, u, D, stream);
 }

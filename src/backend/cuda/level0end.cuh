@@ -11,9 +11,10 @@ template <typename T, int K, int NT, int Q, int BACK>
 static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a, const T *f, T *u, T *D, T *extra,
                                                int g, int kind, int h)
 {
-  constexpr int M = BCR_CUDA_LEVEL0_MOST(Q), NW = NT / 32, CH = 32 * K;
+  constexpr int M = BCR_CUDA_LEVEL0_MOST(Q), NW = NT / 32, CH = 32 * K, ADD = BACK == 2;
   extern __shared__ __align__(16) char sm[];
   __shared__ T ex[2][2][NW];
+  __shared__ double part[NW];
   const BCRCudaLevel0 &p = a.p;
   const int lane = threadIdx.x & 31, warp = bcr_warp(), columnbegin = blockIdx.x * a.width,
             columnend = min(p.nx, columnbegin + a.width), c0 = columnbegin - p.halo + warp * CH;
@@ -57,11 +58,16 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   for (int r = 0; r < Q; r++) load(r, f + (row + r) * p.ldf, r < h);
   if (BACK) {
     bcr_wait_before();
-    load(Q, u + (row + h) * p.ldu, after);
-    load(Q + 1, g == 0 && p.open[0] ? (const T *)p.before : u + (g ? row - 1 : Q * (p.ng - 1) + p.hlast) * p.ldu,
+    load(Q, ADD ? D + (ptrdiff_t)g * p.ldd : u + (row + h) * p.ldu, after);
+    load(Q + 1,
+         g == 0 ? level0_before<Q - 1, ADD>(p, (const T *)u, (const T *)D)
+                : (ADD ? D + (ptrdiff_t)(g - 1) * p.ldd : u + (row - 1) * p.ldu),
          before);
   } else load(Q, f + (row + h) * p.ldf, after);
   copy_commit();
+  if (ADD) level0_add_begin(p, NT, part);
+  const double add = ADD ? level0_add_end<NW>(p, part) : 0;
+
   copy_wait();
   __syncwarp();
   if (!BACK && p.early) bcr_go_after();
@@ -77,6 +83,8 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
     const int c = cols[lane * K + i];
     const T sign = c >= 0 && (c & 1) ? (T)-1 : (T)1;
 
+    if (ADD && after) own[Q * CH + i] = (T)(add + own[Q * CH + i]);
+    if (ADD && before) own[(Q + 1) * CH + i] = (T)(add + own[(Q + 1) * CH + i]);
 #pragma unroll 1
     for (int r = 0; r < h; r++) {
       T v = own[r * CH + i] - sub;
@@ -171,6 +179,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   if (BACK) {
 #pragma unroll 1
     for (int r = 0; r < h; r++) store(u + (row + r) * p.ldu, buf + r * CH);
+    if (ADD && after) store(u + (row + h) * p.ldu, buf + Q * CH);
   } else {
     if (before) store(g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra, buf);
     if (after) store(D + (ptrdiff_t)g * p.ldd, buf + CH);

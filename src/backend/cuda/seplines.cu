@@ -16,6 +16,7 @@
 enum {
   WARPS = 16,      /* of a block, at most: 512 threads of 32 rows each have all registers of a multiprocessor */
   LONG_MODES = 32, /* of a block of sep_long(), a thread each: a warp. Not measured apart */
+  SUMS_AHEAD = 5,  /* of a thread: 264 blocks of level 0 have four warps each. Not measured apart */
   MANY_PLANES = 8  /* with more planes there are enough blocks for long chunks. Not measured apart */
 };
 
@@ -91,62 +92,79 @@ static __device__ __forceinline__ double over_chunks(double v)
   return v;
 }
 
-/* This thread's share of the sums that level 0 has left */
-static __device__ __forceinline__ double sep_sums(const BCRCudaSepLines &p)
+/* This thread's share of the sums that level 0 has left: the first ones, which are loaded before they are needed, and all */
+static __device__ __forceinline__ void sep_sums_begin(const BCRCudaSepLines &p, double v[SUMS_AHEAD])
+{
+#pragma unroll
+  for (int i = 0; i < SUMS_AHEAD; i++) {
+    const int q = threadIdx.x + i * blockDim.x;
+
+    v[i] = q < p.nsums ? p.sums[q] : 0;
+  }
+}
+static __device__ __forceinline__ double sep_sums_end(const BCRCudaSepLines &p, const double v[SUMS_AHEAD])
 {
   double sum = 0;
 
-  for (int q = threadIdx.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
-  return sum;
+#pragma unroll
+  for (int i = 0; i < SUMS_AHEAD; i++) sum += v[i];
+  for (int q = threadIdx.x + SUMS_AHEAD * blockDim.x; q < p.nsums; q += blockDim.x) sum += p.sums[q];
+  return p.sumfactor * sum;
 }
 
-/* The constant that leaves the sum of the solution at zero, from what all blocks have stored: by the block of the pinned
-   mode, or, where all modes have a part in that sum, by the last block to come here. ended [warps]: the part of the modes
-   of this one by their right-hand sides. g: the plane; sums: sep_sums(), loaded before it is needed */
-template <typename T, int MODES>
-static __device__ __forceinline__ void sep_mean(const BCRCudaSepLines &p, T *g, const double *ended, int warps,
-                                                double sums)
+/* A number of row i by its kind */
+static __device__ __forceinline__ double sep_kind(const BCRCudaSepLines &p, const double v[BCR_CUDA_SEP_KINDS], int i)
 {
-  __shared__ double parts[WARPS];
-  __shared__ int all;
-  const int lane = threadIdx.x & 31, w = threadIdx.x >> 5, nw = blockDim.x >> 5, k = blockIdx.x * MODES + lane;
-  double sum = 0, total = 0;
+  if (i >= p.n) return v[i == p.n && (p.periodic || p.open[1]) ? 3 : 4];
+  return v[i == 0 ? 0 : (i == p.n - 1 ? 2 : 1)];
+}
 
-  if (!p.ends && (int)blockIdx.x != p.pin / MODES) return;
+/* What it has of the constant that all right-hand sides lose */
+static __device__ __forceinline__ double sep_lost(const BCRCudaSepLines &p, double constant)
+{
+  return p.sumfactor * p.sumones * constant;
+}
+
+/* The numbers of p.parts that warp w of this block leaves, of MODES modes a block: with all of its lanes' v */
+static __device__ __forceinline__ void sep_part(const BCRCudaSepLines &p, bool pinned, int w, int warps, double v)
+{
+  const int blocks = p.ends ? (int)gridDim.x : 0;
+
+  v = over_chunks<1>(v);
+  if ((threadIdx.x & 31) != 0) return;
+  if (pinned) p.parts[2 * blocks + w] = v;
+  else if (w == 0) p.parts[blockIdx.x] = v;
+  else if (w == warps - 1) p.parts[blocks + blockIdx.x] = v;
+}
+
+/* All threads of a block: the last block to come here adds all parts up, and those of all ranks; the number behind them is
+   what the mean of the solution lacks. Passes the turn as window_done() */
+static __device__ __forceinline__ void sep_total(const BCRCudaSepLines &p, const BCRReduced &red, int parts)
+{
+  __shared__ double part[WARPS];
+  __shared__ int last;
+  unsigned *const turn = red.window.turn;
+  double sum = 0;
+
+  __threadfence();
   __syncthreads();
-  if (p.ends) {
-    if (w == 0) {
-      if (lane < warps) total = ended[lane];
-      if (lane < MODES && k < p.nk)
-        total += p.ends[p.nk + k] * (double)g[k] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld + k];
-      total = over_chunks<1>(total);
-      if (lane == 0) {
-        p.parts[blockIdx.x] = total;
-        __threadfence();
-        all = atomicAdd(p.count, 1) == (int)gridDim.x - 1;
-      }
-    }
-    __syncthreads();
-    if (!all) return;
-    __threadfence();
-    if (threadIdx.x == 0) *p.count = 0;
-    for (int q = threadIdx.x; q < (int)gridDim.x; q += blockDim.x) sum += __ldcg(p.parts + q);
-  }
-  g += p.pin;
-  sum += p.sumfactor * sums;
-  for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x) sum += p.weights[i] * (double)__ldcg(g + i * p.ld);
+  if (threadIdx.x == 0) last = atomicAdd(turn + 1, 1u) == gridDim.x * gridDim.y - 1;
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  for (int q = threadIdx.x; q < parts; q += blockDim.x) sum += __ldcg(p.parts + q);
   sum = over_chunks<1>(sum);
-  if (lane == 0) parts[w] = sum;
+  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = sum;
   __syncthreads();
-  sum = -p.sumfactor * p.sumones * (double)(T)__ldcg(p.removed + 1); /* as f loses it */
-  for (int q = 0; q < nw; q++) sum += parts[q];
-  sum /= p.rows;
-  for (int i = threadIdx.x; i < p.n + p.periodic; i += blockDim.x)
-    g[i * p.ld] = (T)((double)__ldcg(g + i * p.ld) - sum);
+  if (threadIdx.x) return;
+  for (int q = 1; q < (int)blockDim.x >> 5; q++) sum += part[q];
+  p.parts[parts] = -window_sum_parts(red.window, sum) / red.rows.constantmode.rows;
+  turn[1] = 0;
+  turn[0] ^= 1;
 }
 
 /* PLAIN: 0 periodic, 1 not, 2: and p.more is added, 3: singular, either; OPEN: open ends, 2: of a singular
-   operator, whose mean is known */
+   operator, whose mean is known unless there is a window */
 template <typename T, int K, int MODES, int PLAIN, int OPEN>
 __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3))
   sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
@@ -169,13 +187,19 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
-    for (int i = 16 * threadIdx.x; i < p.n + p.periodic; i += 16 * blockDim.x) {
-      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.ones + i));
-      asm volatile("prefetch.global.L1 [%0];" ::"l"(p.weights + i));
-    }
+  /* the whole block knows; wanted: in the sum of the solution, of which this thread has `sum` */
+  const bool pinned = SUMS && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES,
+             wanted = SUMS && p.parts && p.pinplane == (int)blockIdx.y && (p.ends || pinned);
+  double sum = 0, sums[SUMS_AHEAD], inends[3] = {0, 0, 0};
+
+  if (wanted && p.ends && k < p.nk) {
+    inends[0] = p.ends[k];
+    if (ch == f) inends[1] = p.ends[p.nk + k];
+    if (ch == nw * PARTS - 1) inends[2] = p.ends[2 * p.nk + k];
+  }
   bcr_wait_before();
-  const bool asks = OPEN == 1 && red.window.n && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
+  const bool window = OPEN && red.window.n,
+             asks = window && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
   double mine = 0, other = 0, beside = 0; /* beside: right-hand sides behind the line's, in its sum */
   int mode = -1;
 
@@ -183,8 +207,9 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     mode = mode_of(p, k);
     if (p.open[1]) mine = (double)g[(p.n - row) * p.ld];
     if (p.open[0]) other = (double)g[(p.n + p.open[1] - row) * p.ld];
+    beside = mine + other;
   }
-  if (OPEN && !(OPEN == 1 && red.window.n) && w == nw - 1 && ci == PARTS - 1) {
+  if (OPEN && !window && w == nw - 1 && ci == PARTS - 1) {
     double add[2] = {0, 0}, after, before;
 
     if (k < p.nk) {
@@ -192,6 +217,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
         beside += (double)g[(p.n + i - row) * p.ld];
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g - row * p.ld, add);
+      for (int i = 0; i < p.open[0] + p.open[1] && wanted && pinned && m == p.pin % MODES; i++)
+        sum += sep_kind(p, p.weights, p.n + i) * (double)g[(p.n + i - row) * p.ld];
     }
     added[0][m] = add[0];
     added[1][m] = add[1];
@@ -212,51 +239,68 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       if (i >= skip) x[i] += more[i * p.ld];
   }
   if (RING && p.periodic) gl = (double)g[(p.n - row) * p.ld];
-  double sums = 0; /* on its way while the lines are solved */
-
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y && (p.ends || (int)blockIdx.x == p.pin / MODES))
-    sums = sep_sums(p);
-  /* the whole block knows */
-  const bool pinned = SINGULAR && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES;
-
-  if (SUMS && p.ends && p.pinplane == (int)blockIdx.y) {
-    double sum = beside;
+  if (wanted && pinned) sep_sums_begin(p, sums);
+  if (wanted && p.ends) {
+    double rhs = beside;
 
 #pragma unroll
-    for (int i = 0; i < K; i++) sum += x[i];
-    if (RING && p.periodic && ch == 0) sum += gl;
-    sum = over_chunks<1>(k < p.nk ? p.ends[k] * sum : 0);
-    if (lane == 0) ended[w] = sum;
+    for (int i = 0; i < K; i++) rhs += x[i];
+    if (RING && p.periodic && ch == 0) rhs += gl;
+    rhs = over_chunks<1>(inends[0] * rhs);
+    if (lane == 0) ended[w] = rhs;
   }
-  if (pinned) {
-    double sum = 0;
+  if (SINGULAR && pinned) {
+    double total = 0;
 
 #pragma unroll
-    for (int i = 0; i < K; i++) sum += x[i];
-    sum = over_chunks<MODES>(sum);
-    if (lane == p.pin % MODES) part[w] = sum;
+    for (int i = 0; i < K; i++) total += x[i];
+    total = over_chunks<MODES>(total);
+    if (lane == p.pin % MODES) part[w] = total;
     __syncthreads();
-    sum = p.periodic ? gl : 0;
-    for (int q = 0; q < nw; q++) sum += part[q];
+    total = p.periodic ? gl : 0;
+    for (int q = 0; q < nw; q++) total += part[q];
     if (m == p.pin % MODES) {
-      const double mean = sum / p.total;
+      const double mean = total / p.total;
 
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
-      if (p.periodic) gl -= mean * p.ones[p.n];
+        if (i >= skip) x[i] -= (T)(mean * sep_kind(p, p.ones, row + i));
+      if (p.periodic) gl -= mean * p.ones[3];
       if (ch == 0) {
         p.removed[0] = mean * p.removedfactor;
         p.removed[1] = mean * p.subfactor;
+        sum -= sep_lost(p, (T)(mean * p.subfactor));
       }
     }
   }
-  if (OPEN == 2 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES && m == p.pin % MODES) {
-    const double mean = p.removed[0] / p.removedfactor;
+  if (OPEN == 2 && pinned) {
+    double mean;
+
+    if (window) { /* of all ranks */
+      double total = beside;
 
 #pragma unroll
-    for (int i = 0; i < K; i++)
-      if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
+      for (int i = 0; i < K; i++) total += x[i];
+      total = over_chunks<MODES>(total);
+      if (lane == p.pin % MODES) part[w] = total;
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        total = 0;
+        for (int q = 0; q < nw; q++) total += part[q];
+        part[0] = window_sum_parts(red.window, total) / red.rows.constantmode.total;
+        p.removed[0] = part[0] * p.removedfactor;
+      }
+      __syncthreads();
+      mean = part[0];
+    } else mean = p.removed[0] / p.removedfactor;
+    if (m == p.pin % MODES) {
+#pragma unroll
+      for (int i = 0; i < K; i++)
+        if (i >= skip) x[i] -= (T)(mean * sep_kind(p, p.ones, row + i));
+      if (ch == 0) sum -= sep_lost(p, (T)(mean * p.subfactor));
+      if (asks && p.open[1]) mine -= mean * p.weights[3];
+      if (asks && p.open[0]) other -= mean * p.weights[4];
+    }
   }
   /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the
      chunk; m0, P0: of the short one */
@@ -326,11 +370,6 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   if (ci == (w == 0 ? f : 0)) ends[w][m].y = A + mi * next;
   __syncthreads();
-  if (OPEN == 2 && p.ends && p.pinplane == (int)blockIdx.y && w == 0) {
-    const double sum = over_chunks<1>(lane < nw ? ended[lane] : 0);
-
-    if (lane == 0) p.parts[blockIdx.x] = sum;
-  }
   /* Chain of the warps with nothing carried in: x_1, the last y, what comes to this warp from
      either side; M: what the first y is multiplied by there, RM: what a unit of it makes of what
      comes from the right */
@@ -354,14 +393,17 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     y = v.x + mW * y;
     pw *= q ? mW : mW0;
   }
+  T round = 0; /* the last unknown of a periodic line */
   double left = ofends[0][m] * X1 + ofends[1][m] * y, right = ofends[2][m] * X1 + ofends[3][m] * y;
 
   /* blocks begin in their order everywhere, so that those that wait are those that others are at */
-  if (OPEN == 1 && red.window.n) {
+  if (window) {
     if (asks) {
       double add[2] = {0, 0};
 
       if (mode >= 0) exchange(p, red, k, mode, X1, y, mine, other, g - row * p.ld, add);
+      for (int i = 0; i < p.open[0] + p.open[1] && wanted && pinned && m == p.pin % MODES; i++)
+        sum += sep_kind(p, p.weights, p.n + i) * (double)g[(p.n + i - row) * p.ld];
       added[0][m] = add[0];
       added[1][m] = add[1];
     }
@@ -374,7 +416,10 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   if (RING && p.periodic) {
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
-    if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
+    if (ch == 0 && k < p.nk) {
+      round = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
+      g[(p.n - row) * p.ld] = round;
+    }
   }
   left *= inverse;
   C += left * M;
@@ -408,38 +453,65 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   for (int i = K - 1; i >= 0; i--) {
     solution = x[i] + mt * solution;
     if (i >= skip && k < p.nk) *to = solution;
+    if (SUMS) x[i] = i >= skip ? solution : x[i + (i + 1 < K)]; /* so that x[0] is the first one */
     to -= p.ld;
     asm volatile("" : "+l"(to));
   }
-  if (SINGULAR && p.weights && p.pinplane == (int)blockIdx.y)
-    sep_mean<T, MODES>(p, g - row * p.ld - kk, ended, nw, sums);
-  if (OPEN == 1 && red.window.n) window_done(red.window.turn);
+  if (wanted) {
+    if (p.ends && w == 0 && lane < nw) sum += ended[lane];
+    if (k < p.nk) sum += inends[1] * x[0] + inends[2] * x[K - 1];
+    if (pinned) sum += sep_sums_end(p, sums);
+    if (pinned && m == p.pin % MODES) {
+#pragma unroll
+      for (int i = 0; i < K; i++)
+        if (i >= skip) sum += sep_kind(p, p.weights, row + i) * x[i];
+      if (RING && p.periodic && ch == 0) sum += p.weights[3] * round;
+    }
+    if (SINGULAR && p.rows) {
+      sum = over_chunks<1>(sum);
+      if (lane == 0) part[w] = sum;
+      __syncthreads();
+      sum = 0;
+      for (int q = 0; q < nw; q++) sum += part[q];
+      sum /= p.rows;
+      to = g;
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+        if (i >= skip && m == p.pin % MODES) *to = (T)(x[i] - sum);
+        to += p.ld;
+      }
+      if (RING && p.periodic && ch == 0 && m == p.pin % MODES) g[(p.n - row) * p.ld] = (T)(round - sum);
+    } else sep_part(p, pinned, w, nw, sum);
+  }
+  if (OPEN == 2 && window) sep_total(p, red, (p.ends ? 2 * (int)gridDim.x : 0) + nw);
+  else if (window) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
 
-/* any length: a thread a mode. Returns what its right-hand side has in the sum of the solution: ends of BCRCudaSepLines */
+/* any length: a thread a mode. Returns what it has in the sum of the solution */
 template <typename T>
 static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
 {
   const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
   const double mu = t[0], hs = t[p.nk];
-  double y = 0, X1 = 0, pw = 1, gl = 0, mean = 0, all = 0;
+  double y = 0, X1 = 0, pw = 1, gl = 0, mean = 0, sum = 0;
   const bool pinned = k == p.pin && (int)blockIdx.y == p.pinplane;
+  const int beyondrows = p.periodic + p.open[0] + p.open[1];
 
   g += blockIdx.y * p.plane + k;
-  if (pinned && p.border) mean = p.removed[0] / p.removedfactor;
+  if (pinned && p.border && !red.window.n) mean = p.removed[0] / p.removedfactor;
   else if (pinned) {
-    double sum = 0;
+    double total = 0;
 
-    for (int i = 0; i < p.n + p.periodic; i++) sum += (double)g[i * p.ld];
-    mean = sum / p.total;
+    for (int i = 0; i < p.n + beyondrows; i++) total += (double)g[i * p.ld];
+    mean = red.window.n ? window_sum_parts(red.window, total) / red.rows.constantmode.total : total / p.total;
     p.removed[0] = mean * p.removedfactor;
     p.removed[1] = mean * p.subfactor;
   }
-  for (int i = 0; i < p.n + p.periodic + p.open[0] + p.open[1] && p.ends; i++) all += (double)g[i * p.ld];
-  if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[p.n] : 0);
+  for (int i = 0; i < p.n + beyondrows && p.ends; i++) sum += p.ends[k] * (double)g[i * p.ld];
+  if (p.periodic) gl = (double)g[p.n * p.ld] - (mean != 0 ? mean * p.ones[3] : 0);
   for (int i = 0; i < p.n; i++) {
-    y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * p.ones[i] : 0)) + mu * y;
+    y = hs * ((double)g[i * p.ld] - (mean != 0 ? mean * sep_kind(p, p.ones, i) : 0)) + mu * y;
     X1 += pw * y;
     pw *= mu;
     g[i * p.ld] = (T)y;
@@ -455,8 +527,8 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
       const int mode = mode_of(p, k);
 
       if (mode >= 0)
-        exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0,
-                 p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
+        exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] - (mean != 0 ? mean * p.weights[3] : 0) : 0,
+                 p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] - (mean != 0 ? mean * p.weights[4] : 0) : 0, g, add);
     } else {
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g, add);
@@ -476,31 +548,58 @@ static __device__ __forceinline__ double sep_long_line(const BCRCudaSepLines &p,
     g[i * p.ld] = (T)R;
   }
   if (p.periodic) g[p.n * p.ld] = (T)xl;
-  return p.ends ? p.ends[k] * all : 0;
+  if (p.ends && p.n) sum += p.ends[p.nk + k] * (double)g[0] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld];
+  if (pinned && p.parts) {
+    for (int i = 0; i < p.n + beyondrows; i++) sum += sep_kind(p, p.weights, i) * (double)g[i * p.ld];
+    sum -= sep_lost(p, (T)(mean * p.subfactor));
+  }
+  return sum;
 }
 
 template <typename T>
 __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
 {
   const int k = blockIdx.x * LONG_MODES + threadIdx.x;
-  __shared__ double ended;
-  double v = 0;
+  const bool pinned = (int)blockIdx.x == p.pin / LONG_MODES;
+  double sum = 0;
 
-  if (k < p.nk) v = sep_long_line(p, g, red, k);
-  if (p.weights && p.pinplane == (int)blockIdx.y) {
-    v = over_chunks<1>(v);
-    if (threadIdx.x == 0) ended = v;
-    if (!p.border) sep_mean<T, LONG_MODES>(p, g + blockIdx.y * p.plane, &ended, 1, sep_sums(p));
-    else if (p.ends && threadIdx.x == 0) p.parts[blockIdx.x] = v;
+  if (k < p.nk) sum = sep_long_line(p, g, red, k);
+  if (p.parts && p.pinplane == (int)blockIdx.y && (p.ends || pinned)) {
+    if (pinned) {
+      double sums[SUMS_AHEAD];
+
+      sep_sums_begin(p, sums);
+      sum += sep_sums_end(p, sums);
+    }
+    if (p.rows) {
+      sum = over_chunks<1>(sum) / p.rows;
+      for (int i = threadIdx.x; i < p.n + p.periodic; i += LONG_MODES) {
+        T *at = g + blockIdx.y * p.plane + p.pin + i * p.ld;
+
+        *at = (T)(*at - sum);
+      }
+    } else sep_part(p, pinned, 0, 1, sum);
   }
-  if (red.window.n) window_done(red.window.turn);
+  if (red.window.n && p.pin >= 0) sep_total(p, red, (p.ends ? 2 * (int)gridDim.x : 0) + 1);
+  else if (red.window.n) window_done(red.window.turn);
+}
+
+static int sep_blocks(const BCRCudaSepLines *p, int modes)
+{
+  return (p->nk + modes - 1) / modes;
+}
+static int sep_warps(const BCRCudaSepLines *p, int K, int modes)
+{
+  const int rows = 32 / modes * K;
+
+  return K ? (p->n + rows - 1) / rows : 1;
 }
 
 template <typename T, int K, int MODES>
 static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t stream)
 {
-  const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
-  const int rows = 32 / MODES * K, threads = 32 * ((p->n + rows - 1) / rows);
+  const dim3 grid((unsigned)sep_blocks(p, MODES), (unsigned)p->planes);
+  const int threads = 32 * sep_warps(p, K, MODES);
 
   if (p->border && p->pin >= 0)
     return bcr_launch(1, sep_lines<T, K, MODES, 1, 2>, grid, threads, 0, stream, *p, g, red);
@@ -519,43 +618,53 @@ static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStr
   return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, stream, *p, g, red);
 }
 
-/* Rows of a thread and modes of a block by the rows of a line. Longer chunks have less to carry, shorter ones give more
-   blocks. The limits were not measured apart (h200_poisson.csv has solves with them); 4 and 2 modes are for lines of
-   which a block cannot have 8 (commit d3b90e8) */
-template <typename T>
-static int sep_choose(cudaStream_t stream, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
+/* Rows of a thread and modes of a block by the rows of a line; 0 rows: of any length, a thread a mode. Longer chunks have
+   less to carry, shorter ones give more blocks. The limits were not measured apart (h200_poisson.csv has solves with them);
+   4 and 2 modes are for lines of which a block cannot have 8 (commit d3b90e8) */
+static void sep_shape(const BCRCudaSepLines *p, int *K, int *modes)
 {
   const int n = p->n;
 
-  /* enough lines for long chunks: less is carried */
-  if (p->planes > MANY_PLANES && n <= 256)
-    return n <= 32 ? launch<T, 8, 8>(p, g, red, stream) : launch<T, 16, 8>(p, g, red, stream);
-  if (n <= 512)
-    return n <= 128 ? launch<T, 4, 8>(p, g, red, stream)
-                    : (n <= 256 ? launch<T, 8, 8>(p, g, red, stream) : launch<T, 16, 8>(p, g, red, stream));
-  if (n <= 128 * WARPS) return launch<T, 32, 8>(p, g, red, stream);
-  return n <= 256 * WARPS ? launch<T, 32, 4>(p, g, red, stream) : launch<T, 32, 2>(p, g, red, stream);
+  *modes = n <= 128 * WARPS ? 8 : (n <= 256 * WARPS ? 4 : 2);
+  if (n > 512 * WARPS || n < 1) {
+    *K = 0;
+    *modes = LONG_MODES;
+  } else if (p->planes > MANY_PLANES && n <= 256)
+    *K = n <= 32 ? 8 : 16; /* enough lines for long chunks: less is carried */
+  else *K = n <= 128 ? 4 : (n <= 256 ? 8 : (n <= 512 ? 16 : 32));
+}
+int BCRCudaSepParts(const BCRCudaSepLines *p)
+{
+  int K, modes;
+
+  sep_shape(p, &K, &modes);
+  return (p->ends ? 2 * sep_blocks(p, modes) : 0) + sep_warps(p, K, modes);
 }
 
-static int sep_solve(cudaStream_t stream, const BCRCudaSepLines *p, int single, void *g, const BCRReduced &red)
+template <typename T>
+static int sep_solve(cudaStream_t stream, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
 {
-  int error = 0;
+  int K, modes;
 
-  if (p->n > 512 * WARPS || p->n < 1) {
-    const dim3 each((unsigned)((p->nk + LONG_MODES - 1) / LONG_MODES), (unsigned)p->planes);
-
-    BCR_CUDA_TYPE(single, sep_long<<<each, LONG_MODES, 0, stream>>>(*p, (T *)g, red));
+  sep_shape(p, &K, &modes);
+  if (!K) {
+    sep_long<<<dim3((unsigned)sep_blocks(p, modes), (unsigned)p->planes), LONG_MODES, 0, stream>>>(*p, g, red);
     return bcr_done();
   }
-  BCR_CUDA_TYPE(single, error = sep_choose<T>(stream, p, (T *)g, red));
-  return error;
+  if (modes == 4) return launch<T, 32, 4>(p, g, red, stream);
+  if (modes == 2) return launch<T, 32, 2>(p, g, red, stream);
+  if (K == 4) return launch<T, 4, 8>(p, g, red, stream);
+  if (K == 8) return launch<T, 8, 8>(p, g, red, stream);
+  return K == 16 ? launch<T, 16, 8>(p, g, red, stream) : launch<T, 32, 8>(p, g, red, stream);
 }
 
 int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
 {
   BCRReduced red = {};
+  int error = 0;
 
-  return sep_solve(bcr_stream(stream), p, single, g, red);
+  BCR_CUDA_TYPE(single, error = sep_solve(bcr_stream(stream), p, (T *)g, red));
+  return error;
 }
 
 int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g,
@@ -563,9 +672,11 @@ int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int singl
                            const BCRCudaWindow *w)
 {
   BCRReduced red = {*rows, received, part, a, {}};
+  int error = 0;
 
   if (w) red.window = *w;
-  return sep_solve(bcr_stream(stream), p, single, g, red);
+  BCR_CUDA_TYPE(single, error = sep_solve(bcr_stream(stream), p, (T *)g, red));
+  return error;
 }
 
 enum {
@@ -647,46 +758,23 @@ enum {
   SUM_THREADS = 512 /* the one block of sep_sum(). Not measured apart */
 };
 
-/* as sep_mean() does it */
-template <typename T>
-__global__ void __launch_bounds__(SUM_THREADS) sep_sum(BCRCudaSepLines p, const T *g, double *sum)
+__global__ void __launch_bounds__(SUM_THREADS) sep_sum(int n, const double *parts, double *sum)
 {
-  __shared__ double parts[SUM_THREADS / 32];
-  const int rows = p.n + p.open[0] + p.open[1];
+  __shared__ double part[SUM_THREADS / 32];
   double v = 0;
 
-  for (int q = threadIdx.x; q < p.nsums; q += SUM_THREADS) v += p.sums[q];
-  v *= p.sumfactor;
-  for (int k = threadIdx.x; k < p.nk && p.ends; k += SUM_THREADS)
-    v += p.parts[k] + p.ends[p.nk + k] * (double)g[k] + p.ends[2 * p.nk + k] * (double)g[(p.n - 1) * p.ld + k];
-  for (int i = threadIdx.x; i < rows; i += SUM_THREADS) v += p.weights[i] * (double)g[p.pin + i * p.ld];
+  for (int q = threadIdx.x; q < n; q += SUM_THREADS) v += parts[q];
   v = over_chunks<1>(v);
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
   __syncthreads();
   if (threadIdx.x) return;
-  v = -p.sumfactor * p.sumones * (double)(T)(p.removed[0] / p.removedfactor * p.subfactor); /* as f loses it */
-  for (int q = 0; q < SUM_THREADS / 32; q++) v += parts[q];
+  v = 0;
+  for (int q = 0; q < SUM_THREADS / 32; q++) v += part[q];
   *sum = v;
 }
 
-int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double *sum)
+int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, double *sum)
 {
-  BCR_CUDA_TYPE(single, sep_sum<<<1, SUM_THREADS, 0, bcr_stream(stream)>>>(*p, (const T *)g, sum));
-  return bcr_done();
-}
-
-template <typename T>
-__global__ void sep_add(BCRCudaSepLines p, T *g, const double *sum, double factor)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (i < p.n + p.open[0] + p.open[1]) g[p.pin + i * p.ld] = (T)((double)g[p.pin + i * p.ld] + factor * *sum);
-}
-
-int BCRCudaSepAdd(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const double *sum, double factor)
-{
-  const unsigned blocks = bcr_blocks(p->n + p->open[0] + p->open[1], BCR_THREADS, 0x7fffffff);
-
-  BCR_CUDA_TYPE(single, sep_add<<<blocks, BCR_THREADS, 0, bcr_stream(stream)>>>(*p, (T *)g, sum, factor));
+  sep_sum<<<1, SUM_THREADS, 0, bcr_stream(stream)>>>(BCRCudaSepParts(p), p->parts, sum);
   return bcr_done();
 }

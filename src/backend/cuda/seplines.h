@@ -17,6 +17,9 @@ extern "C" {
 /* Numbers 0 to 3: with C the couplings beyond both ends and M as in the corrections, the two rows of C M. 4: the norm
    of right-hand sides. 5: what divides C M in the corrections */
 #define BCR_CUDA_SEP_BORDER 6
+/* Numbers of a line's rows that are the same but for these: the first one (0), all others (1), the last of the open line
+   (2), the one behind it (3), and the one before the first (4) */
+#define BCR_CUDA_SEP_KINDS 5
 typedef struct {
   int n, nk, planes, periodic; /* n: rows of the open line */
   ptrdiff_t ld, plane;         /* numbers of g from row to row, from plane to plane */
@@ -24,22 +27,22 @@ typedef struct {
   /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size
      goes to removed[0], for its mode to removed[1] */
   int pin, pinplane;
-  const double *ones; /* [n + periodic], what a right-hand side of ones is there; total: their sum */
+  double ones[BCR_CUDA_SEP_KINDS]; /* what a right-hand side of ones is there; total: the sum over all rows */
   double total, removedfactor, subfactor;
   double *removed;
-  /* the solution of that mode gets a constant so that the sum over all `rows` rows of the plane, the eliminated ones too,
-     is zero: of the separators with weights [n + periodic], and sumfactor times what is left of the nsums numbers
-     (BCRCudaLevel0.sums) less sumones times removed[1]. NULL: it is left open. Open ends: weights [n + open[0] +
-     open[1]], for BCRCudaSepSum() */
-  const double *weights, *sums;
+  /* the sum of the solution over all rows of the plane, the eliminated ones too, in the unit of that mode, is that of
+     BCRCudaSepParts() numbers, parts, which are zeros before: of the separators with weights, and sumfactor times what is
+     left of the nsums numbers (BCRCudaLevel0.sums) less sumones times removed[1]. NULL: it is not wanted. With a window of
+     other ranks one number more: what the mean of the solution of all lacks. rows, not 0: this mode's solution loses 1/rows
+     of that sum at once (only this mode is in it) */
+  double weights[BCR_CUDA_SEP_KINDS], *parts;
+  const double *sums;
   int nsums, rows;
   double sumfactor, sumones;
   /* where other modes are in that sum, too: ends [3][nk] times the sum of the right-hand sides, times the solution of the
-     first row, of the last one; NULL: they are not. parts: a number for each block, zeros behind them [nk]; count: 0 before
-     and after. Open ends: the right-hand sides of the rows beyond count, too, of both ranks at an interface together */
+     first row, of the last one; NULL: they are not. Open ends: the right-hand sides of the rows beyond count, too, of both
+     ranks at an interface together */
   const double *ends;
-  double *parts;
-  int *count;
   /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after,
      which is row n of g then, and in the row before, the next one of g, for modes in another order:
      position k of a plane has mode of[plane][k] there (or none, -1), factor[plane][k] times as large.
@@ -61,15 +64,13 @@ typedef struct {
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
+BCR_CUDA_API int BCRCudaSepParts(const BCRCudaSepLines *p);
 /* open ends: right-hand sides of the row after (interface, mode m at interface[-m]) and what the row before gets
    (previous), times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a,
                                 double *interface, double *previous);
-/* open ends, singular, solved: *sum = what this part's rows have in the sum of the mode's solution, by weights and sums;
-   and the constant factor * *sum is added to the solution of all of its separators and the rows beyond */
-BCR_CUDA_API int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double *sum);
-BCR_CUDA_API int BCRCudaSepAdd(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const double *sum,
-                               double factor);
+/* *sum = that of the parts */
+BCR_CUDA_API int BCRCudaSepSum(BCRStream stream, const BCRCudaSepLines *p, double *sum);
 
 #if defined(__cplusplus)
 }

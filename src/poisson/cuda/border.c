@@ -18,8 +18,8 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
   *possible = on_chip(c) || BCRPlanIsRing(c->kind) || BCRPlanIsLevel0(c->kind) ? PETSC_TRUE : PETSC_FALSE;
   *reduces = *possible;
   if (!c->plan->singular) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!BCRPlanIsRing(c->kind)) *reduces = PETSC_FALSE;
-  for (int d = 0; d < 2; d++) /* all modes have a part in the sum */
+  if (!BCRPlanMeanOfRanks(c->plan)) *reduces = PETSC_FALSE;
+  for (int d = 0; BCRPlanIsRing(c->kind) && d < 2; d++) /* all modes have a part in the sum */
     if (c->ring.axis[d].ends == BCR_CUDA_RING_COSINES) *reduces = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -53,8 +53,10 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Back from the separators' solutions; f is where BCRDeviceLevel0Begin() has put it */
-static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *mean)
+/* Back from the separators' solutions, to which factor * *sum comes (NULL: nothing), as BCRDeviceCoreBorderAdd() has it; f
+   is where BCRDeviceLevel0Begin() has put it */
+static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *mean,
+                                 const double *sum, double factor)
 {
   const BCRPlan p = c->plan;
   const PetscInt mean_stage = BCRDeviceStageFind(c, BCR_STAGE_MEAN, PETSC_FALSE); /* the ranks' matter */
@@ -71,6 +73,9 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   w.level0.ldu = p->stride[p->blocks];
   w.level0.sub = mean;
   w.level0.subfactor = c->sep.subfactor / c->sep.removedfactor;
+  w.level0.add = sum;
+  w.level0.nadd = 1;
+  w.level0.addfactor *= factor;
   w.level0.fplane = w.level0.uplane = p->dim == 3 ? p->stride[p->across] : 0;
   w.at = p->dim == 3 ? u : (f == u ? c->work : f);
   w.level0.ldf = p->dim == 3 ? w.level0.ldu : (c->work && w.at == c->work ? p->n[0] : p->stride[1]);
@@ -104,7 +109,7 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(border_lines(c, stream, u, interface, before, mean));
-  PetscCall(border_end(c, stream, f, u, mean));
+  PetscCall(border_end(c, stream, f, u, mean, NULL, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,7 +125,7 @@ PetscErrorCode BCRDeviceCoreBorderSum(BCRDeviceCore c, BCRStream stream, void *u
   PetscCall(border_lines(c, stream, u, interface, before, mean));
   if (BCRPlanIsRing(c->kind))
     PetscCallBCRCuda(BCRCudaRingSum(stream, &c->ring, c->single, BCRDeviceRingModes(c, u), c->ringsums, sum));
-  else PetscCallBCRCuda(BCRCudaSepSum(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum));
+  else PetscCallBCRCuda(BCRCudaSepSum(stream, &c->sep, sum));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,8 +135,7 @@ PetscErrorCode BCRDeviceCoreBorderAdd(BCRDeviceCore c, BCRStream stream, const v
   PetscFunctionBegin;
   if (BCRPlanIsRing(c->kind))
     PetscCallBCRCuda(BCRCudaRingAdd(stream, &c->ring, c->single, BCRDeviceRingModes(c, u), sum, factor));
-  else PetscCallBCRCuda(BCRCudaSepAdd(stream, &c->sep, c->single, BCRDeviceSeparators(c), sum, factor));
-  PetscCall(border_end(c, stream, f, u, mean));
+  PetscCall(border_end(c, stream, f, u, mean, sum, factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,9 +159,11 @@ PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void 
   else if (BCRPlanIsRing(c->kind))
     PetscCallBCRCuda(BCRCudaRingSolveReduced(stream, &c->ring, &c->ringlines, c->single, BCRDeviceRingModes(c, u), rows,
                                              received, part, w));
-  else
+  else {
+    if (p->singular) c->sep.removed = c->scalars;
     PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, BCRDeviceSeparators(c), rows, received, part,
                                             p->axis[p->blocks].a, w));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,7 +171,9 @@ PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore c, BCRStream stream, const 
 {
   PetscFunctionBegin;
   if (on_chip(c)) PetscCall(BCRDeviceBoxReducedEnd(c->box, stream, u));
-  else PetscCall(border_end(c, stream, f, u, NULL));
+  else if (c->plan->singular && !BCRPlanIsRing(c->kind))
+    PetscCall(border_end(c, stream, f, u, c->scalars, c->sep.parts + BCRCudaSepParts(&c->sep), 1));
+  else PetscCall(border_end(c, stream, f, u, NULL, NULL, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

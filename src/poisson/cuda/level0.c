@@ -191,7 +191,6 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   const BCRDeviceOrder *o = &c->roworder;
   const PetscInt nk = o->count;
   double *ends;
-  void *count;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(3 * nk, &ends));
@@ -211,17 +210,12 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   }
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, 3 * nk, ends, &c->sep.ends));
   PetscCall(PetscFree(ends));
-  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(double), "tables", &c->sep.parts));
-  PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (size_t)nk * sizeof(double), c->stream));
-  PetscCall(BCRDeviceArenaGet(&c->tables, sizeof(int), "tables", &count));
-  PetscCallBCRCuda(BCRCudaZero(count, sizeof(int), c->stream));
-  c->sep.count = (int *)count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The numbers with which the line of the constant mode leaves the mean of the solution at zero: docs/method.md, section 8.
-   Rows of other ranks beyond an end: with which it adds up its own rows, the row after among them; the one before is another
-   rank's, of which half of the first group's rows are left */
+/* The numbers with which the lines know the sum of the solution, and the substitution back takes its mean to zero:
+   docs/method.md, section 8. Rows of other ranks beyond an end: with which they add up this rank's rows, the row after among
+   them; the one before is another rank's, of which half of the first group's rows are left */
 static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape)
 {
   const BCRPlan p = c->plan;
@@ -231,18 +225,21 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   const PetscInt n = rows->n, columns = shape->columns - 2 * c->level0.halo, tiles = (p->n[0] + columns - 1) / columns,
                  warps = shape->columns / shape->K / 32;
   const BCRDeviceOrder *o = &c->roworder;
-  double *weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
+  double *weights = c->sep.weights, green[3][16] = {{0}}, sum[3] = {0}, shift, scale;
   PetscInt constant = 0;
+  size_t parts;
 
   PetscFunctionBegin;
-  c->sep.weights = c->sep.ends = NULL;
+  c->sep.ends = NULL;
+  c->sep.parts = NULL;
+  c->sep.rows = 0;
+  c->level0.add = NULL;
   if (!BCRPlanMeanInLines(p) && !BCRPlanMeanOfRanks(p)) PetscFunctionReturn(PETSC_SUCCESS);
   while (o->mode[constant] != 0) constant++;
   BCRDevicePlaneNumbers(c, 0, &shift, &scale);
   c->sep.nsums = (int)(tiles * warps * (c->strips + (c->level0.g0 > 0) + (c->level0.g1 < p->ngroups)));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->sep.nsums * sizeof(double), "tables", &c->level0.sums));
   c->sep.sums = c->level0.sums;
-  c->sep.rows = (int)p->n[p->blocks];
   /* what a row of ones has in this mode after the lines is the factor behind its length */
   c->sep.sumfactor = scale / y->a / (double)p->n[0] * o->norm[constant] / (BCRDeviceRowsOwn(c) ? 0.5 : 1);
   for (int kind = 0; kind < 3; kind++) {
@@ -254,23 +251,30 @@ static PetscErrorCode mean_tables(BCRDeviceCore c, const BCRPlanCudaShape *shape
   }
   c->sep.sumones = (double)p->n[0] * (sum[1] + sum[2] + (double)(p->ngroups - 2) * sum[0]);
   /* half of the rows on either side, all of those at an end */
-  PetscCall(PetscMalloc1(n + 2, &weights));
   for (PetscInt s = 0; s < n; s++) {
     const double before = s ? 0.5 * (double)rows->gap : (ring || p->open[0] ? 0.5 : 1) * (double)rows->gapend[0],
                  after = s < n - 1 ? 0.5 * (double)rows->gap : (p->open[1] ? 0.5 : 1) * (double)rows->gapend[1];
 
-    weights[s] = 1 + before + after;
+    weights[s == 0 ? 0 : (s == n - 1 ? 2 : 1)] = 1 + before + after;
   }
-  if (ring) {
-    weights[n - 1] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
-    weights[n - 2] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
-  }
-  weights[n] = 1 + 0.5 * (double)rows->gapend[1];
-  weights[n + (p->open[1] ? 1 : 0)] = p->open[0] ? 0.5 * (double)rows->gapend[0] : weights[n];
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n + 2, weights, &c->sep.weights));
-  PetscCall(PetscFree(weights));
+  if (ring) { /* n of them go round */
+    weights[3] = 1 + 0.5 * (double)(rows->gaplast + rows->gapend[0]);
+    weights[n > 2 ? 2 : 0] = 1 + 0.5 * (double)((n > 2 ? rows->gap : rows->gapend[0]) + rows->gaplast);
+  } else weights[3] = 1 + 0.5 * (double)rows->gapend[1];
+  weights[4] = 0.5 * (double)rows->gapend[0];
   if (BCREndGetRule(p->axis[0].end[0]).weight < 1 || BCREndGetRule(p->axis[0].end[1]).weight < 1)
     PetscCall(ends_tables(c, scale, c->sep.sumfactor));
+  parts = (size_t)BCRCudaSepParts(&c->sep);
+  PetscCall(BCRDeviceArenaGet(&c->tables, (parts + 1) * sizeof(double), "tables", &c->sep.parts));
+  PetscCallBCRCuda(BCRCudaZero(c->sep.parts, (parts + 1) * sizeof(double), c->stream));
+  /* of 1 in this mode of the separators; on several ranks BCRDeviceCoreBorderAdd() adds what all have together */
+  c->level0.addfactor = (BCRDeviceRowsOwn(c) ? 0.5 : 1) / o->norm[constant];
+  if (BCRPlanMeanInLines(p) && !c->sep.ends) c->sep.rows = (int)p->n[p->blocks];
+  else if (BCRPlanMeanInLines(p)) {
+    c->level0.add = c->sep.parts;
+    c->level0.nadd = (int)parts;
+    c->level0.addfactor /= -(double)p->n[p->blocks];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -451,14 +455,12 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
   c->sep.removed = c->scalars;
   c->sep.border = c->border;
   for (int e = 0; e < 2; e++) c->sep.open[e] = p->open[e];
-  if (p->singular) {
-    double *ones;
+  c->sep.total = 0;
+  for (PetscInt i = 0; i < p->separators.n && p->singular; i++) {
+    const double ones = BCRLineRowsOnes(&p->separators, i);
 
-    PetscCall(PetscMalloc1(p->separators.n, &ones));
-    c->sep.total = 0;
-    for (PetscInt i = 0; i < p->separators.n; i++) c->sep.total += ones[i] = BCRLineRowsOnes(&p->separators, i);
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, p->separators.n, ones, &c->sep.ones));
-    PetscCall(PetscFree(ones));
+    c->sep.total += ones;
+    c->sep.ones[i == 0 ? 0 : (i >= r.n ? 3 : (i == r.n - 1 ? 2 : 1))] = ones;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -609,7 +611,8 @@ PetscErrorCode BCRDeviceLevel0Transform(BCRDeviceCore c, BCRStream stream, const
   PetscFunctionBegin;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL) PetscFunctionReturn(PETSC_SUCCESS); /* level 0 and it are one kernel */
   if (!stage->back) PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 0, &l, c->D, &l, S, c->extra, 0));
-  else if (whole_rows(c)) PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, S, NULL, 0));
+  else if (whole_rows(c) || w->level0.add)
+    PetscCallBCRCuda(BCRDeviceTransformRows(c, stream, 1, &l, S, &l, c->D, NULL, 0));
   else PetscCall(synthesis_to(c, stream, &w->level0, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -630,9 +633,8 @@ PetscErrorCode BCRDeviceLevel0Back(BCRDeviceCore c, BCRStream stream, const BCRS
   (void)stage;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL)
     PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, c->D, w->at, u));
-  else if (whole_rows(c))
-    PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, BCRDeviceSeparators(c)));
-  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u));
+  else if (whole_rows(c)) PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, c->D));
+  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u, w->level0.add ? c->D : NULL));
   w->at = u;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
