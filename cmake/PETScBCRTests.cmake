@@ -288,6 +288,8 @@ function(petscbcr_add_program_tests)
       # a device with 40 MB of second-level cache and no clusters of blocks
       add_test(NAME emulated-a100 COMMAND ${CMAKE_COMMAND} -E env ${emulated} BCR_EMULATOR_MODEL=a100 $<TARGET_FILE:test_unit_core> -backend cuda -first 22 -cases 1 -clusters 0 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-spectral COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -spectral -cases 6 -use_gpu_aware_mpi 0)
+      # singular, planes on chip by products, nodes at the ends of axes: sums of other modes than the constant one; 810: 2^k + 1 nodes across
+      add_test(NAME emulated-means COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -only 50,114,810 -use_gpu_aware_mpi 0)
       # singular, node-centred Neumann ends along rows: the constant that is removed
       add_test(NAME emulated-removed COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_core> -backend cuda -spectral -first 2 -step 128 -cases 131 -use_gpu_aware_mpi 0)
       add_test(NAME emulated-solver COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_solver> -backend cuda -cases 20 -quick -use_gpu_aware_mpi 0)
@@ -295,7 +297,7 @@ function(petscbcr_add_program_tests)
       add_test(NAME emulated-windows COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_windows> -quick -use_gpu_aware_mpi 0)
       add_test(NAME emulated-convolutions COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_convolutions> -quick -use_gpu_aware_mpi 0)
       add_test(NAME emulated-survey COMMAND ${CMAKE_COMMAND} -E env ${emulated} $<TARGET_FILE:test_unit_survey> -use_gpu_aware_mpi 0)
-      foreach(name core split a100 spectral removed solver lines windows convolutions survey)
+      foreach(name core means split a100 spectral removed solver lines windows convolutions survey)
         petscbcr_set_test_properties(emulated-${name} LABELS cuda ranks1)
       endforeach()
       # four ranks share the emulated device; case 17 is singular, in two solves whose shift is rounding alone

@@ -116,6 +116,10 @@ static PetscErrorCode product_mean(BCRDeviceCore c)
       const PetscInt m = i ? k : BCRDevicePlaneMode(c, k);
 
       w[k] = m == p->constant[axis[i]] ? (double)a->n : ends_half(a, m);
+      /* the constant mode across planes, from which the mean is taken, may have another gain there */
+      if (!i)
+        w[k] *=
+          BCRDeviceGain(c, axis[0], p->acrossby, m) / BCRDeviceGain(c, axis[0], p->acrossby, p->constant[axis[0]]);
     }
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, a->n, w, &sums[i]));
     PetscCall(PetscFree(w));
