@@ -347,16 +347,13 @@ static void strips_choose(BCRDeviceCore c, const BCRPlanCudaShape *shape, PetscB
                  groups = l->g1 - l->g0, other = p->ngroups - groups,
                  slots = asked > 0 ? asked * c->cuda.sms : shape->slots;
   const PetscInt want = PetscMax(1, (asked > 0 ? asked : shape->blocks) * c->cuda.sms / (tiles * p->nplanes) - other);
-  const PetscInt most = 64;     /* strips of a plane */
-  const PetscInt irregular = 5; /* regular groups whose time such a group takes */
+  const PetscInt most = 64; /* strips of a plane */
   PetscInt least = PETSC_INT_MAX;
 
   c->per = PetscMax(1, (groups + want - 1) / want);
   for (PetscInt m = 1; whole && m <= PetscMin(groups, most); m++) {
-    const PetscInt per = (groups + m - 1) / m, strips = (groups + per - 1) / per;
-    /* with groups that are not regular blocks differ, and what the last ones leave idle is half of a strip */
-    const PetscInt work = other ? (strips * (per + 2) + other * irregular) * p->nplanes / slots + (per + 2) / 2
-                                : (strips * p->nplanes + slots - 1) / slots * (per + 2);
+    const PetscInt per = (groups + m - 1) / m, all = (other + (groups + per - 1) / per) * p->nplanes,
+                   work = (all + slots - 1) / slots * (per + 2);
 
     if (work < least) {
       least = work;
