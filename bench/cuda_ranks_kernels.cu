@@ -1,32 +1,8 @@
 /* See cuda_ranks_kernels.h. DST-I of f by a real transform of length 2 (n + 1) of its odd extension: -Im/2. */
 #include "cuda_ranks_kernels.h"
+#include "cuda_fft.h"
 #include <cstdlib>
 #include <cstring>
-#include <cuda_runtime.h>
-#include <cufft.h>
-#include <dlfcn.h>
-
-static struct { /* loaded when it is needed, as not every machine has it */
-  cufftResult (*many)(cufftHandle *, int, int *, int *, int, int, int *, int, int, cufftType, int);
-  cufftResult (*exec)(cufftHandle, cufftDoubleReal *, cufftDoubleComplex *);
-  cufftResult (*stream)(cufftHandle, cudaStream_t);
-  cufftResult (*destroy)(cufftHandle);
-} fft;
-
-static bool fft_load(void)
-{
-  void *lib = fft.many ? NULL : dlopen("libcufft.so.12", RTLD_NOW);
-
-  if (fft.many) return true;
-  if (!lib) lib = dlopen("libcufft.so", RTLD_NOW);
-  if (!lib) lib = dlopen("/usr/local/cuda/lib64/libcufft.so", RTLD_NOW);
-  if (!lib) return false;
-  *(void **)&fft.many = dlsym(lib, "cufftPlanMany");
-  *(void **)&fft.exec = dlsym(lib, "cufftExecD2Z");
-  *(void **)&fft.stream = dlsym(lib, "cufftSetStream");
-  *(void **)&fft.destroy = dlsym(lib, "cufftDestroy");
-  return fft.many && fft.exec && fft.stream && fft.destroy;
-}
 
 struct _n_PeerFft {
   int n, N, size, rank, m, w;
@@ -162,7 +138,7 @@ int PeerFftBegin(PeerFft p, const double *f)
   int error;
 
   extend<<<grid(2 * (p->n + 1), p->m), THREADS, 0, p->stream>>>(p->n, f, p->n, 1, p->ext);
-  error = (int)fft.exec(p->plan[0], p->ext, p->spectrum);
+  error = (int)fft.forward[0](p->plan[0], p->ext, p->spectrum);
   pack_columns<<<grid(p->m, p->n), THREADS, 0, p->stream>>>(p->n, p->m, p->spectrum, p->buffer[0]);
   return error ? error : (int)cudaGetLastError();
 }
@@ -173,9 +149,9 @@ int PeerFftMiddle(PeerFft p)
 
   extend_blocks<<<grid(2 * (p->N + 1), p->w), THREADS, 0, p->stream>>>(p->N, p->w, p->size, p->dfirst, p->buffer[1],
                                                                        p->ext);
-  error = (int)fft.exec(p->plan[1], p->ext, p->spectrum);
+  error = (int)fft.forward[0](p->plan[1], p->ext, p->spectrum);
   divide<<<grid(2 * (p->N + 1), p->w), THREADS, 0, p->stream>>>(p->n, p->N, p->column[p->rank], p->spectrum, p->ext);
-  if (!error) error = (int)fft.exec(p->plan[1], p->ext, p->spectrum);
+  if (!error) error = (int)fft.forward[0](p->plan[1], p->ext, p->spectrum);
   pack_blocks<<<grid(p->N, p->w), THREADS, 0, p->stream>>>(p->N, p->w, p->size, p->dfirst, p->spectrum, p->buffer[0]);
   return error ? error : (int)cudaGetLastError();
 }
@@ -185,7 +161,7 @@ int PeerFftEnd(PeerFft p, double *u)
   int error;
 
   extend<<<grid(2 * (p->n + 1), p->m), THREADS, 0, p->stream>>>(p->n, p->buffer[1], 1, p->m, p->ext);
-  error = (int)fft.exec(p->plan[0], p->ext, p->spectrum);
+  error = (int)fft.forward[0](p->plan[0], p->ext, p->spectrum);
   result<<<grid(p->n, p->m), THREADS, 0, p->stream>>>(p->n, p->spectrum, u);
   return error ? error : (int)cudaGetLastError();
 }

@@ -5,6 +5,7 @@
 */
 #include "capacitance.cuh"
 #include "cluster.cuh"
+#include "sum.cuh"
 
 namespace {
 
@@ -57,8 +58,7 @@ static __device__ __forceinline__ double square_of(Complex<double> a)
 /* of all lanes, in all lanes the same */
 static __device__ __forceinline__ double warp_sum(double a)
 {
-  for (int s = BCR_WARP / 2; s > 0; s >>= 1) a += __shfl_xor_sync(0xffffffffu, a, s);
-  return a;
+  return bcr_warp_sum(a);
 }
 static __device__ __forceinline__ Complex<double> warp_sum(Complex<double> a)
 {

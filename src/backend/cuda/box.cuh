@@ -496,8 +496,7 @@ static __device__ void slab_mean(const BCRCudaBoxPlanes &p, int first, int rows,
     double s = 0;
 
     for (int i = lane; i < rows; i += BCR_WARP) s += weight(i) * (double)line[i];
-#pragma unroll
-    for (int q = BCR_WARP / 2; q; q /= 2) s += __shfl_xor_sync(0xffffffffu, s, q);
+    s = bcr_warp_sum(s);
     if (lane == 0) *sum = s;
   }
   __syncwarp();
@@ -525,8 +524,7 @@ static __device__ void slab_sum(const BCRCudaBoxPlanes &p, int modes, double v, 
   v = 0;
   if (k < BCR_WARP) {
     for (int i = k; i < (int)blockDim.x; i += BCR_WARP) v += part[i];
-#pragma unroll
-    for (int q = BCR_WARP / 2; q; q /= 2) v += __shfl_xor_sync(0xffffffffu, v, q);
+    v = bcr_warp_sum(v);
   }
   if (k == 0) plane_part(p.mean, blockIdx.y, blockIdx.y * gridDim.x + blockIdx.x, v);
 }

@@ -6,6 +6,7 @@
 */
 #include "boxlaunch.cuh"
 #include "product.cuh"
+#include "sum.cuh"
 #include "window.cuh"
 
 enum {
@@ -17,13 +18,6 @@ enum {
   BOX_DOUBLE = 160,
   BOX_SINGLE = 128
 };
-
-static __device__ __forceinline__ double warp_sum(double s)
-{
-#pragma unroll
-  for (int step = BCR_WARP / 2; step; step /= 2) s += __shfl_xor_sync(0xffffffffu, s, step);
-  return s;
-}
 
 /* A line loses its mean, of all blocks of the cluster; right: of right-hand sides, whose ends may count half. The warp whose
    lane has the line's mode has a column with each lane (own: this is that warp), x of this one. sum: shared */
@@ -38,7 +32,7 @@ static __device__ void box_mean(const BCRCudaBoxPlanes &p, const BCRCudaBoxMean 
   if (own) {
     double s = here ? (right && ((row == 0 && p.half[0]) || (row == p.n - 1 && p.half[1])) ? 0.5 : 1) * *x : 0;
 
-    s = warp_sum(s);
+    s = bcr_warp_sum(s);
     if (lane == 0) *sum = s;
   }
   __syncwarp();
@@ -69,7 +63,7 @@ static __device__ __forceinline__ void box_lines_sum(const BCRCudaBoxMean &mean,
 #pragma unroll 8
     for (int i = 0; i < rows; i++) s += line(i);
   }
-  s = warp_sum(s * weight);
+  s = bcr_warp_sum(s * weight);
   if (k % BCR_WARP == 0) warps[k / BCR_WARP] = s;
 }
 /* One thread: the block's sum is there for the plane of the constant mode to take */
@@ -100,7 +94,7 @@ static __device__ double box_constant(const BCRCudaBoxMean &mean, double *warps)
       s += v[q];
     }
   }
-  s = warp_sum(s);
+  s = bcr_warp_sum(s);
   if (threadIdx.x % BCR_WARP == 0) warps[threadIdx.x / BCR_WARP] = s;
   __syncthreads();
   s = 0;

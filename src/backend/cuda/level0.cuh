@@ -12,8 +12,8 @@
 */
 #pragma once
 
-#include "common.cuh"
 #include "level0.h"
+#include "sum.cuh"
 #include <type_traits>
 
 #define BCR_FULL 0xffffffffu
@@ -268,8 +268,7 @@ static __device__ __forceinline__ void level0_own(const BCRCudaLevel0 &p, int c,
 /* The number of this warp in p.sums */
 static __device__ __forceinline__ void level0_sum(const BCRCudaLevel0 &p, double v, int warps)
 {
-#pragma unroll
-  for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
+  v = bcr_warp_sum(v);
   if ((threadIdx.x & 31) == 0) p.sums[(blockIdx.y * gridDim.x + blockIdx.x) * warps + (threadIdx.x >> 5)] = v;
 }
 
@@ -289,8 +288,7 @@ static __device__ __forceinline__ void level0_add_begin(const BCRCudaLevel0 &p, 
   double v = 0;
 
   for (int q = threadIdx.x; q < p.nadd; q += threads) v += __ldcg(p.add + q);
-#pragma unroll
-  for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(BCR_FULL, v, s);
+  v = bcr_warp_sum(v);
   if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
 }
 template <int NW>

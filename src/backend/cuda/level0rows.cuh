@@ -468,10 +468,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     }
   }
   if (sums) {
-    double v = (double)total;
+    double v = bcr_warp_sum((double)total);
 
-#pragma unroll
-    for (int q = 16; q > 0; q /= 2) v += __shfl_xor_sync(BCR_FULL, v, q);
     if (lane == 0) s.sum[warp] = v;
     __syncthreads();
     if (threadIdx.x == 0) {

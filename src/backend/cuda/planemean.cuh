@@ -1,8 +1,8 @@
 /* BCRCudaPlaneMean in the kernels that have solutions of planes */
 #pragma once
 
-#include "common.cuh"
 #include "planemean.h"
+#include "sum.cuh"
 
 static __device__ __forceinline__ bool plane_wanted(const BCRCudaPlaneMean &m, int plane)
 {
@@ -25,8 +25,7 @@ static __device__ void plane_done(const BCRCudaPlaneMean &m)
   if (!__shfl_sync(0xffffffffu, last, 0)) return;
   __threadfence();
   for (int i = threadIdx.x; i < m.parts; i += BCR_WARP) v += __ldcg(m.part + i);
-#pragma unroll
-  for (int q = BCR_WARP / 2; q; q /= 2) v += __shfl_xor_sync(0xffffffffu, v, q);
+  v = bcr_warp_sum(v);
   if (threadIdx.x) return;
   *m.mean = m.factor * v;
   *m.count = 0;

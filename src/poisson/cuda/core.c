@@ -157,6 +157,33 @@ static PetscErrorCode lines_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+double BCRDeviceEndsHalf(const BCRAxis *axis, PetscInt m)
+{
+  BCRAxisModes modes;
+  double half = 0;
+
+  (void)BCRAxisModesDescribe(axis->n, axis->end[0], axis->end[1], &modes);
+  for (int e = 0; e < 2; e++) {
+    PetscInt64 num, den;
+    long double c, s;
+
+    if (!(BCREndGetRule(axis->end[e]).weight < 1)) continue;
+    (void)BCRAxisModesGetPhase(&modes, m, e ? axis->n - 1 : 0, &num, &den);
+    BCRUnit(num, 2 * den, &c, &s);
+    half += 0.5 * (double)c;
+  }
+  return half;
+}
+
+double BCRDeviceModeSum(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt m)
+{
+  const BCRAxis *a = &c->plan->axis[d];
+  const PetscInt constant = c->plan->constant[d];
+
+  if (m == constant) return (double)a->n;
+  return BCRDeviceEndsHalf(a, m) * BCRDeviceGain(c, d, by, m) / BCRDeviceGain(c, d, by, constant);
+}
+
 /* Weights of planes in the mean: what modes along axis d add up to, over what the constant does; blocks: of a plane */
 PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks)
 {
@@ -172,8 +199,7 @@ PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind
   m->all = (int)((n + 1) / 2 * blocks);
   m->factor = (double)n / ((double)p->n[0] * (double)p->n[1] * (double)p->n[2]);
   PetscCall(PetscCalloc1(n, &w));
-  w[0] = 1;
-  for (PetscInt k = 2; k < n; k += 2) w[k] = BCRDeviceGain(c, d, by, k) / (BCRDeviceGain(c, d, by, 0) * (double)n);
+  for (PetscInt k = 0; k < n; k += 2) w[k] = BCRDeviceModeSum(c, d, by, k) / (double)n;
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &m->weight));
   PetscCall(PetscFree(w));
   PetscCall(BCRDeviceArenaGet(&c->tables, bytes, "tables", &m->part));

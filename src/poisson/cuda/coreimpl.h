@@ -256,6 +256,11 @@ PETSC_INTERN PetscErrorCode BCRDeviceRingTables(BCRDeviceCore c);
 PETSC_INTERN BCRDeviceLaunch BCRDeviceRingPlanes, BCRDeviceRingLines;
 PETSC_INTERN void *BCRDeviceRingModes(BCRDeviceCore c, void *u); /* where modes are, u the solution's place */
 PETSC_INTERN PetscErrorCode BCRDeviceMeanTables(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt blocks);
+/* core.c: half of what mode m of an axis has at ends that are nodes and mirrors: its sum over all nodes, but for the constant,
+   as with half of these it is zero */
+PETSC_INTERN double BCRDeviceEndsHalf(const BCRAxis *axis, PetscInt m);
+/* and what mode m along axis d adds up to after the way back, over what that makes of the constant */
+PETSC_INTERN double BCRDeviceModeSum(BCRDeviceCore c, PetscInt d, BCRTransformKind by, PetscInt m);
 /* core.c: c->rows for the lines along axis d, without modes */
 PETSC_INTERN PetscErrorCode BCRDeviceLinesRows(BCRDeviceCore c, PetscInt d);
 

@@ -72,26 +72,6 @@ static PetscErrorCode lines_tables(BCRDeviceCore c, BCRCudaSepRows *r, double co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Half of what mode m of an axis has at ends that are nodes and mirrors: its sum over all nodes, but for the constant, as with
-   half of these it is zero */
-static double ends_half(const BCRAxis *axis, PetscInt m)
-{
-  BCRAxisModes modes;
-  double half = 0;
-
-  (void)BCRAxisModesDescribe(axis->n, axis->end[0], axis->end[1], &modes);
-  for (int e = 0; e < 2; e++) {
-    PetscInt64 num, den;
-    long double c, s;
-
-    if (!(BCREndGetRule(axis->end[e]).weight < 1)) continue;
-    (void)BCRAxisModesGetPhase(&modes, m, e ? axis->n - 1 : 0, &num, &den);
-    BCRUnit(num, 2 * den, &c, &s);
-    half += 0.5 * (double)c;
-  }
-  return half;
-}
-
 /* What planes on chip add to the mean of a singular operator's solution, where other modes than the constant one do */
 static PetscErrorCode product_mean(BCRDeviceCore c)
 {
@@ -108,20 +88,13 @@ static PetscErrorCode product_mean(BCRDeviceCore c)
   if (!p->singular || (BCRPlanAddsUp(&p->axis[axis[0]]) && BCRPlanAddsUp(&p->axis[axis[1]])))
     PetscFunctionReturn(PETSC_SUCCESS);
   for (int i = 0; i < 2; i++) {
-    const BCRAxis *a = &p->axis[axis[i]];
+    const PetscInt n = p->n[axis[i]];
     double *w;
 
-    PetscCall(PetscMalloc1(a->n, &w));
-    for (PetscInt k = 0; k < a->n; k++) {
-      const PetscInt m = i ? k : BCRDevicePlaneMode(c, k);
-
-      w[k] = m == p->constant[axis[i]] ? (double)a->n : ends_half(a, m);
-      /* the constant mode across planes, from which the mean is taken, may have another gain there */
-      if (!i)
-        w[k] *=
-          BCRDeviceGain(c, axis[0], p->acrossby, m) / BCRDeviceGain(c, axis[0], p->acrossby, p->constant[axis[0]]);
-    }
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, a->n, w, &sums[i]));
+    PetscCall(PetscMalloc1(n, &w));
+    for (PetscInt k = 0; k < n; k++)
+      w[k] = BCRDeviceModeSum(c, axis[i], i ? BCR_TRANSFORM_PRODUCT : p->acrossby, i ? k : BCRDevicePlaneMode(c, k));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &sums[i]));
     PetscCall(PetscFree(w));
   }
   mean->weights = sums[0];
@@ -201,7 +174,7 @@ static PetscErrorCode ends_tables(BCRDeviceCore c, double scale, double unit)
   for (PetscInt k = 0; k < nk; k++) {
     const int m = o->mode[k];
     const double delta = m > 0 ? x->a * p->lambda[0][m] / y->a : 0;
-    const double both = m > 0 ? ends_half(x, m) : 0;
+    const double both = m > 0 ? BCRDeviceEndsHalf(x, m) : 0;
 
     if (m <= 0) continue;
     ends[k] = both * unit / delta * o->norm[k] * o->gain[k] * p->norm[0][m];
